@@ -17,7 +17,7 @@ use cfaudit::causal::graph::Dag;
 use cfaudit::causal::knowledge::Knowledge;
 use cfaudit::causal::moments::EncodedMoments;
 use cfaudit::causal::score::GraphScore;
-use cfaudit::data::training::TrainingRows;
+use cfaudit::data::rows::training::TrainingRows;
 use cfaudit::data::{FeatureColumn, FeatureRows};
 use cfaudit::num::seed::RandomStream;
 

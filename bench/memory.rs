@@ -11,8 +11,8 @@
 
 use std::path::Path;
 
+use cfaudit::counterfactual::fitted::FittedStrategy;
 use cfaudit::counterfactual::generate::MapFlipGenerator;
-use cfaudit::counterfactual::learnt::FittedStrategy;
 use cfaudit::counterfactual::{Generator, SampleBatch};
 use cfaudit::data::rows::RowsReader;
 

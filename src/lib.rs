@@ -1,13 +1,17 @@
 //! Audits classifiers for counterfactual fairness: would this person have got another decision, had
 //! they belonged to another group?
 //!
-//! The map of this crate, in reading order. A job file ([`spec`]) is read and checked; [`pipeline`]
+//! The map of this crate, in reading order. A job file ([`job`]) is read and checked; [`stage`]
 //! turns it into stages; [`exec`] runs those that are stale. Stages meet only in Parquet files
 //! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
-//! [`counterfactual`] writes the rows of the other worlds, [`model`] scores both, [`metric`] counts
-//! and measures, [`augment`] chooses rows to train on again, [`recourse`] looks for what people
-//! would have to change, [`gate`] judges, [`diff`] sets two runs side by side, [`report`] writes
-//! the page. [`cli`] is the command line, and alone speaks to the terminal.
+//! [`counterfactual`] writes what people would be in the other groups, [`model`] scores both,
+//! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] looks
+//! for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by side,
+//! [`report`] writes the page.
+//!
+//! Who reads results starts at [`folder`], the output folder, and needs no stage; [`rejudge`]
+//! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is
+//! the command line, and alone speaks to the terminal.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 
@@ -20,11 +24,12 @@
 )]
 
 pub mod error;
+pub mod num;
 pub mod param;
 
-pub mod spec;
+pub mod job;
 
-pub mod pipeline;
+pub mod stage;
 
 pub mod exec;
 pub mod table;
@@ -41,9 +46,10 @@ pub mod metric;
 pub mod recourse;
 pub mod report;
 
-pub mod explain;
+pub mod folder;
+pub mod rejudge;
 
-pub mod num;
+pub mod explain;
 
 pub mod cli;
 

@@ -16,7 +16,7 @@
 //!
 //! A counterfactual carries the label and the weight of its original. [`choose`] says which
 //! counterfactuals are taken, [`adasyn`] makes rows. Both see one row, or rows in memory, at a
-//! time; files, folds, models and what becomes of them are left to the pipeline.
+//! time; files, folds, models and what becomes of them are left to the stages.
 
 pub mod adasyn;
 pub mod choose;

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::MAX_NODES;
-use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Fault, Result};
 use crate::num::fixed::FixedSum;
@@ -446,7 +446,7 @@ impl VariableTally {
 #[cfg(test)]
 mod tests {
     use super::{GraphEncoding, GraphVariable, MissingRows, VariableForm};
-    use crate::data::training::TrainingRows;
+    use crate::data::rows::training::TrainingRows;
     use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
     fn variables() -> Vec<GraphVariable> {

@@ -8,7 +8,7 @@
 
 use crate::causal::draw::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, TrainingBlocks};
-use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::Result;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use crate::error::{Exit, Result};
 use crate::exec::event::Observer;
 use crate::exec::files;
-use crate::pipeline::again::{self, ComparedFolders};
-use crate::pipeline::fresh;
-use crate::spec::{ExportFormat, FavourableClass};
+use crate::job::{ExportFormat, FavourableClass, new};
+use crate::rejudge::{self, ComparedFolders};
 use crate::table::{TableCell, TableRecord};
 use serde_json::{Map, Value, json};
 
 use crate::cli::args::{DiffArgs, ExportArgs, ExportChoice, FavourableChoice, GateArgs, NewArgs};
-use crate::cli::own::{self, OwnedFile};
+use crate::cli::owned_files::{self, OwnedFile};
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
@@ -22,7 +21,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
     crate::cli::check_own_files(&folders, args.summary_file.as_deref(), &args.log)?;
     crate::cli::remove_summary(args.summary_file.as_deref())?;
     let (console, record, cancel) = crate::cli::set_up_run(&args.log)?;
-    let judged = again::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
+    let judged = rejudge::judge(&args.dir, args.baseline.as_deref(), args.force, &cancel);
     let judged = match judged {
         Ok(judged) => judged,
         Err(error) => {
@@ -31,7 +30,7 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
             return Ok(error.exit());
         }
     };
-    crate::pipeline::RunRecord::identify(&record, &judged.summary.job, &judged.summary.run);
+    crate::stage::RunRecord::identify(&record, &judged.summary.job, &judged.summary.run);
     for event in &judged.events {
         console.on(event);
     }
@@ -48,10 +47,11 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
 
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
-    let job = args.job.as_ref().map(|job| {
-        crate::spec::check::read(job, &args.set, &crate::pipeline::measuring::catalog())
-    });
-    let compared = again::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
+    let job = args
+        .job
+        .as_ref()
+        .map(|job| crate::job::check::read(job, &args.set, &crate::stage::measure::catalog()));
+    let compared = rejudge::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
         compared.write(out)?;
     }
@@ -80,9 +80,9 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
         ExportChoice::Mlflow => ExportFormat::Mlflow,
     };
     if let Some(file) = &args.file {
-        own::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
+        owned_files::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
     }
-    let text = again::export(&args.dir, form)?;
+    let text = rejudge::export(&args.dir, form)?;
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
         Some(file) => files::replace(file, text.as_bytes())?,
@@ -93,7 +93,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
 
 /// Writes a first job from a data file.
 pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
-    let wishes = fresh::NewJobOptions {
+    let wishes = new::NewJobOptions {
         data: args.data.clone(),
         label: args.label.clone(),
         sensitive: args.sensitive.clone(),
@@ -105,8 +105,8 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
         }),
         reference: args.reference.clone(),
     };
-    let fresh::FirstJob { text, guesses } =
-        fresh::job(&crate::data::glance::profile_file(&args.data)?, &wishes)?;
+    let new::FirstJob { text, guesses } =
+        new::job(&crate::data::source::file_profile::profile_file(&args.data)?, &wishes)?;
     match &args.out {
         None => crate::cli::print(&text)?,
         Some(out) => {
@@ -122,7 +122,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
 /// Clear changes, with `all` every row, and how the runs were compared.
 fn as_json(compared: &ComparedFolders, all: bool) -> Value {
     let diff = compared.as_diff();
-    let side = |(path, manifest): (&str, &crate::table::manifest::Manifest)| {
+    let side = |(path, manifest): (&str, &crate::folder::manifest::Manifest)| {
         json!({"folder": path, "job": manifest.job, "run": manifest.run,
             "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})

@@ -397,8 +397,8 @@ fn parse_memory(text: &str) -> Result<u64, String> {
 
 fn parse_batch_rows(text: &str) -> Result<usize, String> {
     let rows: usize = text.parse().map_err(|_| format!("`{text}` is no number of rows"))?;
-    if rows == 0 || !rows.is_multiple_of(crate::table::io::BLOCK_ROWS) {
-        return Err(format!("`{rows}` is no multiple of {}", crate::table::io::BLOCK_ROWS));
+    if rows == 0 || !rows.is_multiple_of(crate::table::file::BLOCK_ROWS) {
+        return Err(format!("`{rows}` is no multiple of {}", crate::table::file::BLOCK_ROWS));
     }
     Ok(rows)
 }

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use crate::error::Result;
 use crate::exec::event::utc_text;
 use crate::exec::files::{self, File};
-use crate::report::compared::on_one_line;
+use crate::report::diff::on_one_line;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -25,7 +25,7 @@ use tracing_subscriber::registry::Registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::args::{LogFlags, LogForm};
-use crate::cli::own::{self, OwnedFile};
+use crate::cli::owned_files::{self, OwnedFile};
 
 /// What all lines of a run share, known once the job is read.
 #[derive(Debug, Default)]
@@ -109,7 +109,7 @@ pub(crate) fn start(
 }
 
 fn open_log(path: &Path) -> Result<File> {
-    own::check(path, OwnedFile::Log, &[])?;
+    owned_files::check(path, OwnedFile::Log, &[])?;
     files::append(path)
 }
 

@@ -4,9 +4,9 @@
 mod after;
 mod args;
 mod log;
-mod look;
 mod manual;
-mod own;
+mod owned_files;
+mod preview;
 mod progress;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -21,14 +21,14 @@ use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
 use crate::exec::files;
 use crate::exec::folder::PublishOutcome;
-use crate::explain::numbers;
-use crate::pipeline::look::CheckFindings;
-use crate::pipeline::{self, RunRecord, RunSettings};
-use crate::report::compared::on_one_line;
-use crate::spec::check::{self, CheckedJob};
-use crate::table::io::is_decoding;
-use crate::table::manifest::{Manifest, RunSummary};
-use crate::{explain, spec};
+use crate::explain::{self, numbers};
+use crate::folder::manifest::{Manifest, RunSummary};
+use crate::job;
+use crate::job::check::{self, CheckedJob};
+use crate::report::diff::on_one_line;
+use crate::stage::preview::CheckFindings;
+use crate::stage::{self, RunRecord, RunSettings};
+use crate::table::file::is_decoding;
 use clap::Parser;
 use serde_json::json;
 
@@ -37,7 +37,7 @@ use crate::cli::args::{
     SchemaOf,
 };
 use crate::cli::log::LogJournal;
-use crate::cli::own::OwnedFile;
+use crate::cli::owned_files::OwnedFile;
 use crate::cli::progress::RunConsole;
 
 /// Runs the program: reads the arguments of the process, does what they ask for, and gives back the
@@ -58,12 +58,12 @@ pub fn main() -> ExitCode {
         CommandVerb::Diff(args) => after::diff(&args),
         CommandVerb::New(args) => after::new(&args),
         CommandVerb::Export(args) => after::export(&args),
-        CommandVerb::Plan(args) => look::plan(&args),
-        CommandVerb::Data(args) => look::data(&args),
+        CommandVerb::Plan(args) => preview::plan(&args),
+        CommandVerb::Data(args) => preview::data(&args),
         CommandVerb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
         CommandVerb::Schema { of } => schema(of),
         CommandVerb::Report { dir, title } => {
-            pipeline::again::render(&dir, title.as_deref(), &CancelFlag::default())
+            crate::rejudge::render(&dir, title.as_deref(), &CancelFlag::default())
                 .map(|()| Exit::Done)
         }
         CommandVerb::Man { dir } => manual::man(dir.as_deref()),
@@ -100,7 +100,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
-    check::read(file, &flags.set, &pipeline::measuring::catalog())
+    check::read(file, &flags.set, &crate::stage::measure::catalog())
 }
 
 fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
@@ -126,7 +126,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
     }
 }
 
-/// The journal as the pipeline sees it.
+/// The journal as the stages see it.
 struct JournalRecord(LogJournal);
 
 impl RunRecord for JournalRecord {
@@ -181,8 +181,8 @@ fn raise_on_signals(cancel: &CancelFlag) -> Result<()> {
 /// Refuses files for the summary and the log that hold something else, or that are files of these
 /// output folders.
 fn check_own_files(folders: &[&Path], summary: Option<&Path>, log: &LogFlags) -> Result<()> {
-    summary.map_or(Ok(()), |path| own::check(path, OwnedFile::Summary, folders))?;
-    log.log_file.as_deref().map_or(Ok(()), |path| own::check(path, OwnedFile::Log, folders))
+    summary.map_or(Ok(()), |path| owned_files::check(path, OwnedFile::Summary, folders))?;
+    log.log_file.as_deref().map_or(Ok(()), |path| owned_files::check(path, OwnedFile::Log, folders))
 }
 
 /// Removes the summary of an earlier run: where this one fails nobody must take the old verdict for
@@ -197,7 +197,7 @@ fn remove_summary(summary: Option<&Path>) -> Result<()> {
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
     let checked = read_job(&args.job, &args.job_flags);
-    let usual = checked.as_ref().ok().map(|checked| pipeline::default_folder(&checked.job));
+    let usual = checked.as_ref().ok().map(|checked| stage::default_folder(&checked.job));
     let folders: Vec<&Path> = args
         .out
         .iter()
@@ -281,7 +281,7 @@ fn run_job(
         replace: args.replace,
         ..settings(&args.job, &args.job_flags)
     };
-    let finished = pipeline::run(checked, &settings, console.as_ref(), record, cancel)?;
+    let finished = stage::run(checked, &settings, console.as_ref(), record, cancel)?;
     let ran = finished.stages.iter().filter(|s| !s.cached).count();
     let cached = finished.stages.len() - ran;
     let out = finished.summary.out.clone().unwrap_or_default();
@@ -347,7 +347,7 @@ fn check(args: &CheckArgs) -> Result<Exit> {
     let (text, seen) = result?;
     // With `--quiet` what somebody must act on remains.
     let text = if args.job_flags.log.quiet && !args.resolved {
-        look::warnings_text(&seen, true)
+        preview::warnings_text(&seen, true)
     } else {
         text
     };
@@ -362,7 +362,7 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
     record.identify(checked.job.name.as_str(), "");
     let mut seen = CheckFindings::of_job(&checked);
     if !args.no_data {
-        seen = pipeline::look::check_data(
+        seen = crate::stage::preview::check_data(
             &checked,
             &settings(&args.job, &args.job_flags),
             console.as_ref(),
@@ -374,9 +374,9 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
     } else if args.no_data {
         let first =
             format!("{}: no problem in the job; its data were not looked at\n", args.job.display());
-        first + &look::warnings_text(&seen, false)
+        first + &preview::warnings_text(&seen, false)
     } else {
-        look::checked_text(&args.job, &checked.job, &seen)
+        preview::checked_text(&args.job, &checked.job, &seen)
     };
     Ok((text, seen))
 }
@@ -424,9 +424,9 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
 
 fn schema(of: SchemaOf) -> Result<Exit> {
     let text = match of {
-        SchemaOf::Job => spec::schema::job_schema_text(),
-        SchemaOf::Manifest => spec::schema::schema_text::<Manifest>(),
-        SchemaOf::Summary => spec::schema::schema_text::<RunSummary>(),
+        SchemaOf::Job => job::schema::job_schema_text(),
+        SchemaOf::Manifest => job::schema::schema_text::<Manifest>(),
+        SchemaOf::Summary => job::schema::schema_text::<RunSummary>(),
         SchemaOf::Tables => explain::tables() + "\n",
     };
     print(&text)?;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exec::event::{COUNTED_ONCE, Event, Observer};
-use crate::report::compared::on_one_line;
+use crate::report::diff::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::log::LineWriter;

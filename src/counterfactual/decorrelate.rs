@@ -11,7 +11,7 @@
 
 use crate::counterfactual::generate::MapFlipGenerator;
 use crate::counterfactual::{Generator, SampleBatch};
-use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
 

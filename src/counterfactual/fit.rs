@@ -26,7 +26,7 @@ use crate::counterfactual::knobs::DecorrelateBlock;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;
-use crate::data::reference::ReferenceRows;
+use crate::data::rows::reference::ReferenceRows;
 use crate::error::{Error, Fault, Result};
 use crate::num::ecdf::Cdf;
 use crate::param::ColumnName;

@@ -8,7 +8,7 @@
 //! nothing. A *variable* is what a strategy may change: a feature other than the sensitive
 //! attribute, or a group of one-hot columns.
 //!
-//! Fitting and using are two types: [`learnt::learn`] gives what was learnt, a [`Generator`] is
+//! Fitting and using are two types: [`fitted::learn`] gives what was learnt, a [`Generator`] is
 //! made of it, so that nobody can generate from an unfitted strategy, and so that rows of
 //! production can be generated from a training reference. Every decision for a row depends on that
 //! row and the fitted state only, so rows can be processed in any order and in parallel; but for
@@ -30,6 +30,7 @@ pub mod conditional;
 pub mod decorrelate;
 pub mod filter;
 pub mod fit;
+pub mod fitted;
 pub mod flip;
 pub mod forms;
 pub mod generate;
@@ -37,7 +38,6 @@ pub mod graph_uncertain;
 pub mod greedy;
 pub mod joint;
 pub mod knobs;
-pub mod learnt;
 pub mod map;
 mod moments;
 pub mod naive;

@@ -12,7 +12,7 @@
 //! | `row` | UInt64 | position in the source before `keep`, from 0 |
 //! | `row_key` | UInt64 | the row number; with `row_id` the integer itself or the xxh3-64 of its UTF-8 |
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
-//! | `role` | UInt8 | only where a column splits the rows: see [`split`] |
+//! | `role` | UInt8 | only where a column splits the rows: see [`rows::split`] |
 //! | `label` | Int8, null = missing | 1 = positive, 0 = negative; only with a label |
 //! | `class` | UInt8, null = missing | position in the classes; only with a label of several |
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
@@ -24,43 +24,18 @@
 //!
 //! What is not done here: no strategy, no model, no metric.
 
-pub mod aligned;
-pub mod catalog;
-pub mod content;
-mod csv;
-pub mod derive;
-mod duplicates;
-mod encode;
-pub mod glance;
-pub mod import;
-pub mod keep;
-pub mod keyed;
-mod plan;
+pub mod exchange;
 pub mod prepare;
-pub mod profile;
-pub mod raw;
-mod recut;
-pub mod reference;
-pub mod row_id;
-pub mod row_stream;
 pub mod rows;
-pub mod score_stream;
 pub mod source;
-pub mod split;
-mod survey;
-pub mod synthetic;
 mod thousands;
-pub mod to_score;
-pub mod training;
 pub mod values;
-mod view;
-pub mod weight;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::derive::DerivedFeature;
+use crate::data::prepare::derive::DerivedFeature;
+use crate::data::prepare::weight::WeightColumn;
 use crate::data::values::ValueClass;
-use crate::data::weight::WeightColumn;
 
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;

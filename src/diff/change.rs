@@ -1,7 +1,7 @@
 //! One value in two runs: its change, the interval of that, and what it says.
 
 use crate::diff::paired::PairedValue;
-use crate::metric::interval::{IntervalProcedure, newcombe, z_of_level};
+use crate::metric::bootstrap::interval::{IntervalProcedure, newcombe, z_of_level};
 use crate::metric::{Rate, Reads, Undefined, find};
 use crate::param::Level;
 use crate::table::{REFITTED, TableCell, TableRecord};

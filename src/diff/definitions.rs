@@ -23,11 +23,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::metric::counts::Confusion;
-use crate::metric::interval::IntervalProcedure;
+use crate::folder::manifest::{JobChange, PolicyVersions};
+use crate::metric::bootstrap::interval::IntervalProcedure;
+use crate::metric::evidence::counts::Confusion;
 use crate::metric::{CatalogFamily, Metric, Rate, Reads, find};
 use crate::table::TableRecord;
-use crate::table::manifest::{JobChange, PolicyVersions};
 
 /// The values of a resolved job by their path.
 pub type JobValues = BTreeMap<Vec<String>, String>;

@@ -13,10 +13,10 @@
 //!    such changes came out clear. They are told and not judged, with `force` too. 2. *Paired*
 //!    ([`paired`]): both runs hold outcomes of the same people. People fall into blocks, and in
 //!    every replicate a block counts equally often in both runs: the paired bootstrap of
-//!    [`compare`](crate::metric::compare), with its stream; by weight where people have weights. Of
-//!    the families performance, group, ccm and eccm; of score metrics (family shift) people are
-//!    drawn one by one as in a run, see [`changes`](crate::metric::redraw::changes). Where no
-//!    outcome of anybody behind the value differs, the change is 0 and so is its interval.
+//!    [`compare`](crate::metric::value::compare), with its stream; by weight where people have
+//!    weights. Of the families performance, group, ccm and eccm; of score metrics (family shift)
+//!    people are drawn one by one as in a run, see [`changes`](crate::metric::value::changes).
+//!    Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
 //!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
 //!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
 //!    confidence limits about effect measures: a general approach", equation 3, which is Newcombe's
@@ -28,7 +28,7 @@
 //! ratios on the logarithm, and only where both values lie on the same side of it; else it is
 //! called higher or lower.
 //!
-//! Not done here: reading folders and jobs ([`pipeline::comparing`](crate::pipeline)), judging
+//! Not done here: reading folders and jobs ([`stage::gate`](crate::stage)), judging
 //! limits ([`gate`](crate::gate)).
 
 mod change;
@@ -41,8 +41,8 @@ mod tests;
 use crate::diff::change::{Comparability, RefitReason, ValueChange};
 use crate::diff::definitions::{CountingRules, DefinitionChanges, JobValues};
 use crate::error::Result;
+use crate::folder::manifest::{PolicyVersions, RunComparison};
 use crate::param::{Count, Level, Seed};
-use crate::table::manifest::{PolicyVersions, RunComparison};
 use crate::table::{CHANGES, TableFrame, TableRecord};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

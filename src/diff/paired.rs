@@ -12,11 +12,11 @@ use crate::diff::people::{
     SetOutcomes, SetScores, gather,
 };
 use crate::error::Result;
-use crate::metric::clarify::FavouredFacets;
-use crate::metric::compare::{ComparedValue, change_counterfactual, change_factual};
-use crate::metric::measure::{FavourablePrediction, MeasureSettings};
-use crate::metric::redraw::ShiftBootstrap;
-use crate::metric::redraw::changes::changes;
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::catalog::clarify::FavouredFacets;
+use crate::metric::value::changes::changes;
+use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
+use crate::metric::value::measured::{FavourablePrediction, MeasureSettings};
 use crate::metric::{CatalogFamily, catalog};
 use crate::param::Count;
 use crate::table::TableFrame;

@@ -11,10 +11,10 @@ use std::hash::BuildHasherDefault;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::metric::counts::{
+use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
+use crate::metric::evidence::counts::{
     CounterfactualCounts, FactualCounts, ScoredCounterfactual, ScoredPerson,
 };
-use crate::metric::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
 use crate::num::hash::FastHasher;
 use crate::num::seed::h;
 use crate::param::Seed;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::definitions::{CountingRules, DefinitionChanges, JobValues};
 use super::{ComparedRun, compare};
+use crate::folder::manifest::PolicyVersions;
 use crate::param::{Count, Level, Seed};
-use crate::table::manifest::PolicyVersions;
 use crate::table::{METRICS, TableCell, TableFrame, TableRecord};
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
@@ -55,7 +55,7 @@ fn metrics(values: &[MetricRow<'_>]) -> TableFrame {
 }
 
 fn values(yaml: &str) -> JobValues {
-    crate::spec::flat::values(yaml).unwrap()
+    crate::job::resolve::flat::values(yaml).unwrap()
 }
 
 const RULES: CountingRules = CountingRules {

@@ -42,6 +42,7 @@ pub mod fingerprint;
 pub mod folder;
 pub(crate) mod hash;
 mod lock;
+pub mod pieces;
 pub mod program;
 pub mod store;
 

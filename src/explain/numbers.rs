@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::{ExplainedWord, MEASURE};
 use crate::error::{Error, JobProblem, Result};
-use crate::table::folder::verified;
-use crate::table::io::read_frame;
+use crate::folder::read::verified;
+use crate::table::file::read_frame;
 use crate::table::{CF_FEATURES, CF_QUALITY, GATES, METRICS, TableFrame, TableRecord};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come

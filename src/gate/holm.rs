@@ -14,7 +14,7 @@
 //! rough guide for percentiles far outside those that were drawn.
 
 use super::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, obstacle};
-use crate::metric::interval::{
+use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
 };
 use crate::metric::{Rate, Undefined, find};

@@ -25,12 +25,12 @@ mod unseen;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::metric::ccm::HARM;
-use crate::metric::labels::SELECTIVE_LABELS;
-use crate::metric::turn::SwapEffect;
-use crate::metric::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
+use crate::folder::manifest::{GateTally, WorstGate};
+use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::ccm::HARM;
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::metric::{CatalogFamily, Reads, Undefined, find};
-use crate::table::manifest::{GateTally, WorstGate};
 use crate::table::{GATES, TableCell, TableFrame, TableRecord};
 use unseen::{UNTESTED, unseen, untested};
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::table::io::read_frame;
+use crate::table::file::read_frame;
 use crate::table::picked::read_matching;
 use crate::table::recourse::{RECOURSE, SUBGROUPS, UNFAIR_SUBGROUPS};
 
@@ -177,7 +177,7 @@ pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRe
 mod tests {
     use super::{RecourseGateQuestion, count};
     use crate::gate::judge;
-    use crate::table::io::write_frame;
+    use crate::table::file::write_frame;
     use crate::table::recourse::{RECOURSE, SUBGROUPS};
     use crate::table::{GROUPS, METRICS, TableCell, TableFrame};
 

@@ -4,8 +4,8 @@ use super::{
     GateBaseline, GateDecisionRule, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus,
     GateSubject, UnshownChange,
 };
-use crate::metric::ccm::HARM;
-use crate::metric::interval::{wilson, z_of_level};
+use crate::metric::bootstrap::interval::{wilson, z_of_level};
+use crate::metric::catalog::ccm::HARM;
 use crate::metric::{Rate, Undefined};
 use crate::table::{CHANGES, GROUPS, METRICS, TableCell, TableFrame};
 

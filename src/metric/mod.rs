@@ -8,55 +8,41 @@
 //! prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended
 //! matrix.
 //!
-//! [`counts`] and [`patterns`] gather evidence in one mergeable pass, [`strata`] the same by
-//! stratum, [`weights`] where people weigh differently; [`shift`] also needs a second pass for its
-//! [`divergence`] and, for its intervals, people one by one ([`redraw`]); [`flips`] needs people
-//! with their features. [`measure`] turns evidence into values with [`interval`]s, and sets the
-//! noise of a [`placebo`] beside them; [`compare`] sets two models side by side; [`classes`] does
-//! the like for more than two classes. A value is never NaN and never a silent zero: it is a number
-//! or the reason why there is none.
+//! [`evidence::counts`] and [`evidence::patterns`] gather evidence in one mergeable pass,
+//! [`evidence::strata`] the same by stratum, [`evidence::weights`] where people weigh differently;
+//! [`catalog::shift`] also needs a second pass for its [`evidence::divergence`] and, for its
+//! intervals, people one by one ([`bootstrap::redraw`]); [`evidence::flip_test`] needs people with
+//! their features. [`value::measured`] turns evidence into values with [`bootstrap::interval`]s,
+//! and sets the noise of a [`bootstrap::placebo`] beside them; [`value::compare`] sets two models
+//! side by side; [`value::classes`] does the like for more than two classes. A value is never NaN
+//! and never a silent zero: it is a number or the reason why there is none.
 //!
 //! A new metric over existing evidence is one record in its family's list. Not done here: reading
 //! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and
 //! scores.
 
-mod ask;
-pub mod ccm;
-pub mod cf_quality;
-pub mod clarify;
-pub mod classes;
-pub mod compare;
-pub mod counts;
-pub mod divergence;
-pub mod eccm;
-pub mod flips;
-mod gaps;
-pub mod graph;
-pub mod group;
-pub mod interval;
-pub mod labels;
-pub mod measure;
-pub mod patterns;
-pub mod performance;
-pub mod placebo;
-pub mod redraw;
+pub mod bootstrap;
+pub mod catalog;
+pub mod evidence;
 pub mod scope;
-pub mod shift;
-pub mod strata;
-pub mod switches;
 #[cfg(test)]
 mod tests;
-pub mod turn;
-pub mod weights;
-pub mod worlds;
-mod worst;
+pub mod value;
 
 use std::fmt;
 
-use counts::{Confusion, Eccm};
-use patterns::AnySwitch;
-use shift::ScoreShift;
-use strata::FacetStratum;
+use catalog::shift::ScoreShift;
+use evidence::counts::{Confusion, Eccm};
+use evidence::patterns::AnySwitch;
+use evidence::strata::FacetStratum;
+
+use crate::metric::catalog::ccm;
+use crate::metric::catalog::clarify;
+use crate::metric::catalog::eccm;
+use crate::metric::catalog::graph;
+use crate::metric::catalog::group;
+use crate::metric::catalog::performance;
+use crate::metric::catalog::shift;
 
 /// Version of the rule that says who counts in which metric; raised when that rule changes. The
 /// manifest holds it, so that values of two rules are not compared.

@@ -130,7 +130,7 @@ impl GroupSelection {
 /// The scopes in which counterfactuals are counted, numbered: evidence by scope stands in lists of
 /// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ScopeIndex {
+pub(crate) struct ScopeIndex {
     pub(super) groups: usize,
 }
 

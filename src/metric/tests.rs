@@ -11,25 +11,28 @@ mod who_counts;
 
 use std::collections::BTreeSet;
 
-use super::clarify::FavouredFacets;
-use super::counts::{
+use super::scope::MetricScope;
+use super::{CatalogFamily, ImpairedGroupRule, Reads, Undefined, catalog, find, nearest};
+use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::clarify::FavouredFacets;
+use crate::metric::catalog::shift::{ScoreShift, ShiftSums};
+use crate::metric::evidence::counts::{
     Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
 };
-use super::divergence::DivergenceSums;
-use super::flips::{FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest};
-use super::measure::{
+use crate::metric::evidence::divergence::DivergenceSums;
+use crate::metric::evidence::flip_test::{
+    FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+};
+use crate::metric::evidence::patterns::AnySwitch;
+use crate::metric::evidence::strata::Strata;
+use crate::metric::value::gaps;
+use crate::metric::value::measured::{
     FavourablePrediction, MeasureSettings, MeasuredValue, SMALL_DENOMINATOR, SMALL_GROUP,
     measure_factual,
 };
-use super::patterns::AnySwitch;
-use super::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
-use super::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
-use super::scope::MetricScope;
-use super::shift::{ScoreShift, ShiftSums};
-use super::strata::Strata;
-use super::switches::measure_counterfactual;
-use super::turn::SwapEffect;
-use super::{CatalogFamily, ImpairedGroupRule, Reads, Undefined, catalog, find, gaps, nearest};
+use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Level, Seed};
 

@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::training::TrainingRows;
+use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 use crate::error::Result;
 use crate::num::fixed::FixedSum;
@@ -283,7 +283,7 @@ impl FeatureTally {
 #[cfg(test)]
 mod tests {
     use super::FeatureEncoder;
-    use crate::data::training::TrainingRows;
+    use crate::data::rows::training::TrainingRows;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Feature, FeatureRows};
 use crate::error::{Error, Fault, Result};
 use crate::model::encode::FeatureEncoder;
@@ -304,7 +304,7 @@ fn drain_block(block: &mut [f64], whole: &mut [FixedSum]) {
 #[cfg(test)]
 mod tests {
     use super::{LogisticModel, LogisticTrainer};
-    use crate::data::training::TrainingRows;
+    use crate::data::rows::training::TrainingRows;
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
     use crate::model::{Scorer, TrainedModel};

@@ -17,7 +17,7 @@ pub mod threshold;
 pub mod trees;
 
 use crate::data::FeatureRows;
-use crate::data::training::TrainingRows;
+use crate::data::rows::training::TrainingRows;
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
 

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::data::keyed::{KeyedScores, ScoreEntry, ScoreKey};
+use crate::data::exchange::keyed::{KeyedScores, ScoreEntry, ScoreKey};
 use crate::error::{Fault, Result};
 
 /// Hands out the scores of a file by key.

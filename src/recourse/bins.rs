@@ -8,7 +8,7 @@
 //! were trained on bins, and the question does not arise.
 
 use crate::data::MISSING_LEVEL;
-use crate::data::derive::DerivedBin;
+use crate::data::prepare::derive::DerivedBin;
 use crate::recourse::ModelNumbers;
 
 /// A column of numbers in levels.
@@ -63,7 +63,7 @@ fn lower_median(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::bin_numbers;
-    use crate::data::derive::DerivedBin;
+    use crate::data::prepare::derive::DerivedBin;
 
     #[test]
     fn edges_belong_to_the_left_bin() {

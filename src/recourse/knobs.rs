@@ -12,7 +12,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::data::derive::{Derivation, DerivationRecipe, DerivedBin};
+use crate::data::prepare::derive::{Derivation, DerivationRecipe, DerivedBin};
 use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
@@ -561,7 +561,7 @@ impl RecourseBins {
     /// The bins of a column in declared order, edges ascending.
     pub fn of(&self, column: &ColumnName) -> Vec<DerivedBin> {
         let derivation = Derivation { from: Some(column.clone()), ..self.derivation() };
-        match derivation.recipe(|column| crate::data::derive::CrossPart {
+        match derivation.recipe(|column| crate::data::prepare::derive::CrossPart {
             column: column.clone(),
             groups: None,
         }) {

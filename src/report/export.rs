@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::table::manifest::{Manifest, RunSummary};
+use crate::folder::manifest::{Manifest, RunSummary};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::{TableCell, TableFrame, TableRecord};
 
@@ -316,7 +316,7 @@ pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::{ExportedAudit, csv, junit, mlflow, prometheus};
-    use crate::table::manifest::{Manifest, RunSummary};
+    use crate::folder::manifest::{Manifest, RunSummary};
     use crate::table::{GATES, METRICS, TableCell, TableDef, TableFrame};
 
     fn frame(def: &'static TableDef, rows: &[&[(&str, TableCell)]]) -> TableFrame {

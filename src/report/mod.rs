@@ -13,52 +13,33 @@
 //! *direction* is an ordered pair of groups (factual to counterfactual); the *favourable* side of a
 //! decision is the one the job names.
 //!
-//! [`folder`] reads the folder; one file per section turns it into the blocks of [`page`]; [`page`]
-//! alone writes HTML, through templates that escape everything but the drawings of [`chart`], whose
-//! words [`chart`] escapes itself. What is not done here:
+//! [`read::audit`] reads the folder; one file per section turns it into the blocks of [`page`];
+//! [`page`] alone writes HTML, through templates that escape everything but the drawings of
+//! [`draw::chart`], whose words [`draw::chart`] escapes itself. What is not done here:
 //! no number is computed that the tables do not hold, but for shares of counts and of histogram
 //! bins, and the sizes of unfair subgroups.
 
-mod against;
-mod augment;
-mod chart;
-mod classes;
-pub mod compared;
+pub mod diff;
+mod draw;
 pub mod export;
-mod facets;
-mod findings;
-mod folder;
-mod graphs;
-mod groups;
-mod left_out;
-mod method;
-mod models;
-mod number;
 mod page;
-mod palette;
-mod provenance;
-mod quality;
-mod recourse;
-mod shapes;
-mod shift;
-mod slices;
-mod switches;
-mod terms;
+mod read;
+mod section;
 #[cfg(test)]
 mod tests;
-mod verdict;
-mod waiting;
-mod words;
-mod worlds;
 
 use std::path::Path;
 
 use crate::error::Result;
-use crate::report::folder::AuditFolder;
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageSection, ReportPage};
-use crate::report::terms::PageGlossary;
+use crate::report::read::audit::AuditFolder;
+use crate::report::section::{
+    against, experiments, findings, graphs, groups, left_out, method, models, plausibility,
+    provenance, recourse, shift, slices, switches, verdict, waiting,
+};
 
-/// What the page says about a metric; the pipeline fills it from the catalog of metrics.
+/// What the page says about a metric; the stage `report` fills it from the catalog of metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GlossaryEntry {
     /// The id in tables: `nsr`.
@@ -157,12 +138,12 @@ fn measured(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSec
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
         graphs::section(audit, glossary),
-        worlds::section(audit, glossary),
+        plausibility::section(audit, glossary),
         groups::section(audit, glossary),
         slices::section(audit, glossary),
         models::section(audit, glossary),
         recourse::section(audit),
-        augment::section(audit, glossary),
+        experiments::section(audit, glossary),
         Some(left_out::section(audit, glossary)),
         Some(method::section(audit, glossary)),
         Some(provenance::section(audit)),

@@ -5,20 +5,20 @@
 //! other folders are filled by a small fixed rule. `CFAUDIT_PAGES=<folder>` keeps the pages, to be
 //! looked at.
 
+mod changed_tables;
+mod plausibility;
 mod recourse;
-mod told;
-mod worlds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::report::{GlossaryEntry, render};
-use crate::table::io::write_frame;
-use crate::table::manifest::{
+use crate::folder::manifest::{
     AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions,
     RecheckWords, ReportWords, RowCounts, SetWords,
 };
+use crate::report::{GlossaryEntry, render};
+use crate::table::file::write_frame;
 use crate::table::{
     COUNTS, FILTERS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,
 };
@@ -46,7 +46,7 @@ struct FolderSample {
     /// Whether Clarify's metrics are measured, and if so whether against the rest.
     clarify: Option<bool>,
     /// What the tables of quality hold; none = there are none.
-    quality: Option<worlds::QualitySample>,
+    quality: Option<plausibility::QualitySample>,
     /// Cells of the direction between two groups in a set.
     cells: fn(set: usize, from: usize, to: usize) -> EccmSample,
 }

@@ -8,18 +8,15 @@
 
 mod changes;
 mod experiments;
-pub mod folder;
+pub mod file;
+mod footer;
 mod frame;
 mod graphs;
-pub mod io;
-pub mod manifest;
-pub mod ordered;
 pub mod outcomes;
 pub mod picked;
 mod quality;
 pub mod recourse;
 mod rows;
-mod sound;
 
 pub use changes::{CHANGES, REFITTED};
 pub use experiments::{ARM_FOLDS, ARMS, SELECTED};

@@ -6,8 +6,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, UInt64Type};
 
 use super::OUTCOMES;
-use super::io::{BATCH_ROWS, FileOwner, ParquetFile, check_version};
 use crate::error::{Error, Result};
+use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile, check_version};
 
 /// One counterfactual and the person it is of.
 #[derive(Debug, Clone, Copy, PartialEq)]

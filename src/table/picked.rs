@@ -8,7 +8,7 @@ use arrow::datatypes::{Float64Type, Int64Type};
 
 use crate::error::Result;
 use crate::exec::files;
-use crate::table::io::{
+use crate::table::file::{
     FileOwner, LongWriter, ParquetFile, check_version, columns_of, frame_row, open_table,
 };
 use crate::table::{TableDef, TableFrame};
@@ -104,7 +104,7 @@ mod tests {
     use std::path::Path;
 
     use super::{join_tables, read_matching};
-    use crate::table::io::{LongColumn, LongWriter, read_frame};
+    use crate::table::file::{LongColumn, LongWriter, read_frame};
     use crate::table::{FILTERS, TableCell};
 
     fn write(folder: &Path, from: i64, n: i64) {

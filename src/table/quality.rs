@@ -2,7 +2,7 @@
 
 use super::{ColumnDef, SENSITIVE, TableDef, int, or_null, real, text};
 
-pub(super) const SET: ColumnDef = text("counterfactual", "name of the counterfactual set");
+pub(crate) const SET: ColumnDef = text("counterfactual", "name of the counterfactual set");
 
 const OWN: ColumnDef =
     text("from_group", "the factual group; empty = all pairs of groups together");

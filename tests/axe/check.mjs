@@ -26,7 +26,7 @@ const axe = require.resolve("axe-core");
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 // Nobody taps on paper.
 const OFF_PAPER = { "target-size": { enabled: false } };
-// What axe leaves open, text in drawings and arrows above all, is settled by the test of src/report/palette.rs.
+// What axe leaves open, text in drawings and arrows above all, is settled by the test of src/report/draw/palette.rs.
 const SLICE = 1500;
 const PHONE = { width: 390, height: 844 };
 const VIEWS = {

@@ -4,7 +4,7 @@
 use std::fs;
 
 use cfaudit::table::GROUPS;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 
 use crate::work::{Work, root, shared};
 

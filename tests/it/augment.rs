@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, METRICS, SELECTED, TableFrame, TableRecord};
 
 use crate::command::{WELL, canned, with_command};

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{FILTERS, GROUPS};
 use serde_json::json;
 

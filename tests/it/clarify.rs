@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{GATES, GROUPS, METRICS, TableDef, TableFrame};
 
 use crate::work::{Work, assert_same, results};

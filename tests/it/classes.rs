@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{
     COUNTS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TRANSITIONS, TableDef, TableFrame,
     TableRecord,

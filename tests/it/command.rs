@@ -16,7 +16,7 @@ use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use cfaudit::num::seed::h;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{GATES, ISSUES, METRICS, OUTCOMES};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

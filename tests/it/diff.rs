@@ -4,8 +4,8 @@
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::metric::counts::CELLS;
-use cfaudit::table::io::read_frame;
+use cfaudit::metric::evidence::counts::CELLS;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{CHANGES, TableFrame, TableRecord};
 use serde_json::Value as Json;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{
     CHANGES, EDGES, GATES, GRAPHS, ISSUES, METRICS, NODES, OUTCOMES, SUBGRAPHS, TableCell,
     TableDef, TableFrame, WORLD_PEOPLE, WORLDS,

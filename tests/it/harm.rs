@@ -2,7 +2,7 @@
 //! before and after the run.
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{GATES, ISSUES, TableFrame};
 
 use crate::work::{Work, column};

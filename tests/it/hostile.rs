@@ -9,7 +9,7 @@ use arrow::array::{
 };
 use arrow::datatypes::Float64Type;
 use cfaudit::table::GROUPS;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 
 use crate::work::{Ran, Work, column, expected};
 

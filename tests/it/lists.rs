@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use cfaudit::error::FAULTS;
-use cfaudit::spec::CODES;
+use cfaudit::job::CODES;
 use serde_json::Value as Json;
 
 use crate::work::{Work, root, yaml_files};
@@ -178,14 +178,14 @@ fn every_code_of_a_problem_is_listed_and_met() {
     assert_eq!(
         met.difference(&listed).collect::<Vec<_>>(),
         Vec::<&&str>::new(),
-        "met and not in `spec::CODES`"
+        "met and not in `job::CODES`"
     );
     let unused: Vec<_> = listed
         .iter()
         .filter(|code| !met.contains(*code) && text.matches(&format!("\"{code}\"")).count() < 2)
         .collect();
-    assert!(unused.is_empty(), "in `spec::CODES` and never used: {unused:?}");
-    assert!(CODES.is_sorted(), "`spec::CODES` is not sorted");
+    assert!(unused.is_empty(), "in `job::CODES` and never used: {unused:?}");
+    assert!(CODES.is_sorted(), "`job::CODES` is not sorted");
 }
 
 /// A user who meets a code may ask for it.

@@ -5,7 +5,7 @@ use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{OUTCOMES, THRESHOLDS};
 
 use crate::work::{Work, column};

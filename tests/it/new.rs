@@ -7,7 +7,7 @@ use std::process::Command;
 
 use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
 use cfaudit::table::METRICS;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use serde_json::Value as Json;
 
 use crate::work::{Ran, Work, column};

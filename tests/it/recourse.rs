@@ -6,7 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use arrow::array::{Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::recourse::{
     ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
     SUBGROUPS,

@@ -9,7 +9,7 @@ use std::path::Path;
 use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{CHANGES, GATES, TableFrame, TableRecord};
 
 use crate::waiting::{read_folder, write};

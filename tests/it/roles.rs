@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{COUNTS, FILTERS, GROUPS, ISSUES};
 
 use crate::work::{Work, root, shared};

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cfaudit::exec::event::EVENT_NAMES;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{COMPARISONS, METRICS};
 use serde_json::Value as Json;
 

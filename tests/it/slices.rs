@@ -2,7 +2,7 @@
 //! named, and nothing else changes.
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{
     COUNTS, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,
 };

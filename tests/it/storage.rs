@@ -3,7 +3,7 @@
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{h, u01};
 use cfaudit::table::ISSUES;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 
 use crate::work::{Work, assert_same, column};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{COUNTS, GATES, GROUPS, METRICS, SCORE_SHIFT, TableFrame, TableRecord};
 use serde_json::Value as Json;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{COMPARISONS, COUNTS, GATES, GROUPS, ISSUES, METRICS, TableDef, TableFrame};
 
 use crate::work::{Work, column};

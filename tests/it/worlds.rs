@@ -6,7 +6,7 @@ use std::fs::File;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::util::display::array_value_to_string;
-use cfaudit::table::io::read_frame;
+use cfaudit::table::file::read_frame;
 use cfaudit::table::{
     CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, COMPARISONS, ISSUES, METRICS, OUTCOMES, TableRecord,
 };

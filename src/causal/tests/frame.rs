@@ -13,7 +13,7 @@ use crate::causal::knowledge::{Knowledge, StatedKnowledge};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
-use crate::data::training::TrainingRows;
+use crate::data::rows::training::TrainingRows;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
 /// A file or folder of the expected values of causal searches.

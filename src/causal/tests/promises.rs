@@ -15,7 +15,7 @@ use crate::causal::knowledge::{Knowledge, StatedKnowledge};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
-use crate::data::training::{TrainingBatch, TrainingRows};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::num::seed::RandomStream;
 

@@ -4,7 +4,7 @@
 use serde_json::Value as Json;
 
 use super::{feature_of, frame, generate, layout_of, mover, plausible};
-use crate::data::reference::ReferenceBatch;
+use crate::data::rows::reference::ReferenceBatch;
 use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::tests::shared;
 

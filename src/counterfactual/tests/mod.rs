@@ -11,7 +11,7 @@ use crate::counterfactual::generate::MapFlipGenerator;
 use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
-use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,

@@ -7,7 +7,7 @@ use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
-use crate::data::reference::{ReferenceBatch, ReferenceRows};
+use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{FeatureColumn, Layout};
 use crate::num::seed::RandomStream;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{RawCounts, WriteBack, WriteBackRow, number_of_bits, ordered_bits};
-use crate::data::derive::{DerivationRule, DerivedBin, DerivedFeature};
+use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,

@@ -9,11 +9,11 @@ use arrow::compute::concat_batches;
 use arrow::util::display::array_value_to_string;
 
 use super::{BATCH, fault, workers};
-use crate::data::catalog::download::{DataSetAccess, FetchBytes, obtain};
-use crate::data::catalog::{DATA_SETS, DataSetOrigin, PublicDataSet, data_set, import};
+use crate::data::source::catalog::download::{DataSetAccess, FetchBytes, obtain};
+use crate::data::source::catalog::{DATA_SETS, DataSetOrigin, PublicDataSet, data_set, import};
 use crate::error::Result;
-use crate::table::io::{FileOwner, ParquetFile};
-use crate::table::ordered::StageWatch;
+use crate::exec::pieces::StageWatch;
+use crate::table::file::{FileOwner, ParquetFile};
 use crate::tests::shared;
 
 /// Obtains a data set and imports it.

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::catalog::{obtained, rows};
 use super::fault;
-use crate::data::catalog::download::{DataSetAccess, http, obtain};
-use crate::data::catalog::{
+use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
+use crate::data::source::catalog::{
     CatalogType, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
 };
 use crate::error::Result;
-use crate::table::ordered::StageWatch;
+use crate::exec::pieces::StageWatch;
 use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";

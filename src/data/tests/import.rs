@@ -6,12 +6,12 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
-use crate::data::import::{CsvBlock, import_csv};
 use crate::data::prepare::{PrepareParams, prepare};
 use crate::data::source::ParquetSource;
+use crate::data::source::import::{CsvBlock, import_csv};
 use crate::error::Result;
-use crate::table::io::{FileOwner, ParquetFile};
-use crate::table::ordered::StageWatch;
+use crate::exec::pieces::StageWatch;
+use crate::table::file::{FileOwner, ParquetFile};
 use crate::tests::shared;
 
 fn params(path: &Path) -> CsvBlock {

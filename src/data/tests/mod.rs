@@ -20,13 +20,13 @@ use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-use crate::data::keep::KeepCondition;
+use crate::data::prepare::keep::KeepCondition;
 use crate::data::prepare::{LabelParams, PrepareFindings, PrepareParams, SensitiveParams, prepare};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::{ColumnName, Word};
-use crate::table::ordered::{StageWatch, WorkerPool};
 
 pub(super) const BATCH: usize = 4096;
 

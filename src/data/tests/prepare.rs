@@ -11,11 +11,11 @@ use crate::data::prepare::{
     MissingBlock, MissingRule, OrdinalDirection, OrdinalOrder, PrepareParams, SplitColumn, prepare,
 };
 use crate::data::rows::RowsReader;
+use crate::data::rows::split::{RolesReader, SplitMethod, TRAIN, assign_roles};
 use crate::data::source::ParquetSource;
-use crate::data::split::{RolesReader, SplitMethod, TRAIN, assign_roles};
 use crate::data::{FeatureColumn, FeatureKind};
 use crate::error::{Error, StopSignal};
-use crate::table::ordered::StageWatch;
+use crate::exec::pieces::StageWatch;
 use crate::tests::shared;
 
 pub(super) fn adult() -> PrepareParams {
@@ -244,7 +244,7 @@ fn rows_of(folder: &Path) -> FlatRows {
 fn cuts_and_threads_change_no_byte() {
     let Some(file) = shared("data/adult/adult.parquet") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let whole = crate::table::io::ParquetFile::open(&file, crate::table::io::FileOwner::User)
+    let whole = crate::table::file::ParquetFile::open(&file, crate::table::file::FileOwner::User)
         .unwrap()
         .read_group(0, None)
         .unwrap();

@@ -9,7 +9,7 @@ use super::{
     BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
     prepare_parquet, sensitive, texts, words,
 };
-use crate::data::derive::{CrossPart, Derivation, DerivationRecipe};
+use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
 use crate::data::prepare::{
     DataIssue, MissingBlock, MissingRule, OrdinalOrder, PrepareFindings, PrepareParams,
     SensitiveParams, SplitColumn,
@@ -170,7 +170,7 @@ fn derived_columns_play_every_role() {
     assert_eq!(codes, [0, 0, 1, 1]);
     let roles =
         crate::data::rows::RowsReader::open(dir.path()).unwrap().read_roles(0).unwrap().unwrap();
-    assert_eq!(roles, [crate::data::split::TRAIN, crate::data::split::TRAIN, 0, 0]);
+    assert_eq!(roles, [crate::data::rows::split::TRAIN, crate::data::rows::split::TRAIN, 0, 0]);
 }
 
 #[test]

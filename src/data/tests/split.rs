@@ -13,13 +13,13 @@ use super::{
 };
 use crate::data::prepare::PrepareParams;
 use crate::data::rows::RowsReader;
-use crate::data::split::{
+use crate::data::rows::split::{
     NEITHER, RowRoles, SplitMethod, Stratification, TRAIN, assign_roles, audited, trains,
 };
 use crate::error::Result;
+use crate::exec::pieces::StageWatch;
 use crate::param::Fraction;
-use crate::table::io::{FileOwner, ParquetFile};
-use crate::table::ordered::StageWatch;
+use crate::table::file::{FileOwner, ParquetFile};
 use crate::tests::shared;
 
 fn split(folder: &Path, rule: SplitMethod, seed: u64) -> Result<RowRoles> {
@@ -90,7 +90,7 @@ fn folds_of_compas() {
     assert_eq!(split(out.path(), rule, 42).unwrap().0, expected);
     // Many passes over few rows each give the same ranks.
     let reader = RowsReader::open(out.path()).unwrap();
-    let by_hundreds = crate::data::split::roles_by_rank(
+    let by_hundreds = crate::data::rows::split::roles_by_rank(
         &reader,
         (Stratification::LabelAndGroup, None),
         42,

@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 
 use super::catalog::{obtained, rows, tally};
-use crate::data::catalog::{DataSetOrigin, data_set};
+use crate::data::source::catalog::{DataSetOrigin, data_set};
 use crate::tests::shared;
 
 /// The rows of a stand-in.
@@ -219,7 +219,7 @@ fn that_of_compas_rests_on_counts_of_the_published_file() {
     let Some(data) = shared("data/compas/compas.parquet") else { return };
     let real = rows(&data);
     let marginals: serde_json::Value =
-        serde_json::from_str(include_str!("../catalog/compas_marginals.json")).unwrap();
+        serde_json::from_str(include_str!("../source/catalog/compas_marginals.json")).unwrap();
     let strata = marginals["strata"].as_array().unwrap();
     let own: BTreeSet<&str> = strata.iter().filter_map(|s| s[0].as_str()).collect();
     let text = |name: &str| real.column_by_name(name).unwrap().as_string::<i32>().clone();

@@ -6,14 +6,14 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Float64Type, Int64Type};
 
 use super::{column, fault, index, workers};
-use crate::data::synthetic::{
+use crate::data::source::synthetic::{
     LinearMechanism, LogitMechanism, Mechanism, MechanismNoise, NormalNoise, SyntheticBlock,
     generate,
 };
+use crate::exec::pieces::StageWatch;
 use crate::num::seed::{h, u01};
 use crate::param::{Count, Finite, Fraction, Word};
-use crate::table::io::{FileOwner, ParquetFile};
-use crate::table::ordered::StageWatch;
+use crate::table::file::{FileOwner, ParquetFile};
 
 fn finite(value: f64) -> Finite {
     Finite::new(value).unwrap()

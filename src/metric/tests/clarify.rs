@@ -7,16 +7,16 @@ use serde_json::Value as Json;
 
 use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
 use super::{one, settings};
-use crate::metric::clarify::{FavouredFacets, SAMPLED};
-use crate::metric::counts::{Confusion, FactualCounts};
-use crate::metric::flips::{
+use crate::metric::catalog::clarify::{FavouredFacets, SAMPLED};
+use crate::metric::evidence::counts::{Confusion, FactualCounts};
+use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
-use crate::metric::measure::{
+use crate::metric::evidence::strata::Strata;
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::measured::{
     FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
 };
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::strata::Strata;
 use crate::metric::{CatalogFamily, Reads, Undefined, catalog};
 use crate::param::{Count, Level, Seed};
 use crate::tests::{json, shared};

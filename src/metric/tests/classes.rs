@@ -3,15 +3,15 @@
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
-use crate::metric::classes::counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::classes::measure::{
+use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
-use crate::metric::classes::{
+use crate::metric::value::classes::{
     ClassMatrix, FactualClassCounts, SwitchClassCounts, most_likely_class,
 };
-use crate::metric::measure::{MeasureSettings, MeasuredValue};
-use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
 use crate::metric::{CatalogFamily, Undefined};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};

@@ -3,13 +3,13 @@
 
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
-use crate::metric::compare::{ComparedValue, compare_counterfactual, compare_factual};
-use crate::metric::counts::{
+use crate::metric::bootstrap::interval::newcombe;
+use crate::metric::evidence::counts::{
     CounterfactualCounts, FactualCounts, ScoredCounterfactual, ScoredPerson,
 };
-use crate::metric::interval::newcombe;
-use crate::metric::measure::MeasureSettings;
 use crate::metric::scope::MetricScope;
+use crate::metric::value::compare::{ComparedValue, compare_counterfactual, compare_factual};
+use crate::metric::value::measured::MeasureSettings;
 use crate::metric::{CatalogFamily, Rate, Reads, Undefined, difference};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
@@ -294,7 +294,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
 /// otherwise.
 #[test]
 fn runs_that_share_some_people_have_intervals() {
-    use crate::metric::compare::{change_counterfactual, change_factual};
+    use crate::metric::value::compare::{change_counterfactual, change_factual};
     let everybody = people(2, 1, 800);
     let few = MeasureSettings { samples: Count::new(400).unwrap(), ..settings() };
     let changed = |old: &TestPeople, new: &TestPeople| {
@@ -335,8 +335,8 @@ fn runs_that_share_some_people_have_intervals() {
 /// method gives it, and no change is none.
 #[test]
 fn score_metrics_of_two_runs() {
-    use crate::metric::redraw::changes::changes;
-    use crate::metric::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap};
+    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap};
+    use crate::metric::value::changes::changes;
     let mut stream = RandomStream::new(8, "runs");
     let n = 3000;
     let old: Vec<(f64, f64)> =

@@ -1,15 +1,15 @@
 //! How often nominal 95 % intervals hold the true value, simulated from a seed, where people are
 //! few and rates are rare.
 //!
-//! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000` gives (4000
-//! of them for the bootstrap), printed with `--nocapture`; fewer samples must agree. Intervals of
-//! scores, of people with weights, of two models and of several classes are simulated beside their
-//! engines.
+//! The head of [`interval`](crate::metric::bootstrap::interval) states what `CFAUDIT_TRIALS=20000`
+//! gives (4000 of them for the bootstrap), printed with `--nocapture`; fewer samples must agree.
+//! Intervals of scores, of people with weights, of two models and of several classes are simulated
+//! beside their engines.
 
-use crate::metric::counts::Eccm;
-use crate::metric::interval::{
+use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
 };
+use crate::metric::evidence::counts::Eccm;
 use crate::metric::{MetricValue, Rate, Reads, Undefined, find};
 use crate::num::binomial::{binomial, multinomial};
 use crate::num::seed::RandomStream;

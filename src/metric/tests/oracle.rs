@@ -13,11 +13,11 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
 use super::{TestPeople, gather, one, settings};
-use crate::metric::clarify::errors;
-use crate::metric::counts::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::interval::{IntervalProcedure, percentile, resample};
-use crate::metric::measure::{FavourablePrediction, MeasureSettings, MeasuredValue};
+use crate::metric::bootstrap::interval::{IntervalProcedure, percentile, resample};
+use crate::metric::catalog::clarify::errors;
+use crate::metric::evidence::counts::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, MeasuredValue};
 use crate::metric::{CatalogFamily, Reads, catalog};
 use crate::num::seed::RandomStream;
 use crate::param::Count;

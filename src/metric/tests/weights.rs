@@ -8,14 +8,14 @@ use super::{
     STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
     people, second, settings, stratum,
 };
-use crate::metric::counts::{
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
+use crate::metric::evidence::counts::{
     Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
 };
-use crate::metric::measure::{MeasureSettings, MeasuredValue};
-use crate::metric::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
+use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::weights::PEOPLE_BLOCKS;
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::strata::Strata;
-use crate::metric::weights::PEOPLE_BLOCKS;
+use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
 use crate::metric::{Reads, Undefined};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};
@@ -94,7 +94,7 @@ fn intervals(
     redraw: &ShiftBootstrap<'_>,
     counts: &CounterfactualCounts,
     level: Level,
-) -> crate::metric::redraw::ShiftIntervals {
+) -> crate::metric::bootstrap::redraw::ShiftIntervals {
     redraw.intervals(
         &(0..redraw.n_tiles()).map(|number| redraw.tile(number)).collect::<Vec<_>>(),
         counts,

@@ -11,21 +11,21 @@ use super::oracle::{
 };
 use super::weights::WeightedPeople;
 use super::{one, second, settings};
-use crate::metric::clarify::{FavouredFacets, generalized_entropy};
-use crate::metric::counts::{
+use crate::metric::bootstrap::interval::{newcombe, z_of_level};
+use crate::metric::catalog::clarify::{FavouredFacets, generalized_entropy};
+use crate::metric::evidence::counts::{
     Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
 };
-use crate::metric::flips::{
+use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
-use crate::metric::interval::{newcombe, z_of_level};
-use crate::metric::labels::{MissingLabels, share, shares_differ};
-use crate::metric::measure::{
+use crate::metric::evidence::labels::{MissingLabels, share, shares_differ};
+use crate::metric::evidence::strata::Strata;
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::measured::{
     FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
 };
-use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::strata::Strata;
-use crate::metric::switches::measure_counterfactual;
+use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::{CatalogFamily, Rate, find};
 use crate::param::Count;
 use crate::tests::json;
@@ -729,11 +729,16 @@ fn rates_at_an_end_are_judged_by_people() {
     assert!(methods["wilson-people"] > 300 && methods["wilson"] > 100, "{methods:?}");
     for case in expected["formula"].as_array().unwrap() {
         let number = |key: &str| case[key].as_f64().unwrap();
-        let method = crate::metric::interval::IntervalProcedure::WilsonPeople { weighed: true };
+        let method =
+            crate::metric::bootstrap::interval::IntervalProcedure::WilsonPeople { weighed: true };
         let z = z_of_level(number("level"));
-        let interval =
-            crate::metric::interval::wilson_of_people(number("k") > 0.0, number("n"), z, method)
-                .unwrap();
+        let interval = crate::metric::bootstrap::interval::wilson_of_people(
+            number("k") > 0.0,
+            number("n"),
+            z,
+            method,
+        )
+        .unwrap();
         assert!(
             (interval.lo - number("lo")).abs() < 1e-12
                 && (interval.hi - number("hi")).abs() < 1e-12

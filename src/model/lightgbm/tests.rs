@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::TreesTrainer;
-use crate::data::training::TrainingRows;
+use crate::data::rows::training::TrainingRows;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::model::trees::{TreeEnsemble, TreesModel};

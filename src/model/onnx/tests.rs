@@ -8,7 +8,7 @@ use super::{OnnxParams, OnnxScorer};
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 use crate::model::Scorer;
-use crate::pipeline::runtime::libraries;
+use crate::model::onnx::library::libraries;
 
 const N: u32 = 40;
 const JOBS: [&str; 3] = ["clerk", "nurse", "pilot"];

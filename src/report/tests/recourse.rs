@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{FolderSample, glossary, section, two_groups, well_formed};
 use crate::report::render;
-use crate::table::io::write_frame;
+use crate::table::file::write_frame;
 use crate::table::recourse::{
     ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
     SUBGROUPS, UNFAIR_SUBGROUPS,

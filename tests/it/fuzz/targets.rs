@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use cfaudit::data::glance::profile_file;
-use cfaudit::data::keyed::KeyedScores;
-use cfaudit::data::score_stream::read_stream;
+use cfaudit::data::exchange::keyed::KeyedScores;
+use cfaudit::data::exchange::score_stream::read_stream;
+use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
 use cfaudit::error::Error;
 use cfaudit::exec::cancel::CancelFlag;
 use cfaudit::exec::event::{Event, Observer};
 use cfaudit::explain::codes;
-use cfaudit::pipeline::{self, RunRecord, RunSettings, fresh};
-use cfaudit::spec::check;
+use cfaudit::job::check;
+use cfaudit::job::new;
+use cfaudit::stage::{self, RunRecord, RunSettings};
 
 use super::mutate::{self, Dice};
 use super::tables::{self, as_parquet, as_stream, people, scores};
@@ -70,11 +71,11 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         gates_report_only: false,
         replace: false,
     };
-    let checked = match check::read(&file, &[], &pipeline::measuring::catalog()) {
+    let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog()) {
         Ok(checked) => checked,
         Err(error) => return blamed(&error),
     };
-    judged(pipeline::run(&checked, &settings, &Nobody, &Nobody, &CancelFlag::default()))
+    judged(stage::run(&checked, &settings, &Nobody, &Nobody, &CancelFlag::default()))
 }
 
 /// A job over `rows`, written as flow text; `@` stands for the folder.
@@ -99,13 +100,13 @@ fn audit(folder: &Path, file: &str, rows: &str) -> Result<(), String> {
     let path = folder.join(file).to_string_lossy().into_owned();
     match profile_file(&path) {
         Ok(seen) => {
-            let wishes = fresh::NewJobOptions {
+            let wishes = new::NewJobOptions {
                 data: path.clone(),
                 label: Some("repaid".to_owned()),
                 sensitive: vec!["sex".to_owned()],
                 ..Default::default()
             };
-            judged(fresh::job(&seen, &wishes))?;
+            judged(new::job(&seen, &wishes))?;
         }
         Err(error) => blamed(&error)?,
     }
@@ -144,7 +145,7 @@ impl Target for Jobs {
             &["data=~", "name"],
         ]);
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-        let catalog = pipeline::measuring::catalog();
+        let catalog = cfaudit::stage::measure::catalog();
         let checked = match check::read(&file, &sets, &catalog) {
             Ok(checked) => checked,
             Err(error) => return blamed(&error),

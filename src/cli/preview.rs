@@ -1,0 +1,299 @@
+//! The verbs that look at a job without auditing it: `plan` and `data`, as text for people or as
+//! JSON.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use crate::error::{Exit, Result};
+use crate::job::Job;
+use crate::stage::input::AwaitedFile;
+use crate::stage::preview::{
+    self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, IssueNote, RunForecast,
+};
+use crate::stage::{RunRecord, RunSettings};
+
+use crate::cli::args::{DataArgs, PlanArgs};
+use crate::cli::progress::grouped;
+use crate::cli::{print, read_job, set_up_run, settings};
+
+/// `cfaudit plan`.
+pub(crate) fn plan(args: &PlanArgs) -> Result<Exit> {
+    let (_, record, cancel) = set_up_run(&args.job_flags.log)?;
+    let checked = read_job(&args.job, &args.job_flags)?;
+    record.identify(checked.job.name.as_str(), "");
+    let settings =
+        RunSettings { baseline: args.baseline.clone(), ..settings(&args.job, &args.job_flags) };
+    let forecast = preview::forecast(&checked, &settings, &cancel)?;
+    show(args.json.then(|| json(&forecast)), || plan_text(&forecast), args.job_flags.log.quiet)?;
+    Ok(if args.exit_code && forecast.to_run > 0 { Exit::GateCrossed } else { Exit::Done })
+}
+
+/// `cfaudit data`.
+pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
+    let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
+    let checked = read_job(&args.job, &args.job_flags)?;
+    record.identify(checked.job.name.as_str(), "");
+    let data =
+        preview::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
+    show(args.json.then(|| json(&data)), || data_text(&data), args.job_flags.log.quiet)?;
+    Ok(Exit::Done)
+}
+
+/// Prints what programs asked for by `--json`, or else what people read, of which `--quiet` leaves
+/// nothing.
+fn show(json: Option<String>, text: impl FnOnce() -> String, quiet: bool) -> Result<()> {
+    match json {
+        Some(json) => print(&json),
+        None if quiet => Ok(()),
+        None => print(&text()),
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+/// What a run waits for, a line a file, with the models that share it.
+fn awaited_text(awaited: &[AwaitedFile]) -> String {
+    let mut files: Vec<(&AwaitedFile, Vec<&str>)> = Vec::new();
+    for file in awaited {
+        match files
+            .iter_mut()
+            .find(|(first, _)| (&first.path, &first.set) == (&file.path, &file.set))
+        {
+            Some((_, models)) => models.push(&file.model),
+            None => files.push((file, vec![&file.model])),
+        }
+    }
+    let mut text = String::new();
+    for (file, models) in files {
+        let of = file.set.as_ref().map_or_else(
+            || "the rows as they are".to_owned(),
+            |set| format!("counterfactual set {set}"),
+        );
+        let models =
+            format!("{} {}", if models.len() > 1 { "models" } else { "model" }, models.join(", "));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "waits for the scores of {}, {of}: {}",
+            visible(&models),
+            visible(&file.path)
+        );
+    }
+    text
+}
+
+fn plan_text(forecast: &RunForecast) -> String {
+    let rows = forecast.stages.iter().map(|stage| {
+        vec![
+            stage.id.clone(),
+            if stage.cached { "cached" } else { "runs" }.to_owned(),
+            stage.rows.map(grouped).unwrap_or_default(),
+            stage.bytes.map(grouped).unwrap_or_default(),
+            stage.reason.clone().unwrap_or_default(),
+        ]
+    });
+    let mut text = aligned(&["stage", "state", "rows", "bytes", "because"], &[2, 3], rows);
+    let n = forecast.stages.len();
+    let _ = match forecast.to_run {
+        0 => writeln!(
+            text,
+            "\njob {}, run {}: all {n} stages are cached",
+            forecast.job, forecast.run
+        ),
+        to_run => writeln!(
+            text,
+            "\njob {}, run {}: {to_run} of {n} stages would run",
+            forecast.job, forecast.run
+        ),
+    };
+    if let Some(set) = &forecast.to_download {
+        let _ = writeln!(
+            text,
+            "the data set {set} is not in the data folder: a run would download it first"
+        );
+    }
+    text + &awaited_text(&forecast.awaited)
+}
+
+/// What `cfaudit check` prints of a job without errors.
+pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> String {
+    let mut text = format!("{}: no problem in the job or its data", file.display());
+    let scores = job.models.values().filter_map(|model| model.scores.as_ref());
+    if scores
+        .into_iter()
+        .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())
+    {
+        text += "; files of scores are looked at by `cfaudit run`";
+    }
+    text.push('\n');
+    text + &warnings_text(seen, false) + &awaited_text(&seen.awaited)
+}
+
+/// A line for each warning; with `quiet` without those that are only worth knowing.
+pub(crate) fn warnings_text(seen: &CheckFindings, quiet: bool) -> String {
+    seen.warnings
+        .iter()
+        .filter(|issue| !quiet || issue.severity == "warning")
+        .map(issue_text)
+        .collect()
+}
+
+/// A line on something that was met in the data.
+fn issue_text(issue: &IssueNote) -> String {
+    format!("{}[{}]: {}\n", issue.severity, issue.code, visible(&issue.text))
+}
+
+fn data_text(data: &DataPreview) -> String {
+    let mut text = String::new();
+    let r = &data.rows;
+    let counts = [r.source, r.kept, r.trained, r.audited].map(grouped);
+    let _ = writeln!(
+        text,
+        "{}: {} rows in the source, {} kept; {} train, {} are audited",
+        data.job, counts[0], counts[1], counts[2], counts[3]
+    );
+    if let Some(set) = &data.stand_in {
+        let _ = writeln!(text, "STAND-IN DATA for {set}: no number is about real people");
+    }
+    if !data.filters.is_empty() {
+        let rows = data
+            .filters
+            .iter()
+            .map(|f| vec![f.what.clone(), grouped(f.rows_in), grouped(f.rows_out)]);
+        text += &format!("\n{}", aligned(&["step", "rows in", "rows out"], &[1, 2], rows));
+    }
+    let rows = data.columns.iter().map(|c| {
+        vec![c.name.clone(), c.kind.to_owned(), c.class.to_owned(), grouped(c.missing), values(c)]
+    });
+    text += &format!("\n{}", aligned(&["column", "kind", "type", "missing", "values"], &[3], rows));
+    if let Some(label) = &data.label {
+        let side =
+            |values: &[String], n: u64| format!("{} ({})", visible(&values.join(", ")), grouped(n));
+        let _ = writeln!(
+            text,
+            "\nlabel {}: positive {}, negative {}, none ({}); people want the {} side",
+            visible(&label.column),
+            side(&label.positive, label.n_positive),
+            side(&label.negative, label.n_negative),
+            grouped(label.n_missing),
+            label.favourable
+        );
+    }
+    for attribute in &data.attributes {
+        text += &format!("\n{}", groups(attribute, data.label.is_some()));
+    }
+    if !data.issues.is_empty() {
+        text.push('\n');
+    }
+    data.issues.iter().for_each(|issue| text += &issue_text(issue));
+    let awaited = awaited_text(&data.awaited);
+    if awaited.is_empty() { text } else { format!("{text}\n{awaited}") }
+}
+
+fn values(column: &ColumnPreview) -> String {
+    match (column.n_levels, column.min.zip(column.max)) {
+        (Some(n), _) => {
+            let shown: Vec<String> =
+                column.levels.iter().map(|l| format!("{} {}", l.level, grouped(l.n))).collect();
+            let more = n - shown.len();
+            let more = if more > 0 { format!(", {more} more") } else { String::new() };
+            format!("{}{more}", shown.join(", "))
+        }
+        (None, Some((min, max))) => format!("{} to {}", short(min), short(max)),
+        (None, None) if column.kind == "row_id" => "unique".to_owned(),
+        (None, None) => "no value".to_owned(),
+    }
+}
+
+/// A number with at most six digits that count; the JSON has all of them.
+fn short(x: f64) -> String {
+    let rounded = format!("{x:.5e}").parse().unwrap_or(x);
+    if x.fract() == 0.0 { x.to_string() } else { f64::to_string(&rounded) }
+}
+
+fn groups(attribute: &AttributePreview, labelled: bool) -> String {
+    let name = format!("{} (from {})", attribute.name, attribute.column);
+    let name = if attribute.name == attribute.column { &attribute.name } else { &name };
+    let mut head = vec![name.as_str(), "rows", "train", "audited"];
+    if labelled {
+        head.extend(["of these positive", "negative", "no label"]);
+    }
+    let rows = attribute.groups.iter().filter(|g| g.group.is_some() || g.rows > 0).map(|g| {
+        let group = match &g.group {
+            Some(group) if *group == attribute.reference => format!("{group} (reference)"),
+            Some(group) => group.clone(),
+            None => "(no declared group)".to_owned(),
+        };
+        let mut cells = vec![group, grouped(g.rows), grouped(g.trained), grouped(g.audited)];
+        cells.extend([g.positive, g.negative, g.unlabelled].into_iter().flatten().map(grouped));
+        cells
+    });
+    aligned(&head, &[1, 2, 3, 4, 5, 6], rows)
+}
+
+/// Columns of text, two blanks apart; those named by `right` end where their heading ends.
+fn aligned(head: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let head = head.iter().map(|&h| h.to_owned()).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(head)
+        .chain(rows)
+        .map(|row| row.iter().map(|cell| visible(cell)).collect())
+        .collect();
+    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |c: usize| {
+        lines
+            .iter()
+            .filter_map(|line| line.get(c))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..n).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(&widths).enumerate().map(|(c, (cell, &width))| {
+            if right.contains(&c) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Words of the data on one line, with nothing that a terminal would obey.
+fn visible(text: &str) -> String {
+    let hides =
+        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars()
+        .map(|c| if hides(c) { c.escape_unicode().to_string() } else { c.to_string() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{aligned, short, visible};
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let rows = [
+            vec!["é".to_owned(), "1,000".to_owned(), String::new()],
+            vec!["long".to_owned(), "7".to_owned(), "why".to_owned()],
+        ];
+        let text = aligned(&["a", "n", "because"], &[1], rows.into_iter());
+        assert_eq!(text, "a         n  because\né     1,000\nlong      7  why\n");
+    }
+
+    #[test]
+    fn long_numbers_are_cut() {
+        assert_eq!(
+            [-6.742447135247829, 1_234_567.0, 1_234_567.25, 0.1, 0.0].map(short),
+            ["-6.74245", "1234567", "1234570", "0.1", "0"]
+        );
+    }
+
+    #[test]
+    fn nothing_reaches_the_terminal_but_letters() {
+        assert_eq!(visible("naïve\u{1b}[31m\n\u{202e}"), "naïve\\u{1b}[31m\\u{a}\\u{202e}");
+    }
+}

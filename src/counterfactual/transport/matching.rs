@@ -1,0 +1,330 @@
+//! Transport as a strategy: what it learns of a reference, and the plans that are made of it once
+//! the samples are known.
+//!
+//! [`FittedTransport`] is learnt and is what an artifact holds: the variables, the units of
+//! distance, and the counts that quality is measured by. Plans rest on all samples together, so
+//! [`FittedTransport::match_samples`] takes them, with the rows of the reference as targets, and
+//! gives a generator that knows the image of every sample by its key. Both are held in memory with
+//! the variables that move, and nothing else.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::check::DomainChecks;
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::transport::distance::TransportDistance;
+use crate::counterfactual::transport::image::{TransportImages, images};
+use crate::counterfactual::transport::{
+    SolvedProblem, TransportPopulation, TransportProblem, TransportSettings, solve,
+    transport_problems,
+};
+use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
+use crate::data::rows::reference::ReferenceBatch;
+use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
+use crate::error::Result;
+use crate::param::Seed;
+
+/// What transport learnt of a reference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FittedTransport {
+    /// All variables.
+    pub variables: Vec<StrategyVariable>,
+    /// Number of declared groups of the attribute.
+    pub n_groups: usize,
+    /// Within what rows are matched beside the group.
+    pub condition: Conditioning,
+    /// The distance, over the variables that move; their columns are positions among the columns of
+    /// these variables.
+    pub distance: TransportDistance,
+    /// For each variable of the distance its position among all.
+    pub moving: Vec<usize>,
+    /// What makes a counterfactual invalid.
+    pub checks: DomainChecks,
+    /// The counts of the reference.
+    pub counts: ReferenceCounts,
+}
+
+/// Rows with the columns that transport looks at, and what it must know of them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TransportRows {
+    keys: Vec<u64>,
+    groups: Vec<u16>,
+    classes: Vec<Option<u32>>,
+    /// For each column of the variables that move.
+    columns: Vec<FeatureColumn>,
+}
+
+impl TransportRows {
+    /// All rows of a batch, of whatever group, in the columns of these variables.
+    pub fn from_all(variables: &[&StrategyVariable], samples: &SampleBatch<'_>) -> Self {
+        TransportRows::from_chosen(
+            variables,
+            Conditioning::Nothing,
+            samples,
+            &(0..samples.rows.n).collect::<Vec<_>>(),
+        )
+    }
+
+    /// The rows of a batch that have a group, in the columns of these variables.
+    pub fn from_grouped(
+        variables: &[&StrategyVariable],
+        condition: Conditioning,
+        samples: &SampleBatch<'_>,
+    ) -> Self {
+        let chosen: Vec<usize> =
+            (0..samples.rows.n).filter(|&i| samples.groups[i] != MISSING_GROUP).collect();
+        TransportRows::from_chosen(variables, condition, samples, &chosen)
+    }
+
+    fn from_chosen(
+        variables: &[&StrategyVariable],
+        condition: Conditioning,
+        samples: &SampleBatch<'_>,
+        chosen: &[usize],
+    ) -> Self {
+        let class = |i: usize| {
+            if condition == Conditioning::Nothing { Some(0) } else { samples.classes[i] }
+        };
+        let column = |&column: &usize| match &samples.rows.columns[column] {
+            FeatureColumn::Number(values) => {
+                FeatureColumn::Number(chosen.iter().map(|&i| values[i]).collect())
+            }
+            FeatureColumn::Code(codes) => {
+                FeatureColumn::Code(chosen.iter().map(|&i| codes[i]).collect())
+            }
+        };
+        TransportRows {
+            keys: chosen.iter().map(|&i| samples.keys[i]).collect(),
+            groups: chosen.iter().map(|&i| samples.groups[i]).collect(),
+            classes: chosen.iter().map(|&i| class(i)).collect(),
+            columns: variables.iter().flat_map(|variable| &variable.columns).map(column).collect(),
+        }
+    }
+
+    /// Adds the rows of a later batch.
+    pub fn append(&mut self, other: TransportRows) {
+        self.keys.extend(other.keys);
+        self.groups.extend(other.groups);
+        self.classes.extend(other.classes);
+        if self.columns.is_empty() {
+            self.columns = other.columns;
+            return;
+        }
+        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
+            match (mine, theirs) {
+                (FeatureColumn::Number(mine), FeatureColumn::Number(theirs)) => mine.extend(theirs),
+                (FeatureColumn::Code(mine), FeatureColumn::Code(theirs)) => mine.extend(theirs),
+                // The same columns of the same layout.
+                (FeatureColumn::Number(_), FeatureColumn::Code(_))
+                | (FeatureColumn::Code(_), FeatureColumn::Number(_)) => {}
+            }
+        }
+    }
+
+    /// The rows alone.
+    pub fn to_rows(&self) -> FeatureRows {
+        FeatureRows { n: self.keys.len(), columns: self.columns.clone() }
+    }
+}
+
+/// The same variables with columns counted among their own.
+pub fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable> {
+    let mut next = 0;
+    let of = |variable: &&StrategyVariable| {
+        let from = next;
+        next += variable.columns.len();
+        StrategyVariable { columns: (from..next).collect(), ..(*variable).clone() }
+    };
+    variables.iter().map(of).collect()
+}
+
+/// Runs independent pieces of work, on any thread, and gives the results in order.
+pub type ProblemSolver<'a> = dyn Fn(usize, &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)) -> Result<Vec<SolvedProblem>>
+    + 'a;
+
+/// What became of the samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransportTally {
+    /// Samples that were matched.
+    pub n: u64,
+    /// Of these, in strata that were solved in parts.
+    pub n_approximate: u64,
+    /// Samples with a group and a class for which the reference has no target.
+    pub n_without_target: u64,
+    /// The sum of the costs of all that were matched, in squared standard deviations.
+    pub cost: f64,
+}
+
+impl FittedTransport {
+    /// The variables that move.
+    pub fn moving_variables(&self) -> Vec<&StrategyVariable> {
+        self.moving.iter().map(|&v| &self.variables[v]).collect()
+    }
+
+    /// A batch of the reference as the population of targets.
+    pub fn targets(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
+        let samples = SampleBatch {
+            keys: &group.keys,
+            rows: &group.rows,
+            groups: &group.groups[position],
+            classes: &group.classes,
+        };
+        TransportRows::from_grouped(&self.moving_variables(), self.condition, &samples)
+    }
+
+    /// A batch of rows as the population of sources.
+    pub fn sources(&self, samples: &SampleBatch<'_>) -> TransportRows {
+        TransportRows::from_grouped(&self.moving_variables(), self.condition, samples)
+    }
+
+    /// Matches all samples with the reference, for every target group.
+    ///
+    /// # Errors
+    /// A problem that cannot be solved: says which; the run is to stop.
+    pub fn match_samples(
+        &self,
+        settings: &TransportSettings,
+        seed: Seed,
+        samples: TransportRows,
+        reference: TransportRows,
+        spread: &ProblemSolver<'_>,
+    ) -> Result<TransportGenerator> {
+        let (sample_rows, reference_rows) = (samples.to_rows(), reference.to_rows());
+        fn population<'a>(
+            crowd: &'a TransportRows,
+            rows: &'a FeatureRows,
+        ) -> TransportPopulation<'a> {
+            TransportPopulation {
+                rows,
+                row_key: &crowd.keys,
+                groups: &crowd.groups,
+                classes: &crowd.classes,
+            }
+        }
+        let (sources, targets) =
+            (population(&samples, &sample_rows), population(&reference, &reference_rows));
+        let mut carrier = TransportGenerator {
+            carriage: self.clone(),
+            images: HashMap::new(),
+            values: Vec::new(),
+            tallies: HashMap::new(),
+        };
+        for to in 0..u16::try_from(self.n_groups).unwrap_or(MISSING_GROUP) {
+            let made = transport_problems(settings, &self.distance, seed, &sources, &targets, to);
+            let work =
+                |k: usize| solve(settings, &self.distance, &sources, &targets, &made.problems[k]);
+            let solved = spread(made.problems.len(), &work)?;
+            carrier.count_matches(to, &made.problems, &solved, &samples, &made.without_target);
+            let images = images(
+                settings.image,
+                &self.distance,
+                &sources,
+                &targets,
+                &made.problems,
+                &solved,
+            )?;
+            carrier.store_images(to, &samples, &images, &self.distance);
+        }
+        Ok(carrier)
+    }
+}
+
+/// Generates the counterfactuals of samples that were matched.
+#[derive(Debug)]
+pub struct TransportGenerator {
+    carriage: FittedTransport,
+    /// By key of the row and target group: the position of its values.
+    images: HashMap<(u64, u16), u32>,
+    /// For each image a value per variable that moves.
+    values: Vec<f64>,
+    tallies: HashMap<(u16, u16), TransportTally>,
+}
+
+impl TransportGenerator {
+    fn store_images(
+        &mut self,
+        to: u16,
+        samples: &TransportRows,
+        images: &TransportImages,
+        distance: &TransportDistance,
+    ) {
+        let width = distance.variables().len();
+        for (k, &parent) in images.parent.iter().enumerate() {
+            let at = u32::try_from(self.values.len() / width.max(1)).unwrap_or(u32::MAX);
+            self.images.insert((samples.keys[parent], to), at);
+            self.values.extend(
+                distance.variables().iter().map(|variable| variable.value(&images.rows, k)),
+            );
+        }
+    }
+
+    fn count_matches(
+        &mut self,
+        to: u16,
+        blocks: &[TransportProblem],
+        solved: &[SolvedProblem],
+        samples: &TransportRows,
+        without_target: &[usize],
+    ) {
+        for (block, solved) in blocks.iter().zip(solved) {
+            let n = block.sources.len() as u64;
+            let tally = self.tallies.entry((block.from, to)).or_default();
+            tally.n += n;
+            tally.n_approximate += if block.approximate { n } else { 0 };
+            tally.cost += solved.cost * n as f64;
+        }
+        for &sample in without_target {
+            self.tallies.entry((samples.groups[sample], to)).or_default().n_without_target += 1;
+        }
+    }
+
+    /// What became of the samples of a group in another.
+    pub fn tally(&self, from: usize, to: usize) -> TransportTally {
+        let key = (
+            u16::try_from(from).unwrap_or(MISSING_GROUP),
+            u16::try_from(to).unwrap_or(MISSING_GROUP),
+        );
+        self.tallies.get(&key).copied().unwrap_or_default()
+    }
+}
+
+impl Generator for TransportGenerator {
+    fn generate(
+        &self,
+        samples: &SampleBatch<'_>,
+        attribute: &Attribute,
+        to: usize,
+    ) -> GeneratedBatch {
+        let group = u16::try_from(to).unwrap_or(MISSING_GROUP);
+        let lacks = |group: usize| self.carriage.counts.lacks(group);
+        let untaught: Vec<bool> =
+            (0..self.carriage.n_groups).map(|own| lacks(own) || lacks(to)).collect();
+        let own =
+            |i: usize| samples.own_group(i, to).filter(|&own| untaught.get(own) == Some(&false));
+        let image =
+            |i: usize| own(i).and_then(|_| self.images.get(&(samples.keys[i], group)).copied());
+        let (parent, at): (Vec<usize>, Vec<u32>) =
+            (0..samples.rows.n).filter_map(|i| Some((i, image(i)?))).unzip();
+        let mut rows = samples.rows.take(&parent);
+        set_group(&mut rows, attribute, to);
+        let mut made = GeneratedBatch::unchanged(rows, parent);
+        let movers = self.carriage.moving_variables();
+        for (j, &at) in at.iter().enumerate() {
+            let values = &self.values[at as usize * movers.len()..][..movers.len()];
+            for (variable, &value) in movers.iter().zip(values) {
+                let before = variable.value(&made.rows, j);
+                if before.is_nan() || value.is_nan() {
+                    continue;
+                }
+                made.counters[j].n_changed +=
+                    u32::from((value - before).abs() > 1e-9 * before.abs().max(1.0));
+                variable.set_value(&mut made.rows, j, value);
+            }
+        }
+        self.carriage.checks.apply(&self.carriage.variables, samples.rows, &mut made);
+        made
+    }
+}

@@ -1,0 +1,339 @@
+//! Transport: gives the rows of one group the values of real rows of another, all of them together
+//! at the least cost.
+//!
+//! Source: Black, Yeom and Fredrikson 2020, "FlipTest: Fairness Testing via Optimal Transport";
+//! they solve the same linear program with equal group sizes, 1,000 rows a group, and no condition
+//! on the label. Here: for a pair of groups (a, b) and a class y the sources are the samples (a,
+//! y), the targets the rows of the reference (b, y) without a missing value in the features that
+//! may move. Every source weighs 1/n, every target 1/m; the plan x >= 0 with these row and column
+//! sums minimises the sum of cost(source, target) * x, exactly ([`crate::num::transport`]). The
+//! cost is a squared distance in standard deviations of the reference ([`distance`]); what a source
+//! makes of its targets is its image ([`image`]).
+//!
+//! Unlike with other strategies a counterfactual depends on all samples of its stratum, not on its
+//! row alone: samples must come together. Work is cut into [`TransportProblem`]s that know nothing
+//! of each other: [`blocks`], then [`solve`] for each of them on any thread and in any order, then
+//! [`image::images`].
+//!
+//! Rows with the same values in those features become one point with their number as its weight,
+//! which makes problems smaller and gives equal rows equal counterfactuals. Choice: the lowest row
+//! key stands for a point. Kept apart, equal rows would go to different targets by nothing but the
+//! hash of their keys.
+//! Choice: costs get 1e-6 * u01(h(0, i, j)) for the row keys i, j, which makes the optimum unique
+//! but for accidents; reported costs and ties do not see it.
+//! Choice: a stratum with more than `max_rows` points on a side is solved approximately. Sources:
+//! in ascending order of h(seed, i, 0), cut into ceil(n / max_rows) blocks whose sizes differ by at
+//! most one row, so that no block is too small to stand for its stratum. Targets: for block k the
+//! `max_rows` rows of least h(seed, j, k + 1). A side that is small enough is used whole. Time:
+//! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
+//! block.
+
+pub mod distance;
+pub mod image;
+pub mod matching;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{FeatureRows, MISSING_GROUP};
+use crate::error::{Fault, Result};
+use crate::num::seed::{h, u01};
+use crate::num::transport::{CostMatrix, TransportError, solve as cheapest};
+use crate::param::{Count, Seed};
+use distance::{TransportDistance, WeightedPoints};
+
+/// How plans are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TransportSettings {
+    /// What a row becomes.
+    pub image: TransportImage,
+    /// The distance of two rows.
+    pub cost: TransportCost,
+    /// The most distinct rows a side that are matched exactly; larger strata are cut into blocks.
+    pub max_rows: Count,
+}
+
+/// What a row becomes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportImage {
+    /// The target with the most mass; of equals the cheapest, then the lowest row key.
+    #[default]
+    Argmax,
+    /// The mean of its targets, weighted by mass.
+    Barycentre,
+    /// Each of its targets, with the share of the mass as weight.
+    All,
+}
+
+/// The distance of two rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TransportCost {
+    /// The sum over features of the squared difference in standard deviations, or 1 for a category
+    /// that differs.
+    #[default]
+    L2Squared,
+    /// The square of the sum over features of the absolute difference in standard deviations, or 1
+    /// for a category that differs.
+    L1Squared,
+}
+
+/// Rows, and what transport must know of them.
+#[derive(Debug, Clone, Copy)]
+pub struct TransportPopulation<'a> {
+    /// The features.
+    pub rows: &'a FeatureRows,
+    /// For each row the number that hashes take; different for different rows.
+    pub row_key: &'a [u64],
+    /// For each row its group of the attribute; [`MISSING_GROUP`] = none.
+    pub groups: &'a [u16],
+    /// For each row its class; `None` = none. All the same where nothing is conditioned on.
+    pub classes: &'a [Option<u32>],
+}
+
+/// One problem of transport: rows of one group and class, and the rows they go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransportProblem {
+    /// The group of the sources.
+    pub from: u16,
+    /// The group of the targets.
+    pub to: u16,
+    /// The class of both.
+    pub class: u32,
+    /// Positions in the samples, ascending.
+    pub sources: Vec<usize>,
+    /// Positions in the reference, ascending.
+    pub targets: Vec<usize>,
+    /// Whether it is a part of a stratum that was too large to be solved whole.
+    pub approximate: bool,
+}
+
+/// The problems of all strata that lead to one group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransportProblems {
+    /// Ascending by group and class of the sources, then as a stratum was cut.
+    pub problems: Vec<TransportProblem>,
+    /// Positions of the samples with a group and a class for which the reference has no target.
+    pub without_target: Vec<usize>,
+}
+
+/// The strata of all samples outside group `to`, cut where they are larger than `max_rows`. Samples
+/// without group or class are in none.
+pub fn transport_problems(
+    settings: &TransportSettings,
+    distance: &TransportDistance,
+    seed: Seed,
+    samples: &TransportPopulation<'_>,
+    reference: &TransportPopulation<'_>,
+    to: u16,
+) -> TransportProblems {
+    let mut sources: BTreeMap<(u16, u32), Vec<usize>> = BTreeMap::new();
+    for (i, (&group, class)) in samples.groups.iter().zip(samples.classes).enumerate() {
+        if let (true, &Some(class)) = (group != to && group != MISSING_GROUP, class) {
+            sources.entry((group, class)).or_default().push(i);
+        }
+    }
+    let mut targets: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (j, (&group, class)) in reference.groups.iter().zip(reference.classes).enumerate() {
+        if let (true, &Some(class)) =
+            (group == to && distance.is_complete(reference.rows, j), class)
+        {
+            targets.entry(class).or_default().push(j);
+        }
+    }
+    let mut made = TransportProblems { problems: Vec::new(), without_target: Vec::new() };
+    for ((from, class), sources) in sources {
+        match targets.get(&class) {
+            None => made.without_target.extend(sources),
+            Some(targets) => {
+                let most = usize::try_from(settings.max_rows.get()).unwrap_or(usize::MAX);
+                let whole = TransportProblem {
+                    from,
+                    to,
+                    class,
+                    sources,
+                    targets: targets.clone(),
+                    approximate: false,
+                };
+                split_problem(whole, most, distance, seed, samples, reference, &mut made.problems);
+            }
+        }
+    }
+    made
+}
+
+fn split_problem(
+    whole: TransportProblem,
+    most: usize,
+    distance: &TransportDistance,
+    seed: Seed,
+    samples: &TransportPopulation<'_>,
+    reference: &TransportPopulation<'_>,
+    made: &mut Vec<TransportProblem>,
+) {
+    let n_points = |side: &TransportPopulation<'_>, at: &[usize]| {
+        if at.len() <= most {
+            at.len()
+        } else {
+            WeightedPoints::from_rows(distance, side, at).len()
+        }
+    };
+    let (cut_sources, cut_targets) =
+        (n_points(samples, &whole.sources) > most, n_points(reference, &whole.targets) > most);
+    if !cut_sources && !cut_targets {
+        made.push(whole);
+        return;
+    }
+    // By hash, equal hashes by key.
+    let hashed =
+        |side: &TransportPopulation<'_>, at: &[usize], stream: u64| -> Vec<(u64, u64, usize)> {
+            at.iter().map(|&i| (h(seed.0, side.row_key[i], stream), side.row_key[i], i)).collect()
+        };
+    let mut sources = hashed(samples, &whole.sources, 0);
+    sources.sort_unstable();
+    let n_blocks = if cut_sources { sources.len().div_ceil(most) } else { 1 };
+    for k in 0..n_blocks {
+        let part = &sources[sources.len() * k / n_blocks..sources.len() * (k + 1) / n_blocks];
+        let mut targets = whole.targets.clone();
+        if cut_targets {
+            let mut drawn = hashed(reference, &targets, k as u64 + 1);
+            drawn.select_nth_unstable(most);
+            targets = ascending(&drawn[..most]);
+        }
+        made.push(TransportProblem {
+            sources: ascending(part),
+            targets,
+            approximate: true,
+            ..whole
+        });
+    }
+}
+
+fn ascending(part: &[(u64, u64, usize)]) -> Vec<usize> {
+    let mut at: Vec<usize> = part.iter().map(|&(.., i)| i).collect();
+    at.sort_unstable();
+    at
+}
+
+/// One target of a source.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TransportMatch {
+    /// Position in the reference: of the rows with these values the one with the lowest key.
+    pub target: usize,
+    /// What of the source goes there, in units of which the source has
+    /// [`TransportMatches::supply`].
+    pub mass: u64,
+    /// The cost of one unit, without what makes the optimum unique.
+    pub cost: f64,
+}
+
+/// The targets of a source, most mass first; of equals the cheapest, then the lowest row key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TransportMatches {
+    /// At least one.
+    pub matches: Vec<TransportMatch>,
+    /// The sum of their masses.
+    pub supply: u64,
+}
+
+/// The optimal plan of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolvedProblem {
+    /// For each source of the block the position of its point in `points`.
+    pub point_of: Vec<u32>,
+    /// For each point the targets.
+    pub points: Vec<TransportMatches>,
+    /// The mean cost of a source, without what makes the optimum unique; in squared standard
+    /// deviations.
+    pub cost: f64,
+}
+
+/// The optimal plan of a block. Blocks are independent: any order, any thread.
+///
+/// # Errors
+/// The costs do not fit into memory, or a distance is beyond the range of numbers.
+pub fn solve(
+    settings: &TransportSettings,
+    distance: &TransportDistance,
+    samples: &TransportPopulation<'_>,
+    reference: &TransportPopulation<'_>,
+    block: &TransportProblem,
+) -> Result<SolvedProblem> {
+    solve_exactly(settings.cost, distance, samples, reference, block).map_err(|why| {
+        let (n, m) = (block.sources.len(), block.targets.len());
+        let fault = Fault::new(
+            "no-transport",
+            format!("no optimal transport of {n} rows to {m} rows: {why}"),
+        );
+        let hint = match why {
+            TransportError::TooLarge => "lower `max_rows`",
+            _ => "look for values without sense, of a size beyond 1e150",
+        };
+        fault.hint(hint).into()
+    })
+}
+
+fn solve_exactly(
+    cost: TransportCost,
+    distance: &TransportDistance,
+    samples: &TransportPopulation<'_>,
+    reference: &TransportPopulation<'_>,
+    block: &TransportProblem,
+) -> Result<SolvedProblem, TransportError> {
+    let sources = WeightedPoints::from_rows(distance, samples, &block.sources);
+    let targets = WeightedPoints::from_rows(distance, reference, &block.targets);
+    let costs = CostMatrix::new(sources.len(), targets.len(), |i, row| {
+        distance.costs(cost, &sources, i, &targets, 0, row);
+        let key = samples.row_key[sources.first_row[i]];
+        for (cost, &first) in row.iter_mut().zip(&targets.first_row) {
+            *cost += 1e-6 * u01(h(0, key, reference.row_key[first]));
+        }
+    })?;
+    // A row of n sources weighs m, one of m targets n; fewer units where they have a common
+    // divisor.
+    let (n, m) = (block.sources.len() as u64, block.targets.len() as u64);
+    let common = greatest_common_divisor(n, m);
+    let weights = |points: &WeightedPoints, unit: u64| -> Result<Vec<u64>, TransportError> {
+        points.weight.iter().map(|w| w.checked_mul(unit).ok_or(TransportError::TooLarge)).collect()
+    };
+    let (supply, demand) = (weights(&sources, m / common)?, weights(&targets, n / common)?);
+    let plan = cheapest(&costs, &supply, &demand)?;
+    let mut points: Vec<TransportMatches> =
+        supply.iter().map(|&supply| TransportMatches { matches: Vec::new(), supply }).collect();
+    let mut total = 0.0;
+    for flow in &plan.flows {
+        let (source, target) = (flow.source as usize, flow.target as usize);
+        let mut of_pair = [0.0];
+        distance.costs(cost, &sources, source, &targets, target, &mut of_pair);
+        total += of_pair[0] * flow.amount as f64;
+        points[source].matches.push(TransportMatch {
+            target: targets.first_row[target],
+            mass: flow.amount,
+            cost: of_pair[0],
+        });
+    }
+    for point in &mut points {
+        let rank = |m: &TransportMatch| reference.row_key[m.target];
+        point.matches.sort_by(|a, b| {
+            b.mass.cmp(&a.mass).then(a.cost.total_cmp(&b.cost)).then(rank(a).cmp(&rank(b)))
+        });
+    }
+    Ok(SolvedProblem {
+        point_of: sources.point_of,
+        points,
+        cost: total / supply.iter().sum::<u64>() as f64,
+    })
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,592 @@
+//! What follows once a strategy has set a sensitive attribute: the columns it is derived from are
+//! set, derived features computed again.
+//!
+//! An attribute may be derived from other columns, and a model reads those. After generation,
+//! whatever the strategy:
+//! * a cross sets those of its parts that differ between the two groups, and these theirs in turn;
+//!   a part that stays keeps its raw value;
+//! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
+//!   of the target group with the row's label; a row without a label takes the most frequent value
+//!   of the group over all labels, and so does one whose label has no reference row in the group;
+//!   where no reference row at all belongs to the group nothing can be written, and there is no
+//!   counterfactual ([`WriteBack::can_set_group`]);
+//! * a binned number stays as the strategy left it: it is a feature like any other. Where that is
+//!   not in the bin of the group, because a thin stratum or a check kept it away, the row
+//!   contradicts itself ([`WriteBack::contradicts_group`]);
+//! * every other derived feature is computed again in the rows where a column that it is made of
+//!   changed. It is never moved on its own, so it cannot contradict its parents.
+//!
+//! Choice: ties between raw values go to the first level of the raw column (declared order, then
+//! bytes), among numbers to the lowest. A part of a cross is set as if it stood alone: its raw
+//! value is the most frequent one of the part's group, not of the cross. The level `missing`
+//! belongs to a group only where the map names it. Rows are counted, not their weights. A name that
+//! no row of the data has has no level: then the feature is missing.
+//! Cost: one pass over the reference rows where something is mapped; then linear in the rows.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
+use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
+
+/// Negative, positive, no label.
+const N_CLASSES: usize = 3;
+
+/// Counts of the raw values below a mapped attribute by label; add rows and merge in any order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RawCounts {
+    columns: Vec<RawValueCounts>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct RawValueCounts {
+    feature: usize,
+    by_level: Vec<[u64; N_CLASSES]>,
+    by_number: BTreeMap<u64, [u64; N_CLASSES]>,
+}
+
+fn class_of_label(label: Option<bool>) -> usize {
+    label.map_or(2, usize::from)
+}
+
+impl RawCounts {
+    /// No rows yet, for the attribute at a position.
+    pub fn new(layout: &Layout, attribute: usize) -> Self {
+        let mut features = Vec::new();
+        raw_features(layout, layout.attributes[attribute].feature, &mut features);
+        let column = |feature: usize| {
+            let n_levels = layout.features[feature].levels.len();
+            RawValueCounts {
+                feature,
+                by_level: vec![[0; N_CLASSES]; n_levels],
+                by_number: BTreeMap::new(),
+            }
+        };
+        RawCounts { columns: features.into_iter().map(column).collect() }
+    }
+
+    /// Whether there is anything to count.
+    pub fn has_columns(&self) -> bool {
+        !self.columns.is_empty()
+    }
+
+    /// Counts reference row `i`; its label is none where it is missing or the job has none.
+    pub fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
+        for raw in &mut self.columns {
+            match &rows.columns[raw.feature] {
+                FeatureColumn::Code(codes) => {
+                    if let Some(counts) = raw.by_level.get_mut(codes[i] as usize) {
+                        counts[class_of_label(label)] += 1;
+                    }
+                }
+                FeatureColumn::Number(numbers) if numbers[i].is_nan() => {}
+                FeatureColumn::Number(numbers) => {
+                    raw.by_number.entry(ordered_bits(numbers[i])).or_default()
+                        [class_of_label(label)] += 1
+                }
+            }
+        }
+    }
+
+    /// Adds the rows counted elsewhere.
+    pub fn merge(&mut self, other: &RawCounts) {
+        let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
+        };
+        for (mine, theirs) in self.columns.iter_mut().zip(&other.columns) {
+            mine.by_level.iter_mut().zip(&theirs.by_level).for_each(|(a, b)| add(a, b));
+            for (&number, counts) in &theirs.by_number {
+                add(mine.by_number.entry(number).or_default(), counts);
+            }
+        }
+    }
+
+    /// The raw value that stands for `name` in rows of this class: the most frequent of its label,
+    /// else of all.
+    fn most_frequent(
+        &self,
+        layout: &Layout,
+        derived: &DerivedFeature,
+        raw: usize,
+        name: &str,
+        class: usize,
+    ) -> Option<RawValue> {
+        let column = self.columns.iter().find(|column| column.feature == raw)?;
+        let feature = &layout.features[raw];
+        let mut values: Vec<(RawValue, [u64; N_CLASSES])> = Vec::new();
+        if feature.kind.is_coded() {
+            let levels = feature.levels.iter().zip(0..).zip(&column.by_level);
+            let mine =
+                levels.filter(|((level, _), _)| name_of_level(&derived.rule, level) == Some(name));
+            values.extend(mine.map(|((_, code), counts)| (RawValue::Code(code), *counts)));
+        } else {
+            let mine =
+                column.by_number.iter().map(|(&bits, counts)| (number_of_bits(bits), *counts));
+            values.extend(
+                mine.filter(|(x, _)| derived.rule.name_of_number(*x) == Some(name))
+                    .map(|(x, counts)| (RawValue::Number(x), counts)),
+            );
+        }
+        let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
+            // Of equal counts the first wins.
+            let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
+            (count(&best.1) > 0).then_some(best.0)
+        };
+        let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
+        of_label.or_else(|| best(&|counts| counts.iter().sum()))
+    }
+}
+
+/// The bits of a number in an order that is its own.
+fn ordered_bits(x: f64) -> u64 {
+    // The two zeros are one value.
+    let bits = (x + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn number_of_bits(ordered: u64) -> f64 {
+    f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
+}
+
+/// The name of a level of a raw column; the level that stands for missing values has one only where
+/// the rule names it.
+fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
+    match rule {
+        DerivationRule::Map { names, .. } if level == MISSING_LEVEL => {
+            names.get(level).map(String::as_str)
+        }
+        _ => rule.name(level),
+    }
+}
+
+/// The features that a map below this feature is made of.
+fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
+    let Some(derived) = layout.derivation(feature) else { return };
+    let parents = || derived.parents.iter().flatten().copied();
+    match derived.rule {
+        DerivationRule::Bins(_) => {}
+        DerivationRule::Map { .. } => {
+            for parent in parents().filter(|parent| !found.contains(parent)).collect::<Vec<_>>() {
+                found.push(parent);
+                raw_features(layout, parent, found);
+            }
+        }
+        DerivationRule::Cross(_) => {
+            parents().for_each(|parent| raw_features(layout, parent, found))
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum RawValue {
+    Code(u32),
+    Number(f64),
+}
+
+impl RawValue {
+    fn bits(self) -> u64 {
+        match self {
+            RawValue::Code(code) => u64::from(code),
+            RawValue::Number(x) => ordered_bits(x),
+        }
+    }
+}
+
+/// A counterfactual that was generated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteBackRow {
+    /// Its position among the generated rows.
+    pub row: usize,
+    /// The position of its original.
+    pub parent: usize,
+    /// The group of the original.
+    pub from: usize,
+    /// The target group.
+    pub to: usize,
+}
+
+/// The features that are set with the attribute at a position: its own, and those that it is mapped
+/// or crossed from.
+pub fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
+    let mut set = vec![layout.attributes[attribute].feature];
+    let mut next = 0;
+    while next < set.len() {
+        if let Some(derived) = layout
+            .derivation(set[next])
+            .filter(|derived| !matches!(derived.rule, DerivationRule::Bins(_)))
+        {
+            let new: Vec<usize> = derived
+                .parents
+                .iter()
+                .flatten()
+                .copied()
+                .filter(|parent| !set.contains(parent))
+                .collect();
+            set.extend(new);
+        }
+        next += 1;
+    }
+    set
+}
+
+/// The numbers that the attribute at a position is binned from, itself or in parts.
+pub fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
+    let set = features_set_with(layout, attribute);
+    let bins = layout.derived.iter().filter(|derived| {
+        set.contains(&derived.feature) && matches!(derived.rule, DerivationRule::Bins(_))
+    });
+    bins.flat_map(|derived| derived.parents.iter().flatten().copied()).collect()
+}
+
+/// A feature that is set to a level or number, and what it is derived from, which follows.
+#[derive(Debug, Clone, PartialEq)]
+struct FeatureAssignment {
+    feature: usize,
+    value: RawValue,
+    parents: Vec<FeatureAssignment>,
+}
+
+impl FeatureAssignment {
+    /// Calls `visit` with every feature that changes in a row: what has its value already stays
+    /// with all that is below it.
+    fn for_each_change(
+        &self,
+        originals: &FeatureRows,
+        parent: usize,
+        visit: &mut impl FnMut(usize, RawValue),
+    ) {
+        let there = match (&originals.columns[self.feature], self.value) {
+            (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[parent] == code,
+            (FeatureColumn::Number(numbers), RawValue::Number(x)) => numbers[parent] == x,
+            _ => false,
+        };
+        if !there {
+            visit(self.feature, self.value);
+            self.parents.iter().for_each(|set| set.for_each_change(originals, parent, visit));
+        }
+    }
+}
+
+/// What follows when one sensitive attribute is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WriteBack {
+    /// For each group and class what is set; none where nothing stands for the group, or for a part
+    /// of it.
+    assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
+    recomputations: Vec<Recomputation>,
+    /// Where a number decides on the group: positions in `recomputations` of what the attribute is
+    /// made of.
+    group_deciding: Vec<usize>,
+}
+
+impl WriteBack {
+    /// For the attribute at a position, with the raw values of its reference rows.
+    pub fn new(layout: &Layout, attribute: usize, counts: &RawCounts) -> Self {
+        let of = &layout.attributes[attribute];
+        let sets = |&level: &u32| {
+            std::array::from_fn(|class| {
+                assign_with_parents(layout, counts, of.feature, level, class)
+            })
+        };
+        let sets = of.level_of_group.iter().map(sets).collect();
+        let own = features_set_with(layout, attribute);
+        let is_bins = |derived: &DerivedFeature| matches!(derived.rule, DerivationRule::Bins(_));
+        // A number that no model reads stays where it is, and says nothing.
+        let seen = |derived: &DerivedFeature| {
+            derived.parents.iter().all(|parent| {
+                parent.is_some_and(|parent| layout.is_input(parent) || !is_bins(derived))
+            })
+        };
+        let mine = || {
+            layout
+                .derived
+                .iter()
+                .enumerate()
+                .filter(|(_, derived)| own.contains(&derived.feature) && seen(derived))
+        };
+        let told = if mine().any(|(_, derived)| is_bins(derived)) {
+            mine().map(|(k, _)| k).collect()
+        } else {
+            Vec::new()
+        };
+        WriteBack {
+            assignments: sets,
+            recomputations: layout
+                .derived
+                .iter()
+                .map(|derived| Recomputation::new(layout, derived))
+                .collect(),
+            group_deciding: told,
+        }
+    }
+
+    /// For rows whose attribute stays: derived features alone are computed again.
+    pub fn derived_only(layout: &Layout) -> Self {
+        let n_groups =
+            layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
+        let sets = vec![[None, None, None]; n_groups];
+        WriteBack {
+            assignments: sets,
+            recomputations: layout
+                .derived
+                .iter()
+                .map(|derived| Recomputation::new(layout, derived))
+                .collect(),
+            group_deciding: Vec::new(),
+        }
+    }
+
+    /// Whether a generated row, after [`WriteBack::apply`], is set to a group that its own numbers
+    /// deny.
+    pub fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
+        let held = |feature: usize| made.codes(feature).get(row).copied();
+        self.group_deciding
+            .iter()
+            .map(|&k| &self.recomputations[k])
+            .any(|again| held(again.feature) != Some(again.code(made, row, &mut HashMap::new())))
+    }
+
+    /// Whether nothing follows: no attribute and no feature is derived.
+    pub fn is_empty(&self) -> bool {
+        self.recomputations.is_empty()
+    }
+
+    /// Whether rows can be set to a group: each mapped column has a raw value that stands for it.
+    pub fn can_set_group(&self, to: usize) -> bool {
+        self.assignments[to].iter().all(Option::is_some)
+    }
+
+    /// Applies what follows to the generated rows, and says what was written. `originals` are the
+    /// rows that they were made from, `labels` the labels of these, empty without a label.
+    pub fn apply(
+        &self,
+        made: &mut FeatureRows,
+        changes: &[WriteBackRow],
+        originals: &FeatureRows,
+        labels: &[Option<bool>],
+    ) -> WrittenCounts {
+        let set = |change: &WriteBackRow| {
+            self.assignments[change.to]
+                [class_of_label(labels.get(change.parent).copied().flatten())]
+            .as_ref()
+        };
+        let mut written = WrittenCounts::default();
+        for change in changes {
+            let Some(set) = set(change) else { continue };
+            set.for_each_change(originals, change.parent, &mut |feature, cell| {
+                if !self.recomputations.iter().any(|again| again.feature == feature) {
+                    *written
+                        .0
+                        .entry((change.from, change.to, feature, cell.bits()))
+                        .or_default() += 1;
+                }
+                match (&mut made.columns[feature], cell) {
+                    (FeatureColumn::Code(codes), RawValue::Code(code)) => codes[change.row] = code,
+                    (FeatureColumn::Number(numbers), RawValue::Number(x)) => {
+                        numbers[change.row] = x
+                    }
+                    _ => {}
+                }
+            });
+        }
+        for again in &self.recomputations {
+            let mut known = HashMap::new();
+            for change in changes {
+                let mut is_set = false;
+                if let Some(set) = set(change) {
+                    set.for_each_change(originals, change.parent, &mut |feature, _| {
+                        is_set |= feature == again.feature
+                    });
+                }
+                let moved = |&parent: &usize| {
+                    differs(
+                        &made.columns[parent],
+                        change.row,
+                        &originals.columns[parent],
+                        change.parent,
+                    )
+                };
+                if is_set || !again.parents.iter().flatten().any(moved) {
+                    continue;
+                }
+                let code = again.code(made, change.row, &mut known);
+                if let FeatureColumn::Code(codes) = &mut made.columns[again.feature] {
+                    codes[change.row] = code;
+                }
+            }
+        }
+        written
+    }
+}
+
+/// How many counterfactuals of a direction got which value in a column that is not derived itself;
+/// merge in any order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WrittenCounts(BTreeMap<(usize, usize, usize, u64), u64>);
+
+impl WrittenCounts {
+    /// Adds what was written elsewhere.
+    pub fn merge(&mut self, other: &WrittenCounts) {
+        for (&key, n) in &other.0 {
+            *self.0.entry(key).or_default() += n;
+        }
+    }
+
+    /// For each direction (original and target group) and column the values that were written, and
+    /// how often; by group, then column, then in the order of the column's values.
+    pub fn values<'a>(
+        &'a self,
+        layout: &'a Layout,
+    ) -> impl Iterator<Item = (usize, usize, &'a Feature, String, u64)> + 'a {
+        self.0.iter().map(|(&(from, to, feature, bits), &n)| {
+            let of = &layout.features[feature];
+            let level = usize::try_from(bits).ok().and_then(|code| of.levels.get(code));
+            let value = if of.kind.is_coded() {
+                level.cloned().unwrap_or_default()
+            } else {
+                number_of_bits(bits).to_string()
+            };
+            (from, to, of, value, n)
+        })
+    }
+}
+
+fn differs(made: &FeatureColumn, row: usize, original: &FeatureColumn, parent: usize) -> bool {
+    match (made, original) {
+        (FeatureColumn::Code(a), FeatureColumn::Code(b)) => a[row] != b[parent],
+        (FeatureColumn::Number(a), FeatureColumn::Number(b)) => {
+            a[row] != b[parent] && !(a[row].is_nan() && b[parent].is_nan())
+        }
+        _ => true,
+    }
+}
+
+/// A feature set to a level, and what it is derived from so that it follows; none where a group has
+/// no raw value.
+fn assign_with_parents(
+    layout: &Layout,
+    counts: &RawCounts,
+    feature: usize,
+    level: u32,
+    class: usize,
+) -> Option<FeatureAssignment> {
+    let mut set = FeatureAssignment { feature, value: RawValue::Code(level), parents: Vec::new() };
+    let (Some(derived), Some(name)) =
+        (layout.derivation(feature), layout.features[feature].levels.get(level as usize))
+    else {
+        return Some(set);
+    };
+    match (&derived.rule, derived.parents.as_slice()) {
+        (DerivationRule::Map { .. }, [Some(raw)]) => {
+            set.parents.push(match counts.most_frequent(layout, derived, *raw, name, class)? {
+                RawValue::Code(code) => assign_with_parents(layout, counts, *raw, code, class)?,
+                number => FeatureAssignment { feature: *raw, value: number, parents: Vec::new() },
+            })
+        }
+        (DerivationRule::Cross(_), parents) => {
+            let mut levels = Vec::new();
+            if find_part_levels(layout, derived, 0, name, &mut levels) {
+                for (parent, level) in parents.iter().zip(levels) {
+                    if let Some(parent) = parent {
+                        set.parents
+                            .push(assign_with_parents(layout, counts, *parent, level, class)?);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
+    Some(set)
+}
+
+/// Finds a level of each part, from part `k` on, whose names joined are `name`; false where there
+/// are none.
+fn find_part_levels(
+    layout: &Layout,
+    derived: &DerivedFeature,
+    k: usize,
+    name: &str,
+    levels: &mut Vec<u32>,
+) -> bool {
+    let Some(&Some(part)) = derived.parents.get(k) else { return false };
+    let last = k + 1 == derived.parents.len();
+    for (level, code) in layout.features[part].levels.iter().zip(0..) {
+        let Some(rest) = name.strip_prefix(derived.rule.part_name(k, level)) else { continue };
+        levels.push(code);
+        let fits = match last {
+            true => rest.is_empty(),
+            false => rest
+                .strip_prefix(JOINER)
+                .is_some_and(|rest| find_part_levels(layout, derived, k + 1, rest, levels)),
+        };
+        if fits {
+            return true;
+        }
+        levels.pop();
+    }
+    false
+}
+
+/// How a derived feature is computed again.
+#[derive(Debug, Clone, PartialEq)]
+struct Recomputation {
+    feature: usize,
+    parents: Vec<Option<usize>>,
+    rule: DerivationRule,
+    /// The code of each name.
+    codes: HashMap<String, u32>,
+    /// The levels of each coded parent.
+    levels: Vec<Vec<String>>,
+}
+
+impl Recomputation {
+    fn new(layout: &Layout, derived: &DerivedFeature) -> Self {
+        let levels = |parent: &Option<usize>| {
+            parent.map_or_else(Vec::new, |p| layout.features[p].levels.clone())
+        };
+        let Feature { levels: names, .. } = &layout.features[derived.feature];
+        Recomputation {
+            feature: derived.feature,
+            parents: derived.parents.clone(),
+            rule: derived.rule.clone(),
+            codes: names.iter().cloned().zip(0..).collect(),
+            levels: derived.parents.iter().map(levels).collect(),
+        }
+    }
+
+    /// The code of one row; codes of combinations of coded parents are formed once.
+    fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
+        let code = |name: Option<&str>| {
+            name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)
+        };
+        let mut parts = Vec::with_capacity(self.parents.len());
+        for parent in &self.parents {
+            match parent.map(|p| &rows.columns[p]) {
+                Some(FeatureColumn::Code(codes)) => parts.push(codes[row]),
+                Some(FeatureColumn::Number(numbers)) => {
+                    return code(self.rule.name_of_number(numbers[row]));
+                }
+                None => return MISSING,
+            }
+        }
+        *known.entry(parts).or_insert_with_key(|parts| {
+            let words =
+                parts.iter().zip(&self.levels).map(|(&part, levels)| levels.get(part as usize));
+            let Some(words) = words.collect::<Option<Vec<&String>>>() else { return MISSING };
+            match (&self.rule, words.as_slice()) {
+                (DerivationRule::Cross(_), words) => {
+                    let names: Vec<&str> = words
+                        .iter()
+                        .enumerate()
+                        .map(|(k, word)| self.rule.part_name(k, word))
+                        .collect();
+                    code(Some(&names.join(JOINER)))
+                }
+                (rule, [word]) => code(name_of_level(rule, word)),
+                _ => MISSING,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,488 @@
+//! Reads score files: Parquet files that name a row by `row_id`, and a counterfactual also by
+//! `sensitive`, `to_group` and `cf_index`.
+//!
+//! Here text becomes keys and faults get their file, row and value; joining is the business of
+//! `model::scores_file`. `sensitive` may be left out where the job has one attribute, `cf_index`
+//! where every row has one counterfactual a group (it is 0 then); where `sensitive` is there it
+//! must name attributes of the job. A column `from_group`, where there is one, must name the row's
+//! own group.
+
+use std::path::Path;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, RecordBatch, StringArray,
+};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
+
+use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
+use crate::data::prepare::row_id::key_of_text;
+use crate::data::source::list_words;
+use crate::data::values::{self, ValueClass};
+use crate::data::{Attribute, RowIdKind};
+use crate::error::{Error, Fault, Result};
+use crate::table::file::{FileOwner, ParquetFile};
+
+/// What identifies an entry of a score file. `to_group` and `cf_index` are 0 for factual scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScoreKey {
+    /// The row's key, see [`crate::data`].
+    pub row_key: u64,
+    /// Position of the target group.
+    pub to_group: u16,
+    /// Number of the counterfactual among those of the row and group.
+    pub cf_index: u16,
+}
+
+/// One entry of a score file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoreEntry {
+    /// What it is the score of.
+    pub key: ScoreKey,
+    /// The score in [0, 1]; NaN where it is missing.
+    pub score: f64,
+    /// The row's own group by the file, where the file says it.
+    pub from_group: Option<u16>,
+    /// Its row in the file, from 0.
+    pub file_row: u64,
+}
+
+/// A score file opened for reading from front to back.
+#[derive(Debug)]
+pub struct KeyedScores {
+    file: ParquetFile,
+    column: String,
+    row_id: RowIdKind,
+    attribute: Option<Attribute>,
+    /// The names of all attributes of the job.
+    attributes: Vec<String>,
+    first_rows: Vec<u64>,
+}
+
+impl KeyedScores {
+    /// Opens a file of factual scores (`attribute` none) or of counterfactual scores of one of the
+    /// job's attributes.
+    ///
+    /// # Errors
+    /// The file is absent, unreadable, or lacks a column.
+    pub fn open(
+        path: &Path,
+        column: &str,
+        row_id: RowIdKind,
+        attribute: Option<&Attribute>,
+        attributes: &[Attribute],
+    ) -> Result<Self> {
+        if !path.exists() {
+            return Err(Fault::new(
+                "missing-scores",
+                format!("there is no score file `{}`", path.display()),
+            )
+            .in_file(path)
+            .hint(
+                "write the scores there, or correct the path in the job; relative paths \
+                 start at the working directory",
+            )
+            .into());
+        }
+        let file = ParquetFile::open(path, FileOwner::User)?.with_coded_texts()?;
+        let mut needed = vec!["row_id", column];
+        if attribute.is_some() {
+            needed.push("to_group");
+            if attributes.len() > 1 {
+                needed.push("sensitive");
+            }
+        }
+        for name in needed {
+            if file.schema().index_of(name).is_err() {
+                let known: Vec<String> =
+                    file.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
+                return Err(Fault::new(
+                    "missing-column",
+                    format!("the score file has no column `{name}`"),
+                )
+                .in_file(path)
+                .in_column(name)
+                .hint(format!(
+                    "its columns are {}; those of the key are called row_id, sensitive, \
+                     to_group and cf_index",
+                    known.join(", ")
+                ))
+                .into());
+            }
+        }
+        let mut first_rows = vec![0; file.n_groups() + 1];
+        for g in 0..file.n_groups() {
+            first_rows[g + 1] = first_rows[g] + file.group_rows(g) as u64;
+        }
+        let attributes = attributes.iter().map(|a| a.name.clone()).collect();
+        Ok(KeyedScores {
+            file,
+            column: column.to_owned(),
+            row_id,
+            attribute: attribute.cloned(),
+            attributes,
+            first_rows,
+        })
+    }
+
+    /// A row of the file in words: its number, and the key that stands there.
+    pub fn describe_row(&self, file_row: u64) -> String {
+        match self.describe_key(file_row) {
+            Some(key) => format!("row {file_row} ({key})"),
+            None => format!("row {file_row}"),
+        }
+    }
+
+    /// The key of a row of the file in words, as far as it can be read.
+    fn describe_key(&self, file_row: u64) -> Option<String> {
+        let group = self.first_rows.partition_point(|&first| first <= file_row).checked_sub(1)?;
+        let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
+        let names: &[&str] = if self.attribute.is_some() {
+            &["row_id", "sensitive", "to_group", "cf_index"]
+        } else {
+            &["row_id"]
+        };
+        let there: Vec<&str> =
+            names.iter().copied().filter(|n| self.file.schema().index_of(n).is_ok()).collect();
+        let batch = self.file.read_slice(group, Some(&there), Some((offset, 1))).ok()?;
+        let words = there.iter().map(|name| {
+            let texts = cast(batch.column_by_name(name)?, &DataType::Utf8).ok()?;
+            Some(
+                text(&texts, 0)
+                    .map_or_else(|| format!("{name} null"), |value| format!("{name} `{value}`")),
+            )
+        });
+        words.collect::<Option<Vec<String>>>().map(|words| words.join(", "))
+    }
+
+    /// The name of a group of the attribute; empty where there is none.
+    pub fn group_name(&self, group: u16) -> &str {
+        self.attribute
+            .as_ref()
+            .and_then(|attribute| attribute.groups.get(usize::from(group)))
+            .map_or("", String::as_str)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The request that the file says it answers, by its metadata or its column; none where it says
+    /// nothing.
+    ///
+    /// # Errors
+    /// A damaged file, or one that names several requests.
+    pub fn request(&self) -> Result<Option<String>> {
+        let mut found = self.file.note(REQUEST_NOTE).map(str::to_owned);
+        if self.file.schema().index_of(REQUEST).is_err() {
+            return Ok(found);
+        }
+        let other = |words: String, file_row: u64| {
+            let fault = Fault::new("other-request", words)
+                .in_file(self.path())
+                .at_row(self.describe_row(file_row))
+                .in_column(REQUEST);
+            fault.hint(
+                "a file answers one request: every line has the `request` of the rows to \
+                 score, as it stands there",
+            )
+        };
+        for group in 0..self.n_groups() {
+            let batch = self.file.read_group(group, Some(&[REQUEST]))?;
+            let first_row = self.first_rows[group];
+            let Some(texts) = self.texts(&batch, REQUEST)? else { continue };
+            for i in 0..batch.num_rows() {
+                let here = texts.at(i);
+                match (&found, here) {
+                    (Some(found), Some(here)) if found == here => {}
+                    (None, Some(here)) if group + i == 0 => found = Some(here.to_owned()),
+                    // Nothing is named so far.
+                    (None, None) => {}
+                    (_, here) => {
+                        let words = format!(
+                            "the scores answer several requests: here stands `{}`",
+                            here.unwrap_or("null")
+                        );
+                        return Err(other(words, first_row + i as u64).into());
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Number of row groups.
+    pub fn n_groups(&self) -> usize {
+        self.file.n_groups()
+    }
+
+    /// The entries of one row group; entries of other attributes are left out.
+    ///
+    /// # Errors
+    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group or
+    /// attribute.
+    pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
+        let has = |name: &str| self.file.schema().index_of(name).is_ok();
+        let mut names = vec!["row_id", self.column.as_str()];
+        if self.attribute.is_some() {
+            names.extend(
+                ["sensitive", "from_group", "to_group", "cf_index"].into_iter().filter(|n| has(n)),
+            );
+        }
+        let batch = self.file.read_group(group, Some(&names))?;
+        let ids = self.column_as(&batch, "row_id", self.id_type())?;
+        let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
+        let scores = scores.as_primitive::<Float64Type>();
+        let sensitive = self.texts(&batch, "sensitive")?;
+        let groups = |name| {
+            Ok::<_, Error>(
+                self.texts(&batch, name)?
+                    .zip(self.attribute.as_ref())
+                    .map(|(texts, of)| GroupColumn::new(texts, of)),
+            )
+        };
+        let (from, to) = (groups("from_group")?, groups("to_group")?);
+        let index = self.optional(&batch, "cf_index", DataType::Int64)?;
+        let mut entries = Vec::with_capacity(batch.num_rows());
+        for i in 0..batch.num_rows() {
+            let file_row = self.first_rows[group] + i as u64;
+            let mut entry = ScoreEntry {
+                key: ScoreKey {
+                    row_key: self.row_key(&ids, i, file_row)?,
+                    to_group: 0,
+                    cf_index: 0,
+                },
+                score: self.score(scores, i, file_row)?,
+                from_group: None,
+                file_row,
+            };
+            if let Some(attribute) = &self.attribute {
+                if let Some(texts) = &sensitive
+                    && self.attribute_named(texts.at(i), file_row)? != attribute.name
+                {
+                    continue;
+                }
+                entry.key.to_group = self.group(attribute, "to_group", to.as_ref(), i, file_row)?;
+                if from.as_ref().is_some_and(|from| from.texts.at(i).is_some()) {
+                    entry.from_group =
+                        Some(self.group(attribute, "from_group", from.as_ref(), i, file_row)?);
+                }
+                if let Some(array) = &index {
+                    entry.key.cf_index = self.cf_index(array, i, file_row)?;
+                }
+            }
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
+
+    fn id_type(&self) -> DataType {
+        if self.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 }
+    }
+
+    fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
+        Fault::new("bad-scores", what)
+            .in_file(self.path())
+            .at_row(self.describe_row(file_row))
+            .in_column(column)
+    }
+
+    /// The attribute that the column `sensitive` names.
+    fn attribute_named<'a>(&self, value: Option<&'a str>, file_row: u64) -> Result<&'a str> {
+        value.filter(|v| self.attributes.iter().any(|a| a == v)).ok_or_else(|| {
+            let what = match value {
+                Some(value) => format!("`{value}` is no sensitive attribute of the job"),
+                None => "the sensitive attribute is missing".to_owned(),
+            };
+            let known = list_words(self.attributes.iter().map(|a| format!("`{a}`")), 20);
+            self.fault(what, "sensitive", file_row)
+                .hint(format!("the attributes of the job are {known}"))
+                .into()
+        })
+    }
+
+    fn column_as(&self, batch: &RecordBatch, name: &str, kind: DataType) -> Result<ArrayRef> {
+        let (expected, mend) = match kind {
+            DataType::Int64 => {
+                ("whole numbers", "write them as 64-bit integers, as the rows to score have them")
+            }
+            DataType::Float64 => {
+                ("numbers", "write one number per row and column, a probability, as Float64")
+            }
+            _ => ("text", "write them as text, as the rows to score have them"),
+        };
+        let fail = |why: String| {
+            Fault::new(
+                "bad-scores",
+                format!("column `{name}` of the score file cannot be used: {why}"),
+            )
+            .in_file(self.path())
+            .in_column(name)
+            .hint(mend)
+        };
+        let array = batch.column_by_name(name).ok_or_else(|| fail("it is missing".to_owned()))?;
+        let class = ValueClass::of(array.data_type());
+        let fits = match kind {
+            DataType::Int64 => class == Some(ValueClass::Int),
+            DataType::Float64 => class.is_some_and(ValueClass::is_number),
+            _ => class == Some(ValueClass::Text),
+        };
+        if !fits && class != Some(ValueClass::Empty) {
+            return Err(fail(format!(
+                "it holds {}, expected {expected}",
+                values::type_in_words(array.data_type())
+            ))
+            .into());
+        }
+        // Strict: a value that does not fit is no missing one.
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        Ok(cast_with_options(array, &kind, &strict).map_err(|e| fail(e.to_string()))?)
+    }
+
+    /// A column of texts, where there is one.
+    fn texts(&self, batch: &RecordBatch, name: &str) -> Result<Option<TextColumn>> {
+        let Some(array) = batch.column_by_name(name) else { return Ok(None) };
+        if let Some(listed) = array.as_dictionary_opt::<Int32Type>()
+            && let Some(list) = listed.values().as_string_opt::<i32>()
+        {
+            return Ok(Some(TextColumn::Listed(listed.clone(), list.clone())));
+        }
+        Ok(Some(TextColumn::Each(
+            self.column_as(batch, name, DataType::Utf8)?.as_string::<i32>().clone(),
+        )))
+    }
+
+    fn optional(
+        &self,
+        batch: &RecordBatch,
+        name: &str,
+        kind: DataType,
+    ) -> Result<Option<ArrayRef>> {
+        if batch.column_by_name(name).is_none() {
+            return Ok(None);
+        }
+        self.column_as(batch, name, kind).map(Some)
+    }
+
+    fn row_key(&self, ids: &ArrayRef, i: usize, file_row: u64) -> Result<u64> {
+        if ids.is_null(i) {
+            let fault = self.fault("the row id is missing".to_owned(), "row_id", file_row);
+            return Err(fault
+                .hint("every line keeps the row_id of the row that was to be scored")
+                .into());
+        }
+        if let Some(texts) = ids.as_string_opt::<i32>() {
+            return Ok(key_of_text(texts.value(i)));
+        }
+        let id = ids.as_primitive::<Int64Type>().value(i);
+        if self.row_id == RowIdKind::RowNumber && id < 0 {
+            return Err(self
+                .fault(format!("`{id}` is no row number"), "row_id", file_row)
+                .hint("row numbers count from 0")
+                .into());
+        }
+        Ok(id.cast_unsigned())
+    }
+
+    fn score(&self, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
+        let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
+        if score.is_nan() || (0.0..=1.0).contains(&score) {
+            return Ok(score);
+        }
+        Err(self
+            .fault(format!("the score `{score}` is not in [0, 1]"), &self.column, file_row)
+            .hint("scores are probabilities; rescale them where they are made")
+            .into())
+    }
+
+    fn group(
+        &self,
+        attribute: &Attribute,
+        column: &str,
+        groups: Option<&GroupColumn>,
+        i: usize,
+        file_row: u64,
+    ) -> Result<u16> {
+        groups.and_then(|groups| groups.at(attribute, i)).ok_or_else(|| {
+            let what = match groups.and_then(|groups| groups.texts.at(i)) {
+                Some(value) => format!("`{value}` is no group of `{}`", attribute.name),
+                None => format!("the group of `{}` is missing", attribute.name),
+            };
+            self.fault(what, column, file_row)
+                .hint(format!("the declared groups are {}", attribute.groups.join(", ")))
+                .into()
+        })
+    }
+
+    fn cf_index(&self, array: &ArrayRef, i: usize, file_row: u64) -> Result<u16> {
+        let value = if array.is_null(i) { -1 } else { array.as_primitive::<Int64Type>().value(i) };
+        u16::try_from(value).map_err(|_| {
+            let fault = self.fault(
+                "`cf_index` is no number from 0 to 65535".to_owned(),
+                "cf_index",
+                file_row,
+            );
+            fault.hint("every line keeps the cf_index of the row that was to be scored").into()
+        })
+    }
+}
+
+/// A column of texts.
+enum TextColumn {
+    /// Each as it stands.
+    Each(StringArray),
+    /// Positions in a list of texts, as the file holds them.
+    Listed(DictionaryArray<Int32Type>, StringArray),
+}
+
+impl TextColumn {
+    /// The text of a row; none where it is null.
+    fn at(&self, i: usize) -> Option<&str> {
+        match self {
+            TextColumn::Each(texts) => texts.is_valid(i).then(|| texts.value(i)),
+            TextColumn::Listed(listed, list) => {
+                listed.key(i).filter(|&k| list.is_valid(k)).map(|k| list.value(k))
+            }
+        }
+    }
+}
+
+/// A column of groups of an attribute; a text that stands in a list is looked up once, not in every
+/// row.
+struct GroupColumn {
+    texts: TextColumn,
+    /// The group of each text of the list.
+    listed: Vec<Option<u16>>,
+}
+
+impl GroupColumn {
+    fn new(texts: TextColumn, of: &Attribute) -> Self {
+        let listed = match &texts {
+            TextColumn::Each(_) => Vec::new(),
+            TextColumn::Listed(_, list) => list.iter().map(|text| position(of, text?)).collect(),
+        };
+        GroupColumn { texts, listed }
+    }
+
+    /// The group of a row; none where it is missing or unknown.
+    fn at(&self, of: &Attribute, i: usize) -> Option<u16> {
+        match &self.texts {
+            TextColumn::Each(_) => position(of, self.texts.at(i)?),
+            TextColumn::Listed(listed, _) => self.listed.get(listed.key(i)?).copied().flatten(),
+        }
+    }
+}
+
+/// The position of a declared group.
+fn position(of: &Attribute, group: &str) -> Option<u16> {
+    of.groups
+        .iter()
+        .position(|declared| declared == group)
+        .and_then(|position| u16::try_from(position).ok())
+}
+
+/// A text of an array of texts; none where it is null.
+fn text(array: &ArrayRef, i: usize) -> Option<&str> {
+    array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i))
+}

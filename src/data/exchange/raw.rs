@@ -1,0 +1,271 @@
+//! Rows in the user's own terms: one column per feature under its source name, with the words and
+//! types that the source has.
+//!
+//! Programs and platforms of the user's score these rows, so they look like the rows that their
+//! model was trained on:
+//!
+//! | the source holds | the column is |
+//! | --- | --- |
+//! | integers, decimals without places | Int64 |
+//! | floats, other decimals | Float64 |
+//! | booleans | Boolean |
+//! | text, dates, times | Utf8: the text, dates and times in ISO form (times with a zone in UTC) |
+//! | nothing but nulls | Float64 for a feature that is a number, else Utf8 |
+//!
+//! A missing value is null. Neither the label nor any other column that is no feature is ever among
+//! them.
+//! Choice: under `missing: level` the level `missing` is handed over as that word in a text column,
+//! and as null in any other, which has no such value.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+
+use crate::data::rows::RowIds;
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, RowIdKind};
+use crate::error::{Error, Fault, Result};
+
+/// The columns of the features that models read, in the order of the layout.
+pub fn raw_schema(layout: &Layout) -> Schema {
+    let features = layout.inputs().map(|f| &layout.features[f]);
+    Schema::new(features.map(|f| Field::new(&f.name, data_type(f), true)).collect::<Vec<_>>())
+}
+
+pub(crate) fn data_type(feature: &Feature) -> DataType {
+    match feature.class {
+        ValueClass::Int => DataType::Int64,
+        ValueClass::Float => DataType::Float64,
+        ValueClass::Bool => DataType::Boolean,
+        ValueClass::Text => DataType::Utf8,
+        ValueClass::Empty if feature.kind.is_coded() => DataType::Utf8,
+        ValueClass::Empty => DataType::Float64,
+    }
+}
+
+/// The arrays that belong to [`raw_schema`].
+///
+/// # Errors
+/// A number of an integer column is not whole: a counterfactual that no row of the source could be.
+/// More than 2 GiB of text.
+pub fn raw_arrays(layout: &Layout, rows: &FeatureRows) -> Result<Vec<ArrayRef>> {
+    layout.inputs().map(|f| raw_array(&layout.features[f], &rows.columns[f])).collect()
+}
+
+pub(crate) fn raw_array(feature: &Feature, column: &FeatureColumn) -> Result<ArrayRef> {
+    let there = |code: &u32| (*code != MISSING).then_some(*code as usize);
+    Ok(match (column, data_type(feature)) {
+        (FeatureColumn::Number(values), DataType::Int64) => Arc::new(integers(feature, values)?),
+        (FeatureColumn::Number(values), _) => {
+            Arc::new(values.iter().map(|&v| (!v.is_nan()).then_some(v)).collect::<Float64Array>())
+        }
+        (FeatureColumn::Code(codes), DataType::Int64) => {
+            let levels: Vec<Option<i64>> =
+                feature.levels.iter().map(|word| word.parse().ok()).collect();
+            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<Int64Array>())
+        }
+        (FeatureColumn::Code(codes), DataType::Float64) => {
+            let levels: Vec<Option<f64>> =
+                feature.levels.iter().map(|word| word.parse().ok()).collect();
+            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<Float64Array>())
+        }
+        (FeatureColumn::Code(codes), DataType::Boolean) => {
+            let levels: Vec<Option<bool>> =
+                feature.levels.iter().map(|word| word.parse().ok()).collect();
+            Arc::new(codes.iter().map(|code| levels[there(code)?]).collect::<BooleanArray>())
+        }
+        (FeatureColumn::Code(codes), _) => {
+            let words =
+                || codes.iter().map(|code| there(code).map(|level| feature.levels[level].as_str()));
+            if words().flatten().map(str::len).sum::<usize>() > i32::MAX as usize {
+                let what = format!(
+                    "{} rows of column `{}` hold more than 2 GiB of text",
+                    codes.len(),
+                    feature.name
+                );
+                return Err(Fault::new("too-much-text", what)
+                    .in_column(&feature.name)
+                    .hint("run with a smaller --batch-rows")
+                    .into());
+            }
+            Arc::new(words().collect::<StringArray>())
+        }
+    })
+}
+
+/// The whole numbers of a feature; NaN is null.
+///
+/// # Errors
+/// A number is not whole: a bug.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "whole; beyond 64 bits the nearest integer is taken, as reading it took the nearest \
+              float"
+)]
+pub(crate) fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> {
+    let is_whole = |&value: &f64| value as i64 as f64 == value || value.fract() == 0.0;
+    if values.iter().all(is_whole) {
+        return Ok(values.iter().map(|&value| value as i64).collect::<Vec<_>>().into());
+    }
+    match values.iter().find(|value| !is_whole(value) && !value.is_nan()) {
+        None => Ok(values.iter().map(|&value| (!value.is_nan()).then_some(value as i64)).collect()),
+        Some(v) => Err(Error::operator(
+            "hand over the column",
+            &feature.name,
+            format!("the source holds whole numbers, and a row has `{v}`"),
+            "this is a bug in cfaudit: counterfactuals of such a column are whole numbers too",
+        )),
+    }
+}
+
+/// The key column `row_id`: integers (row numbers without `data.row_id`) or text.
+pub fn row_id_field(layout: &Layout) -> Field {
+    let data_type = if layout.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 };
+    Field::new("row_id", data_type, false)
+}
+
+/// The array of [`row_id_field`] for the rows at these positions of a row group.
+pub fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> ArrayRef {
+    match ids {
+        RowIds::Integer(ids) => Arc::new(Int64Array::from_iter_values(positions.map(|i| ids[i]))),
+        RowIds::Text(ids) => {
+            Arc::new(StringArray::from_iter_values(positions.map(|i| ids[i].as_str())))
+        }
+    }
+}
+
+/// The key columns of a counterfactual beside `row_id`: `sensitive`, `from_group`, `to_group`
+/// (text) and `cf_index` (Int64).
+pub fn counterfactual_key_fields() -> Vec<Field> {
+    let text = |name| Field::new(name, DataType::Utf8, false);
+    vec![
+        text("sensitive"),
+        text("from_group"),
+        text("to_group"),
+        Field::new("cf_index", DataType::Int64, false),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::{DataType, Float64Type, Int64Type};
+
+    use super::{raw_arrays, raw_schema, row_id_array, row_id_field};
+    use crate::data::rows::RowIds;
+    use crate::data::values::ValueClass;
+    use crate::data::{
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
+    };
+
+    fn feature(name: &str, kind: FeatureKind, levels: &[&str], class: ValueClass) -> Feature {
+        Feature {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class,
+        }
+    }
+
+    fn layout() -> Layout {
+        Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 3,
+            row_id: RowIdKind::RowNumber,
+            label: None,
+            attributes: vec![Attribute {
+                name: "sex".to_owned(),
+                groups: vec!["Male".to_owned(), "Female".to_owned()],
+                reference: 0,
+                feature: 0,
+                level_of_group: vec![0, 1],
+            }],
+            features: vec![
+                feature("sex", FeatureKind::Sensitive, &["1", "2"], ValueClass::Int),
+                feature("age", FeatureKind::Continuous { integer: true }, &[], ValueClass::Int),
+                feature(
+                    "income",
+                    FeatureKind::Continuous { integer: false },
+                    &[],
+                    ValueClass::Float,
+                ),
+                feature("grade", FeatureKind::OrdinalLevel, &["low", "missing"], ValueClass::Text),
+                feature("rate", FeatureKind::Nominal, &["0.5", "2", "missing"], ValueClass::Float),
+                feature("member", FeatureKind::Nominal, &["false", "true"], ValueClass::Bool),
+                feature("notes", FeatureKind::Nominal, &[], ValueClass::Empty),
+            ],
+            carried: Vec::new(),
+            strata: None,
+            slices: Vec::new(),
+        }
+    }
+
+    fn rows() -> FeatureRows {
+        FeatureRows {
+            n: 3,
+            columns: vec![
+                FeatureColumn::Code(vec![1, 0, MISSING]),
+                FeatureColumn::Number(vec![40.0, -0.0, f64::NAN]),
+                FeatureColumn::Number(vec![0.25, f64::NAN, 3.0]),
+                FeatureColumn::Code(vec![0, 1, MISSING]),
+                FeatureColumn::Code(vec![0, 1, 2]),
+                FeatureColumn::Code(vec![1, 0, MISSING]),
+                FeatureColumn::Code(vec![MISSING; 3]),
+            ],
+        }
+    }
+
+    #[test]
+    fn columns_have_the_types_and_words_of_the_source() {
+        let schema = raw_schema(&layout());
+        let types: Vec<_> = schema.fields().iter().map(|f| f.data_type().clone()).collect();
+        let (int, real, text) = (DataType::Int64, DataType::Float64, DataType::Utf8);
+        assert_eq!(
+            types,
+            [int.clone(), int, real.clone(), text.clone(), real, DataType::Boolean, text]
+        );
+        assert_eq!(schema.field(2).name(), "income");
+        let arrays = raw_arrays(&layout(), &rows()).expect("whole numbers");
+        assert!(
+            arrays
+                .iter()
+                .zip(schema.fields())
+                .all(|(a, f)| a.data_type() == f.data_type() && a.len() == 3)
+        );
+        let int = |i: usize| arrays[i].as_primitive::<Int64Type>().iter().collect::<Vec<_>>();
+        let real = |i: usize| arrays[i].as_primitive::<Float64Type>().iter().collect::<Vec<_>>();
+        assert_eq!(int(0), [Some(2), Some(1), None]);
+        assert_eq!(int(1), [Some(40), Some(0), None]);
+        assert_eq!(real(2), [Some(0.25), None, Some(3.0)]);
+        assert_eq!(
+            arrays[3].as_string::<i32>().iter().collect::<Vec<_>>(),
+            [Some("low"), Some("missing"), None]
+        );
+        // The level `missing` is no number: the program sees what the source holds.
+        assert_eq!(real(4), [Some(0.5), Some(2.0), None]);
+        assert_eq!(
+            arrays[5].as_boolean().iter().collect::<Vec<_>>(),
+            [Some(true), Some(false), None]
+        );
+        assert_eq!(arrays[6].null_count(), 3);
+    }
+
+    #[test]
+    fn a_fraction_in_an_integer_column_is_never_handed_over() {
+        let mut rows = rows();
+        rows.columns[1] = FeatureColumn::Number(vec![1.0, 2.5, 3.0]);
+        let error = raw_arrays(&layout(), &rows).expect_err("a fraction").to_string();
+        assert!(error.contains("`age`") && error.contains("`2.5`"), "{error}");
+    }
+
+    #[test]
+    fn keys_are_those_of_the_rows() {
+        let layout = layout();
+        let ids = row_id_array(&RowIds::Integer(vec![7, 8, 9]), [2, 0].into_iter());
+        assert_eq!(ids.data_type(), row_id_field(&layout).data_type());
+        assert_eq!(ids.as_primitive::<Int64Type>().values(), &[9, 7]);
+    }
+}

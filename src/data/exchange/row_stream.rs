@@ -1,0 +1,348 @@
+//! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
+//!
+//! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and
+//! for training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows weigh
+//! differently, behind it `weight` (Float64). The stream begins with its schema, before any row, so
+//! that a program can refuse early; it ends with the end-of-stream mark.
+//! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the
+//! batches in which the rows arrive. So a program whose scores depend on its batches sees the same
+//! ones with any `--batch-rows` and any number of threads.
+//! Memory: two batches.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::writer::StreamWriter;
+
+use crate::data::exchange::raw;
+use crate::data::{FeatureRows, Layout};
+use crate::error::{Error, Fault, Result};
+use crate::table::file::{GroupEncoder, GroupWriter};
+
+/// Rows of a batch.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// The name of the label's column in training rows.
+pub const LABEL: &str = "label";
+
+/// The name of the column of weights in training rows.
+pub const WEIGHT: &str = "weight";
+
+/// The columns that a program sees.
+#[derive(Debug, Clone)]
+pub struct RawColumns {
+    layout: Layout,
+    visible: Vec<usize>,
+    schema: SchemaRef,
+    labelled: bool,
+    weighted: bool,
+}
+
+/// Some rows in the user's own terms.
+#[derive(Debug, Clone)]
+pub struct RawBatch(RecordBatch);
+
+impl RawColumns {
+    /// All features but `omit`; where the rows are to train a model with the label, and the weight
+    /// where the job names one.
+    pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
+        let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
+        let shown: Vec<usize> = layout.inputs().filter(seen).collect();
+        let mut fields: Vec<Field> = shown
+            .iter()
+            .map(|&f| {
+                Field::new(&layout.features[f].name, raw::data_type(&layout.features[f]), true)
+            })
+            .collect();
+        fields.extend(labelled.then(|| Field::new(LABEL, DataType::Int64, false)));
+        let weighted = labelled && layout.weight.is_some();
+        fields.extend(weighted.then(|| Field::new(WEIGHT, DataType::Float64, false)));
+        RawColumns {
+            layout: layout.clone(),
+            visible: shown,
+            schema: Arc::new(Schema::new(fields)),
+            labelled,
+            weighted,
+        }
+    }
+
+    /// Rows to score: no label is among the columns.
+    ///
+    /// # Errors
+    /// As [`raw::raw_arrays`].
+    pub fn batch(&self, rows: &FeatureRows) -> Result<RawBatch> {
+        self.training_batch(rows, &[], |_| 1.0)
+    }
+
+    /// Rows to train on; `labels` has one entry per row, and `weight` gives the weight of each.
+    ///
+    /// # Errors
+    /// As [`raw::raw_arrays`].
+    pub fn training_batch(
+        &self,
+        rows: &FeatureRows,
+        labels: &[bool],
+        weight: impl Fn(usize) -> f64,
+    ) -> Result<RawBatch> {
+        let mut arrays: Vec<ArrayRef> = self
+            .visible
+            .iter()
+            .map(|&f| raw::raw_array(&self.layout.features[f], &rows.columns[f]))
+            .collect::<Result<_>>()?;
+        if self.labelled {
+            arrays
+                .push(Arc::new(Int64Array::from_iter_values(labels.iter().map(|&y| i64::from(y)))));
+        }
+        if self.weighted {
+            arrays.push(Arc::new(Float64Array::from_iter_values((0..rows.n).map(weight))));
+        }
+        RecordBatch::try_new(Arc::clone(&self.schema), arrays).map(RawBatch).map_err(|e| {
+            Error::operator(
+                "write",
+                "rows of a command",
+                e,
+                "this is a bug in cfaudit: a column has another length or type than its field",
+            )
+        })
+    }
+}
+
+/// Where rows for a program go.
+pub trait RowSink {
+    /// Takes rows; what is not a whole batch waits for the next.
+    ///
+    /// # Errors
+    /// The rows cannot be written.
+    fn push(&mut self, batch: RawBatch) -> Result<()>;
+
+    /// Writes what waits, and the end.
+    ///
+    /// # Errors
+    /// As [`RowSink::push`].
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Rows as an Arrow IPC stream.
+pub struct RowStream<W: Write> {
+    writer: StreamWriter<BufWriter<W>>,
+    cut: BatchCutter,
+}
+
+impl<W: Write> RowStream<W> {
+    /// Begins the stream: the schema is written and flushed.
+    ///
+    /// # Errors
+    /// The sink refuses.
+    pub fn start(sink: W, columns: &RawColumns) -> Result<Self> {
+        let buffered = BufWriter::with_capacity(1 << 16, sink);
+        let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
+        writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
+        Ok(RowStream { writer, cut: BatchCutter::new(columns) })
+    }
+}
+
+fn broken(cause: ArrowError) -> Error {
+    Error::operator("write rows to", "standard input", cause, None)
+}
+
+impl<W: Write> RowSink for RowStream<W> {
+    fn push(&mut self, batch: RawBatch) -> Result<()> {
+        self.cut.push(batch);
+        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
+            self.writer.write(&batch).map_err(broken)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(batch) = self.cut.take_batch(1)? {
+            self.writer.write(&batch).map_err(broken)?;
+        }
+        self.writer.finish().map_err(broken)?;
+        self.writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))
+    }
+}
+
+/// Rows as a Parquet file.
+pub struct RowFile {
+    encoder: GroupEncoder,
+    writer: GroupWriter,
+    cut: BatchCutter,
+}
+
+impl RowFile {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
+        let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
+        Ok(RowFile { encoder, writer, cut: BatchCutter::new(columns) })
+    }
+}
+
+impl RowSink for RowFile {
+    fn push(&mut self, batch: RawBatch) -> Result<()> {
+        self.cut.push(batch);
+        while let Some(batch) = self.cut.take_batch(BATCH_ROWS)? {
+            self.writer.append(self.encoder.encode(&batch)?)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(batch) = self.cut.take_batch(1)? {
+            self.writer.append(self.encoder.encode(&batch)?)?;
+        }
+        self.writer.finish()
+    }
+}
+
+/// Cuts what arrives into batches of one length.
+struct BatchCutter {
+    schema: SchemaRef,
+    waiting: Vec<RecordBatch>,
+    n: usize,
+}
+
+impl BatchCutter {
+    fn new(columns: &RawColumns) -> Self {
+        BatchCutter { schema: Arc::clone(&columns.schema), waiting: Vec::new(), n: 0 }
+    }
+
+    fn push(&mut self, batch: RawBatch) {
+        self.n += batch.0.num_rows();
+        self.waiting.push(batch.0);
+    }
+
+    /// The next batch, if at least `least` rows wait.
+    fn take_batch(&mut self, least: usize) -> Result<Option<RecordBatch>> {
+        if self.n < least {
+            return Ok(None);
+        }
+        let rows = self.n.min(BATCH_ROWS);
+        let mut parts = Vec::new();
+        let mut missing = rows;
+        for batch in std::mem::take(&mut self.waiting) {
+            let now = missing.min(batch.num_rows());
+            if now > 0 {
+                parts.push(batch.slice(0, now));
+            }
+            if now < batch.num_rows() {
+                self.waiting.push(batch.slice(now, batch.num_rows() - now));
+            }
+            missing -= now;
+        }
+        self.n -= rows;
+        match parts.len() {
+            1 => Ok(parts.pop()),
+            _ => concat_batches(&self.schema, &parts).map(Some).map_err(|e| {
+                Fault::new(
+                    "too-much-text",
+                    format!("{rows} rows hold more than 2 GiB of text in a column: {e}"),
+                )
+                .hint("leave the column out with `omit`")
+                .into()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Float64Type, Int64Type};
+    use arrow::ipc::reader::StreamReader;
+
+    use super::{BATCH_ROWS, RawColumns, RowFile, RowSink, RowStream};
+    use crate::data::values::ValueClass;
+    use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind};
+    use crate::table::file::{FileOwner, ParquetFile};
+
+    fn layout() -> Layout {
+        let feature = |name: &str| Feature {
+            name: name.to_owned(),
+            kind: FeatureKind::Continuous { integer: false },
+            levels: Vec::new(),
+            class: ValueClass::Float,
+        };
+        Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 0,
+            row_id: RowIdKind::RowNumber,
+            label: None,
+            attributes: Vec::new(),
+            features: vec![feature("a"), feature("secret"), feature("b")],
+            carried: Vec::new(),
+            strata: None,
+            slices: Vec::new(),
+        }
+    }
+
+    fn rows(from: usize, n: usize) -> FeatureRows {
+        let column = |shift: f64| {
+            FeatureColumn::Number((from..from + n).map(|i| i as f64 + shift).collect())
+        };
+        FeatureRows { n, columns: vec![column(0.0), column(0.25), column(0.5)] }
+    }
+
+    /// Pushes 150,000 rows in uneven parts.
+    fn fill(sink: &mut dyn RowSink, columns: &RawColumns) {
+        let mut from = 0;
+        for n in [1, 0, 70_000, 3, 79_996] {
+            let labels: Vec<bool> = (from..from + n).map(|i| i % 3 == 0).collect();
+            sink.push(columns.training_batch(&rows(from, n), &labels, |_| 1.0).unwrap()).unwrap();
+            from += n;
+        }
+    }
+
+    #[test]
+    fn batches_do_not_depend_on_how_rows_arrive() {
+        let columns = RawColumns::new(&layout(), &["secret"], true);
+        let mut bytes = Vec::new();
+        let mut stream = Box::new(RowStream::start(&mut bytes, &columns).unwrap());
+        fill(stream.as_mut(), &columns);
+        stream.finish().unwrap();
+        let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+        let names: Vec<String> =
+            reader.schema().fields().iter().map(|f| f.name().clone()).collect();
+        assert_eq!(names, ["a", "b", "label"]);
+        let batches: Vec<_> = reader.map(Result::unwrap).collect();
+        assert_eq!(
+            batches.iter().map(|b| b.num_rows()).collect::<Vec<_>>(),
+            [BATCH_ROWS, BATCH_ROWS, 150_000 - 2 * BATCH_ROWS]
+        );
+        let b = batches[2].column(1).as_primitive::<Float64Type>();
+        assert_eq!(b.value(b.len() - 1), 149_999.5);
+        assert_eq!(
+            batches[1].column(2).as_primitive::<Int64Type>().value(0),
+            i64::from(BATCH_ROWS.is_multiple_of(3))
+        );
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        let mut file = Box::new(RowFile::create(&path, &columns).unwrap());
+        fill(file.as_mut(), &columns);
+        file.finish().unwrap();
+        let file = ParquetFile::open(&path, FileOwner::User).unwrap();
+        assert_eq!((file.n_groups(), file.n_rows()), (3, 150_000));
+        assert_eq!(file.read_group(2, None).unwrap(), batches[2]);
+    }
+
+    #[test]
+    fn a_stream_without_rows_has_its_schema() {
+        let columns = RawColumns::new(&layout(), &["b"], false);
+        let mut bytes = Vec::new();
+        Box::new(RowStream::start(&mut bytes, &columns).unwrap()).finish().unwrap();
+        let reader = StreamReader::try_new(bytes.as_slice(), None).unwrap();
+        assert_eq!(reader.schema().fields().len(), 2);
+        assert_eq!(reader.count(), 0);
+    }
+}

@@ -1,0 +1,396 @@
+//! Scores from a program of the user's: an Arrow IPC stream, or a Parquet file, with one score per
+//! row in the order of the rows.
+//!
+//! The stream has exactly one column, `score`, of Float64 or Float32; how it is cut into batches is
+//! free. It is read by hand, because a program may print anything: here every length is checked
+//! before it is believed, memory is bounded whatever the stream claims, and what is wrong is said
+//! in the program's terms. Of the Parquet file the column `score` is read, others are passed over.
+//!
+//! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
+//! name before. Scores without a value are handed on as NaN; whether a score lies in [0, 1] is for
+//! the caller to judge, who knows the row.
+//! Source: "Serialization and Interprocess Communication" of the Arrow columnar format, version 1.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use arrow::array::{Array, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use arrow::ipc::{Endianness, Message, Precision, RecordBatch, Schema, Type, root_as_message};
+
+use crate::data::source::list_words;
+use crate::error::{Error, Fault, Result};
+use crate::table::file::{FileOwner, ParquetFile};
+
+/// The name of the one column.
+pub const SCORE: &str = "score";
+
+/// The longest description of a batch or schema; one column takes a few hundred bytes, plus what
+/// libraries add.
+const MAX_MESSAGE: u32 = 16 << 20;
+
+/// Bytes of values read at a time; a multiple of 8.
+const CHUNK: usize = 64 << 10;
+
+/// Letters shown in a message of output that is no Arrow stream.
+const MAX_EXCERPT: usize = 60;
+
+const STREAM_HINT: &str = "write an Arrow IPC stream to standard output \
+    (`pyarrow.ipc.new_stream`), and anything for people to standard error";
+
+fn stream_fault(what: impl Into<String>) -> Fault {
+    Fault::new("bad-output", what).hint(STREAM_HINT)
+}
+
+/// Reads a stream to its end; hands the scores to `sink` in order. `fit` makes a text of the
+/// beginning of what is no stream, without what messages must not show.
+///
+/// # Errors
+/// What the program wrote is no such stream, or has not exactly `n_rows` scores; or what `sink`
+/// returns.
+pub fn read_stream(
+    source: &mut dyn Read,
+    n_rows: u64,
+    fit: &dyn Fn(&[u8]) -> String,
+    sink: &mut dyn FnMut(&[f64]) -> Result<()>,
+) -> Result<()> {
+    let Some(first) = next_message(source, Some(fit))? else {
+        return Err(stream_fault("wrote nothing to its standard output").into());
+    };
+    let width = width_of(parsed(&first)?)?;
+    let mut n_scores = 0;
+    while let Some(bytes) = next_message(source, None)? {
+        let message = parsed(&bytes)?;
+        let Some(batch) = message.header_as_record_batch() else {
+            return Err(stream_fault(format!(
+                "wrote a message of kind {:?} between its batches of scores",
+                message.header_type()
+            ))
+            .into());
+        };
+        let shape = BatchShape::of(batch, message.bodyLength(), width)?;
+        n_scores += shape.n;
+        if n_scores > n_rows {
+            return Err(too_many_scores_fault(n_rows).into());
+        }
+        shape.read(source, sink)?;
+    }
+    if n_scores < n_rows {
+        return Err(too_few_scores_fault(n_scores, n_rows).into());
+    }
+    if fill(source, &mut [0])? > 0 {
+        return Err(stream_fault(
+            "went on writing to its standard output after the end of the stream",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+fn too_many_scores_fault(n_rows: u64) -> Fault {
+    stream_fault(format!("wrote more scores than the {n_rows} for which it got rows"))
+        .hint("write exactly one score per row, in the order of the rows")
+}
+
+fn too_few_scores_fault(n_scores: u64, n_rows: u64) -> Fault {
+    let hint = "write exactly one score per row, in the order of the rows; a row that cannot be \
+                scored must not be dropped";
+    stream_fault(format!("wrote {n_scores} scores for {n_rows} rows")).hint(hint)
+}
+
+fn truncated_fault(cause: &io::Error) -> Fault {
+    let why = if cause.kind() == io::ErrorKind::UnexpectedEof {
+        "in the middle of a batch".to_owned()
+    } else {
+        cause.to_string()
+    };
+    stream_fault(format!("wrote a stream of scores that breaks off: {why}")).hint(
+        "close the writer before the program ends (in Python a `with` block does), so that \
+         the end of the stream is written",
+    )
+}
+
+/// Reads until the buffer is full or the source ends.
+fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
+    let mut n = 0;
+    while n < buffer.len() {
+        match source.read(&mut buffer[n..]) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(truncated_fault(&e).into()),
+        }
+    }
+    Ok(n)
+}
+
+/// How what is no stream is shown; none behind the first message.
+type ExcerptFormat<'a> = Option<&'a dyn Fn(&[u8]) -> String>;
+
+/// The description of the next message; none at the end of the stream, marked or not.
+fn next_message(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<Option<Vec<u8>>> {
+    let mut head = [0; 8];
+    let n = fill(source, &mut head)?;
+    let ([c0, c1, c2, c3, length @ ..], mark) = (head, [0xff; 4]);
+    if n == 0 {
+        return Ok(None);
+    }
+    if n < 8 || [c0, c1, c2, c3] != mark {
+        return Err(not_a_stream_fault(source, &head[..n], fit).into());
+    }
+    let length = u32::from_le_bytes(length);
+    if length > MAX_MESSAGE {
+        return Err(stream_fault(format!(
+            "wrote a stream with a message of {length} bytes where a few hundred are due"
+        ))
+        .into());
+    }
+    let mut message = Vec::new();
+    let read =
+        source.take(length.into()).read_to_end(&mut message).map_err(|e| truncated_fault(&e))?;
+    if read < length as usize {
+        return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
+    }
+    Ok((length > 0).then_some(message))
+}
+
+fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>) -> Fault {
+    let Some(fit) = fit else {
+        return stream_fault("wrote something else between its batches of scores");
+    };
+    if head.starts_with(b"ARROW1") {
+        return stream_fault("wrote an Arrow file to its standard output, not a stream");
+    }
+    // More than is shown, so that nothing is cut before `fit` has seen it whole; what is not there
+    // yet is not waited for.
+    let (mut start, mut n) = (head.to_vec(), head.len());
+    start.resize(CHUNK, 0);
+    while n < MAX_EXCERPT {
+        match source.read(&mut start[n..]) {
+            Ok(more) if more > 0 => n += more,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // What cannot be read any more is not shown.
+            _ => break,
+        }
+    }
+    let text =
+        fit(&start[..n]).chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect::<String>();
+    stream_fault(format!(
+        "wrote no Arrow stream to its standard output, which begins with `{text}`"
+    ))
+}
+
+fn parsed(bytes: &[u8]) -> Result<Message<'_>> {
+    Ok(root_as_message(bytes)
+        .map_err(|e| stream_fault(format!("wrote a stream with a damaged message: {e}")))?)
+}
+
+/// The schema must be one column of floats; its width in bytes.
+fn width_of(message: Message<'_>) -> Result<usize> {
+    let Some(schema) = message.header_as_schema() else {
+        return Err(stream_fault(format!(
+            "wrote a stream that begins with a {:?}, not with a schema",
+            message.header_type()
+        ))
+        .into());
+    };
+    if schema.endianness() != Endianness::Little {
+        return Err(stream_fault("wrote a stream in big-endian order").into());
+    }
+    let Some(kind) = single_column(schema)? else {
+        return Err(stream_fault(format!("wrote a column `{SCORE}` without a type")).into());
+    };
+    match kind {
+        (Type::FloatingPoint, Precision::DOUBLE) => Ok(8),
+        (Type::FloatingPoint, Precision::SINGLE) => Ok(4),
+        (Type::FloatingPoint, _) => Err(wrong_type_fault("half-precision floats").into()),
+        (other, _) => Err(wrong_type_fault(&format!("{other:?}")).into()),
+    }
+}
+
+fn wrong_type_fault(found: &str) -> Fault {
+    stream_fault(format!("wrote scores of type {found}, expected Float64 or Float32"))
+        .hint("convert them where they are written: `pa.array(scores, pa.float64())`")
+}
+
+fn single_column(schema: Schema<'_>) -> Result<Option<(Type, Precision)>> {
+    let fields = schema.fields().unwrap_or_default();
+    let names: Vec<&str> = fields.iter().map(|f| f.name().unwrap_or_default()).collect();
+    if names != [SCORE] {
+        let found = match names.as_slice() {
+            [] => "no column".to_owned(),
+            names => list_words(names.iter().map(|n| format!("`{n}`")), 10),
+        };
+        let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
+        return Err(stream_fault(what)
+            .hint("rows are matched by their order, so nothing but the scores is written back")
+            .into());
+    }
+    let field = fields.get(0);
+    if field.dictionary().is_some() {
+        return Err(wrong_type_fault("Dictionary").into());
+    }
+    let precision = field.type_as_floating_point().map_or(Precision::HALF, |f| f.precision());
+    Ok((field.type_type() != Type::NONE).then_some((field.type_type(), precision)))
+}
+
+/// Where the parts of a batch lie in its body.
+#[derive(Debug, Clone, Copy)]
+struct BatchShape {
+    n: u64,
+    width: usize,
+    /// Offset and length of the bits that say which scores are there; none where all are.
+    valid: Option<(u64, u64)>,
+    values: u64,
+    body: u64,
+}
+
+impl BatchShape {
+    fn of(batch: RecordBatch<'_>, body: i64, width: usize) -> Result<BatchShape> {
+        if batch.compression().is_some() {
+            let hint = "write it without compression: the pipe has no need of it";
+            return Err(stream_fault("wrote a compressed stream").hint(hint).into());
+        }
+        Ok(BatchShape::checked(batch, body, width).ok_or_else(|| {
+            stream_fault("wrote a stream with a damaged batch: its parts do not fit its body")
+        })?)
+    }
+
+    fn checked(batch: RecordBatch<'_>, body: i64, width: usize) -> Option<BatchShape> {
+        let (nodes, buffers) = (batch.nodes()?, batch.buffers()?);
+        if nodes.len() != 1 || buffers.len() != 2 {
+            return None;
+        }
+        let n = u64::try_from(batch.length()).ok()?;
+        let body = u64::try_from(body).ok()?;
+        let part = |i: usize| {
+            Some((
+                u64::try_from(buffers.get(i).offset()).ok()?,
+                u64::try_from(buffers.get(i).length()).ok()?,
+            ))
+        };
+        let ((bits_at, bits), (values, bytes)) = (part(0)?, part(1)?);
+        let wanted = n.checked_mul(width as u64)?;
+        let all_there = nodes.get(0).null_count() == 0;
+        let fits = nodes.get(0).length() == batch.length()
+            && bytes >= wanted
+            && values.checked_add(wanted)? <= body;
+        let bits_fit = all_there || bits >= n.div_ceil(8) && bits_at.checked_add(bits)? <= values;
+        (fits && bits_fit).then_some(BatchShape {
+            n,
+            width,
+            valid: (!all_there).then_some((bits_at, n.div_ceil(8))),
+            values,
+            body,
+        })
+    }
+
+    /// Reads the body.
+    fn read(self, source: &mut dyn Read, sink: &mut dyn FnMut(&[f64]) -> Result<()>) -> Result<()> {
+        let mut at = 0;
+        let mut bits = Vec::new();
+        if let Some((start, length)) = self.valid {
+            skip_bytes(source, start - at)?;
+            source.take(length).read_to_end(&mut bits).map_err(|e| truncated_fault(&e))?;
+            at = start + length;
+        }
+        skip_bytes(source, self.values - at)?;
+        let mut left = self.n * self.width as u64;
+        let mut chunk = vec![0; CHUNK];
+        let mut row = 0;
+        while left > 0 {
+            let now = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
+            if fill(source, &mut chunk[..now])? < now {
+                return Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into());
+            }
+            let mut scores: Vec<f64> = chunk[..now].chunks_exact(self.width).map(float).collect();
+            if self.valid.is_some() {
+                for (score, i) in scores.iter_mut().zip(row..) {
+                    if bits.get(i / 8).is_none_or(|byte| byte >> (i % 8) & 1 == 0) {
+                        *score = f64::NAN;
+                    }
+                }
+            }
+            row += scores.len();
+            sink(&scores)?;
+            left -= now as u64;
+        }
+        skip_bytes(source, self.body - self.values - self.n * self.width as u64)
+    }
+}
+
+fn float(bytes: &[u8]) -> f64 {
+    match *bytes {
+        [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => f64::NAN,
+    }
+}
+
+fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
+    match io::copy(&mut source.take(bytes), &mut io::sink()) {
+        Ok(n) if n == bytes => Ok(()),
+        Ok(_) => Err(truncated_fault(&io::ErrorKind::UnexpectedEof.into()).into()),
+        Err(e) => Err(truncated_fault(&e).into()),
+    }
+}
+
+/// Reads the scores that a program wrote to a Parquet file; hands them to `sink` in order.
+///
+/// # Errors
+/// There is no such file; it is no Parquet file, lacks the column, or has not exactly `n_rows`
+/// scores; or what `sink` returns.
+pub fn read_file(
+    path: &Path,
+    n_rows: u64,
+    sink: &mut dyn FnMut(&[f64]) -> Result<()>,
+) -> Result<()> {
+    if !path.is_file() {
+        return Err(stream_fault("wrote no file `{scores}`")
+            .hint(
+                "write a Parquet file with the column `score` to the path that `{scores}` stands \
+                 for",
+            )
+            .into());
+    }
+    let unreadable = |e: Error| match e {
+        Error::Data(fault) => {
+            stream_fault(format!("wrote a file `{{scores}}` that cannot be read: {}", fault.what))
+                .into()
+        }
+        other => other,
+    };
+    let file = ParquetFile::open(path, FileOwner::User).map_err(unreadable)?;
+    let Ok(field) = file.schema().field_with_name(SCORE) else {
+        let found =
+            list_words(file.schema().fields().iter().map(|f| format!("`{}`", f.name())), 10);
+        return Err(stream_fault(format!(
+            "wrote a file `{{scores}}` without the column `{SCORE}`; its columns are {found}"
+        ))
+        .into());
+    };
+    if !matches!(field.data_type(), DataType::Float64 | DataType::Float32) {
+        return Err(wrong_type_fault(&field.data_type().to_string()).into());
+    }
+    match file.n_rows() {
+        n if n > n_rows => return Err(too_many_scores_fault(n_rows).into()),
+        n if n < n_rows => return Err(too_few_scores_fault(n, n_rows).into()),
+        _ => {}
+    }
+    for group in 0..file.n_groups() {
+        for batch in file.batches(group, Some(&[SCORE]), None, CHUNK).map_err(unreadable)? {
+            let scores = cast(batch.map_err(unreadable)?.column(0), &DataType::Float64)
+                .map_err(|e| stream_fault(format!("wrote scores that cannot be read: {e}")))?;
+            let scores = scores.as_primitive::<Float64Type>();
+            let scores: Vec<f64> = (0..scores.len())
+                .map(|i| if scores.is_null(i) { f64::NAN } else { scores.value(i) })
+                .collect();
+            sink(&scores)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

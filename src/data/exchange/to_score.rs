@@ -1,0 +1,629 @@
+//! Rows to score, handed to a platform elsewhere: `part-*.parquet` of key columns, then the
+//! features in the user's own terms.
+//!
+//! Rows as they are have the key `row_id`; counterfactuals have `row_id`, `sensitive`,
+//! `from_group`, `to_group`, `cf_index` and stand in the order of the rows, then of the declared
+//! attributes, then of the declared groups, then of `cf_index`. A row of its own group
+//! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most
+//! [`PART_ROWS`] rows, a row group [`GROUP_ROWS`], however the rows arrive, so the bytes depend
+//! neither on threads nor on batches. Of no rows there is one empty part: its columns tell the
+//! platform what to expect.
+//!
+//! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each
+//! part: the id of these rows, to be handed on with their scores. It is the SHA-256 of all of them
+//! in this order (see [`RequestDigest`]), so the same rows have the same id on any machine, and
+//! whether a source stores whole numbers as integers or as floats.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use sha2::{Digest, Sha256};
+
+use crate::data::exchange::raw::{
+    counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
+};
+use crate::data::rows::RowIds;
+use crate::data::source::recut::RecutWriter;
+use crate::data::{FeatureRows, Layout, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::exec::hash::hex;
+use crate::exec::pieces::WorkerPool;
+
+/// Rows of a part.
+pub const PART_ROWS: usize = 1_000_000;
+
+/// Rows of a row group; divides [`PART_ROWS`].
+const GROUP_ROWS: usize = 50_000;
+
+/// The column that names a request.
+pub const REQUEST: &str = "request";
+
+/// The metadata that names a request.
+pub const REQUEST_NOTE: &str = "cfaudit.request";
+
+/// Columns of the key of rows as they are.
+pub const FACTUAL_KEYS: usize = 1;
+
+/// Columns of the key of counterfactuals.
+pub const COUNTERFACTUAL_KEYS: usize = 5;
+
+/// Some rows to score.
+pub type RowsBatch = RecordBatch;
+
+/// One counterfactual to score, or a row to score again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RequestRow {
+    /// Position of the row in its row group.
+    pub row: usize,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// Position of the target group.
+    pub to_group: u16,
+    /// Number among those of the row and group.
+    pub cf_index: u16,
+    /// Which of the parts handed beside holds its features, and where.
+    pub source: (usize, usize),
+}
+
+/// The columns of rows as they are.
+pub fn factual_schema(layout: &Layout) -> Schema {
+    schema(std::iter::once(row_id_field(layout)), layout)
+}
+
+/// The columns of counterfactuals.
+pub fn counterfactual_schema(layout: &Layout) -> Schema {
+    schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
+}
+
+fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
+    let features = raw_schema(layout);
+    Schema::new(
+        keys.map(Arc::new)
+            .chain(features.fields().iter().map(Arc::clone))
+            .collect::<Vec<FieldRef>>(),
+    )
+}
+
+/// The rows at these positions of a row group, as they are.
+///
+/// # Errors
+/// A number of an integer column is not whole.
+pub fn factual_batch(
+    layout: &Layout,
+    ids: &RowIds,
+    rows: &FeatureRows,
+    positions: &[usize],
+) -> Result<RecordBatch> {
+    let mut arrays = vec![row_id_array(ids, positions.iter().copied())];
+    arrays.extend(raw_arrays(layout, &rows.take(positions))?);
+    batch(factual_schema(layout), arrays)
+}
+
+/// Counterfactuals of a row group, in the order of `asked`. `ids` and `groups` (by attribute) are
+/// those of the rows; `parts` hold the features, at least one.
+///
+/// # Errors
+/// A number of an integer column is not whole.
+pub fn counterfactual_batch(
+    layout: &Layout,
+    ids: &RowIds,
+    groups: &[Vec<u16>],
+    asked: &[RequestRow],
+    parts: &[&FeatureRows],
+) -> Result<RecordBatch> {
+    // Only rows of a declared group have counterfactuals.
+    let name = |attribute: usize, group: u16| {
+        layout.attributes[attribute].groups.get(usize::from(group)).map_or("", String::as_str)
+    };
+    let own = |a: &RequestRow| {
+        groups.get(a.attribute).and_then(|g| g.get(a.row)).copied().unwrap_or(MISSING_GROUP)
+    };
+    let mut arrays = vec![
+        row_id_array(ids, asked.iter().map(|a| a.row)),
+        Arc::new(StringArray::from_iter_values(
+            asked.iter().map(|a| layout.attributes[a.attribute].name.as_str()),
+        )),
+        Arc::new(StringArray::from_iter_values(asked.iter().map(|a| name(a.attribute, own(a))))),
+        Arc::new(StringArray::from_iter_values(
+            asked.iter().map(|a| name(a.attribute, a.to_group)),
+        )),
+        Arc::new(Int64Array::from_iter_values(asked.iter().map(|a| i64::from(a.cf_index)))),
+    ];
+    arrays.extend(raw_arrays(layout, &FeatureRows::gather(parts, asked.iter().map(|a| a.source)))?);
+    batch(counterfactual_schema(layout), arrays)
+}
+
+fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
+    RecordBatch::try_new(Arc::new(schema), arrays).map_err(|e| {
+        Error::operator(
+            "write",
+            "to-score",
+            e,
+            "this is a bug in cfaudit: a column has another length or type than the file",
+        )
+    })
+}
+
+/// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
+///
+/// Integers and floats are of one type, `number`; the other types have Arrow's names. Of each row
+/// every column counts, in order: a byte that says what stands there (0: null, 1: text, 2: whole
+/// number, 3: other number, 4: false, 5: true), then of text its length (8 bytes) and its UTF-8, of
+/// a whole number within 64 bits its integer of 8 bytes, of another one its float of 8 bytes. The
+/// lowest byte stands first; a zero has no sign.
+pub struct RequestDigest {
+    hash: Sha256,
+    n_rows: u64,
+}
+
+/// The bytes of some rows that an id is made of.
+pub struct RequestPart {
+    bytes: Vec<u8>,
+    n_rows: u64,
+}
+
+impl RequestPart {
+    /// How many rows there are.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+}
+
+impl RequestDigest {
+    /// Of no rows yet, with these columns.
+    pub fn new(schema: &Schema) -> Self {
+        let mut bytes = Vec::new();
+        for field in schema.fields() {
+            push_text(&mut bytes, field.name());
+            match field.data_type() {
+                DataType::Int64 | DataType::Float64 => push_text(&mut bytes, "number"),
+                other => push_text(&mut bytes, &other.to_string()),
+            }
+        }
+        RequestDigest { hash: Sha256::new().chain_update(bytes), n_rows: 0 }
+    }
+
+    /// The bytes of a batch; may be asked for on any thread.
+    ///
+    /// # Errors
+    /// A column has a type that the rows to score never have.
+    pub fn part(batch: &RecordBatch) -> Result<RequestPart> {
+        let columns = batch.columns().iter().map(RequestColumn::of).collect::<Result<Vec<_>>>()?;
+        let mut bytes = Vec::new();
+        for row in 0..batch.num_rows() {
+            columns.iter().for_each(|column| column.push(row, &mut bytes));
+        }
+        Ok(RequestPart { bytes, n_rows: batch.num_rows() as u64 })
+    }
+
+    /// Adds the rows that follow.
+    pub fn push(&mut self, part: RequestPart) {
+        self.hash.update(part.bytes);
+        self.n_rows += part.n_rows;
+    }
+
+    /// The id in hex, and how many rows it is of.
+    pub fn finish(self) -> (String, u64) {
+        (hex(&self.hash.finalize()), self.n_rows)
+    }
+}
+
+/// A column of rows to score.
+enum RequestColumn<'a> {
+    Text(&'a StringArray),
+    Int(&'a Int64Array),
+    Real(&'a Float64Array),
+    Bool(&'a BooleanArray),
+}
+
+impl<'a> RequestColumn<'a> {
+    fn of(array: &'a ArrayRef) -> Result<Self> {
+        let text = || array.as_string_opt().map(RequestColumn::Text);
+        let int = || array.as_primitive_opt().map(RequestColumn::Int);
+        let real = || array.as_primitive_opt().map(RequestColumn::Real);
+        let bool = || array.as_boolean_opt().map(RequestColumn::Bool);
+        text().or_else(int).or_else(real).or_else(bool).ok_or_else(|| {
+            let cause = format!("a column holds {}", array.data_type());
+            Error::operator(
+                "name",
+                "to-score",
+                cause,
+                "this is a bug in cfaudit: the rows to score have no such column",
+            )
+        })
+    }
+
+    fn push(&self, row: usize, bytes: &mut Vec<u8>) {
+        match self {
+            RequestColumn::Text(column) if column.is_valid(row) => {
+                bytes.push(1);
+                push_text(bytes, column.value(row));
+            }
+            RequestColumn::Int(column) if column.is_valid(row) => {
+                push_whole(bytes, column.value(row))
+            }
+            RequestColumn::Real(column) if column.is_valid(row) => {
+                let value = column.value(row);
+                // 2^63 is the first number above all integers of 64 bits.
+                if value.fract() == 0.0
+                    && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
+                {
+                    push_whole(bytes, value as i64);
+                } else {
+                    bytes.push(3);
+                    bytes.extend(value.to_le_bytes());
+                }
+            }
+            RequestColumn::Bool(column) if column.is_valid(row) => {
+                bytes.push(4 + u8::from(column.value(row)))
+            }
+            _ => bytes.push(0),
+        }
+    }
+}
+
+fn push_whole(bytes: &mut Vec<u8>, value: i64) {
+    bytes.push(2);
+    bytes.extend(value.to_le_bytes());
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend((text.len() as u64).to_le_bytes());
+    bytes.extend(text.as_bytes());
+}
+
+/// The name of a part.
+pub fn part_name(part: usize) -> String {
+    format!("part-{part:05}.parquet")
+}
+
+/// Writes the parts of one folder.
+pub struct PartsWriter<'a> {
+    folder: PathBuf,
+    schema: Schema,
+    /// Columns of the key, behind which the id stands.
+    n_keys: usize,
+    id: String,
+    workers: &'a WorkerPool,
+    part_rows: usize,
+    open: Option<RecutWriter<'a>>,
+    n_open: usize,
+    n_parts: usize,
+}
+
+impl<'a> PartsWriter<'a> {
+    /// Parts of these columns, of which `n_keys` are the key, in a folder that is there; `id` is
+    /// that of all rows.
+    pub fn new(
+        folder: &Path,
+        (schema, n_keys): (&Schema, usize),
+        id: &str,
+        workers: &'a WorkerPool,
+    ) -> Self {
+        let mut fields: Vec<FieldRef> = schema.fields().to_vec();
+        fields.insert(n_keys, Arc::new(Field::new(REQUEST, DataType::Utf8, false)));
+        PartsWriter {
+            folder: folder.to_path_buf(),
+            schema: Schema::new(fields),
+            n_keys,
+            id: id.to_owned(),
+            workers,
+            part_rows: PART_ROWS,
+            open: None,
+            n_open: 0,
+            n_parts: 0,
+        }
+    }
+
+    /// The part at hand, begun if there is none.
+    fn part(&mut self) -> Result<&mut RecutWriter<'a>> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let path = self.folder.join(part_name(self.n_parts));
+                self.n_parts += 1;
+                let notes = [(REQUEST_NOTE, self.id.clone())];
+                RecutWriter::with_notes(
+                    &path,
+                    self.schema.clone(),
+                    &notes,
+                    self.workers,
+                    GROUP_ROWS,
+                )?
+            }
+        };
+        Ok(self.open.insert(open))
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.n_open = 0;
+        self.open.take().map_or(Ok(()), RecutWriter::finish)
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+        let mut columns = rows.columns().to_vec();
+        let ids =
+            StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
+        columns.insert(self.n_keys, Arc::new(ids));
+        let batch = batch(self.schema.clone(), columns)?;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            if self.n_open == self.part_rows {
+                self.close()?;
+            }
+            let n = (batch.num_rows() - from).min(self.part_rows - self.n_open);
+            self.part()?.push(batch.slice(from, n))?;
+            self.n_open += n;
+            from += n;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left; the number of parts.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(mut self) -> Result<usize> {
+        if self.n_parts == 0 {
+            self.part()?;
+        }
+        self.close()?;
+        Ok(self.n_parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{
+        Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    };
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+
+    use super::{
+        PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, counterfactual_batch,
+        part_name,
+    };
+    use crate::data::rows::RowIds;
+    use crate::data::values::ValueClass;
+    use crate::data::{
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
+    };
+    use crate::exec::pieces::WorkerPool;
+    use crate::table::file::{FileOwner, ParquetFile};
+
+    fn numbers(from: i64, n: i64) -> RecordBatch {
+        let schema = Schema::new(vec![Field::new("row_id", DataType::Int64, false)]);
+        RecordBatch::try_new(
+            Arc::new(schema),
+            vec![Arc::new(Int64Array::from_iter_values(from..from + n))],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn parts_are_full_and_in_order_however_rows_arrive() {
+        let workers = WorkerPool::new(2).unwrap();
+        let write = |cuts: &[i64]| {
+            let folder = tempfile::tempdir().unwrap();
+            let schema = numbers(0, 0).schema().as_ref().clone();
+            let mut writer = PartsWriter {
+                part_rows: 10,
+                ..PartsWriter::new(folder.path(), (&schema, 1), "the-id", &workers)
+            };
+            let mut from = 0;
+            for &n in cuts {
+                writer.push(&numbers(from, n)).unwrap();
+                from += n;
+            }
+            let parts = writer.finish().unwrap();
+            let names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+            assert_eq!(names.len(), parts);
+            (0..parts)
+                .map(|part| std::fs::read(folder.path().join(part_name(part))).unwrap())
+                .collect::<Vec<_>>()
+        };
+        let parts = write(&[25]);
+        assert_eq!(parts.len(), 3);
+        assert_eq!(write(&[3, 0, 7, 1, 14]), parts);
+        assert_eq!(write(&[10, 10, 5]), parts);
+        assert_eq!(write(&[20]).len(), 2, "a part is begun only when a row needs it");
+        assert_eq!(write(&[]).len(), 1, "of no rows there is one empty part");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        std::fs::write(&path, &parts[1]).unwrap();
+        let file = ParquetFile::open(&path, FileOwner::Program).unwrap();
+        assert_eq!(file.note(REQUEST_NOTE), Some("the-id"));
+        assert!(
+            file.read_group(0, Some(&[REQUEST]))
+                .unwrap()
+                .column(0)
+                .as_string::<i32>()
+                .iter()
+                .all(|id| id == Some("the-id"))
+        );
+        assert_eq!(
+            file.read_group(0, Some(&["row_id"]))
+                .unwrap()
+                .column(0)
+                .as_primitive::<Int64Type>()
+                .values(),
+            &(10..20).collect::<Vec<_>>()[..]
+        );
+    }
+
+    /// The id follows from the rows alone: not from how they are cut or how whole numbers are
+    /// stored, and from every name, value and order of theirs.
+    #[test]
+    fn an_id_is_that_of_the_rows() {
+        let table = |names: [&str; 3],
+                     ids: Vec<i64>,
+                     words: Vec<Option<&str>>,
+                     numbers: Vec<Option<f64>>| {
+            let columns: [ArrayRef; 3] = [
+                Arc::new(Int64Array::from(ids)),
+                Arc::new(StringArray::from(words)),
+                Arc::new(Float64Array::from(numbers)),
+            ];
+            RecordBatch::try_from_iter_with_nullable(
+                names.into_iter().zip(columns).map(|(name, array)| (name, array, true)),
+            )
+            .unwrap()
+        };
+        let id = |batch: &RecordBatch, cuts: &[usize]| {
+            let mut digest = RequestDigest::new(&batch.schema());
+            let mut from = 0;
+            for &n in cuts {
+                digest.push(RequestDigest::part(&batch.slice(from, n)).unwrap());
+                from += n;
+            }
+            assert_eq!(from, batch.num_rows());
+            digest.finish()
+        };
+        let names = ["row_id", "sex", "age"];
+        let rows = table(names, vec![1, 2], vec![Some("f"), None], vec![Some(-0.0), Some(2.5)]);
+        let (first, n) = id(&rows, &[2]);
+        // Made once by hashlib of Python from the description of `RequestDigest`.
+        assert_eq!(
+            (first.as_str(), n),
+            ("22e100f96adbfa78bfdf5d520a36b33f1a6e99c7bac7f749bdd609471ebdfcdb", 2)
+        );
+        assert_eq!(id(&rows, &[1, 0, 1]).0, first);
+        assert_eq!(
+            id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2])
+                .0,
+            first,
+            "a zero has no sign"
+        );
+        for other in [
+            table(
+                ["row_id", "sex", "years"],
+                vec![1, 2],
+                vec![Some("f"), None],
+                vec![Some(0.0), Some(2.5)],
+            ),
+            table(names, vec![1, 3], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
+            table(names, vec![1, 2], vec![Some("f"), Some("")], vec![Some(0.0), Some(2.5)]),
+            table(names, vec![1, 2], vec![Some("f"), None], vec![None, Some(2.5)]),
+            table(names, vec![2, 1], vec![None, Some("f")], vec![Some(2.5), Some(0.0)]),
+            table(names, vec![1], vec![Some("f")], vec![Some(0.0)]),
+        ] {
+            assert_ne!(id(&other, &[other.num_rows()]).0, first, "{other:?}");
+        }
+        let typed = |array: ArrayRef| {
+            RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap()
+        };
+        let whole = |values: Vec<i64>| id(&typed(Arc::new(Int64Array::from(values))), &[2]).0;
+        let real = |values: Vec<f64>| id(&typed(Arc::new(Float64Array::from(values))), &[2]).0;
+        assert_eq!(whole(vec![0, -2]), real(vec![0.0, -2.0]));
+        assert_eq!(whole(vec![0, i64::MIN]), real(vec![-0.0, -2.0_f64.powi(63)]));
+        assert_ne!(real(vec![0.0, 2.0]), real(vec![0.0, 2.5]));
+        assert_ne!(whole(vec![0, i64::MAX]), real(vec![0.0, 2.0_f64.powi(63)]));
+        let words = typed(Arc::new(StringArray::from(vec!["0", "2"])));
+        assert_ne!(id(&words, &[2]).0, whole(vec![0, 2]));
+    }
+
+    #[test]
+    fn a_counterfactual_names_its_row_and_both_groups() {
+        let attribute = |name: &str, groups: &[&str], feature| Attribute {
+            name: name.to_owned(),
+            groups: groups.iter().map(|&g| g.to_owned()).collect(),
+            reference: 0,
+            feature,
+            level_of_group: vec![0, 1],
+        };
+        let feature = |name: &str, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind: FeatureKind::Sensitive,
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class: ValueClass::Text,
+        };
+        let layout = Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 2,
+            row_id: RowIdKind::Text,
+            label: None,
+            attributes: vec![
+                attribute("sex", &["f", "m"], 0),
+                attribute("area", &["town", "land"], 1),
+            ],
+            features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
+            carried: Vec::new(),
+            strata: None,
+            slices: Vec::new(),
+        };
+        let rows = |sex: Vec<u32>, area: Vec<u32>| FeatureRows {
+            n: sex.len(),
+            columns: vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)],
+        };
+        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again
+        // as it is.
+        let (as_is, other_sex, other_area) = (
+            rows(vec![0, 1], vec![0, 1]),
+            rows(vec![1, 0], vec![0, 1]),
+            rows(vec![0, 1], vec![1, 0]),
+        );
+        let asked = |row, attribute, to_group, source| RequestRow {
+            row,
+            attribute,
+            to_group,
+            cf_index: 0,
+            source,
+        };
+        let asked = [
+            asked(0, 0, 1, (1, 0)),
+            asked(0, 1, 1, (2, 0)),
+            asked(1, 0, 0, (1, 1)),
+            asked(1, 0, 1, (0, 1)),
+            asked(1, 1, 0, (2, 1)),
+        ];
+        let ids = RowIds::Text(vec!["a".to_owned(), "b".to_owned()]);
+        let groups = [vec![0, 1], vec![0, 1]];
+        let batch = counterfactual_batch(
+            &layout,
+            &ids,
+            &groups,
+            &asked,
+            &[&as_is, &other_sex, &other_area],
+        )
+        .unwrap();
+        let names: Vec<&str> =
+            batch.schema_ref().fields().iter().map(|f| f.name().as_str()).collect();
+        assert_eq!(
+            names,
+            ["row_id", "sensitive", "from_group", "to_group", "cf_index", "sex", "area"]
+        );
+        let lines: Vec<String> = (0..batch.num_rows())
+            .map(|i| {
+                [0, 1, 2, 3, 5, 6]
+                    .map(|c: usize| batch.column(c).as_string::<i32>().value(i))
+                    .join(" ")
+            })
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "a sex f m m town",
+                "a area town land f land",
+                "b sex m f f land",
+                "b sex m m m land",
+                "b area land town m town"
+            ]
+        );
+        assert!(
+            batch.column(4).as_primitive::<Int64Type>().values().iter().all(|&i| i == 0)
+                && batch.column(4).null_count() == 0
+        );
+    }
+}

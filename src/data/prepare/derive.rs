@@ -1,0 +1,534 @@
+//! Columns made of others: values mapped to groups, numbers in bins, columns crossed.
+//!
+//! Three types for one thing: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the
+//! same with everything said, a [`DerivationRule`] is a recipe whose words fit the types of the
+//! columns. A derived column holds names, and behaves as a source column for every later role.
+//!
+//! Choice: bins and levels are `(lo, hi]`, the lowest also holds its left edge; a bin is called
+//! `(30, 45]`, the lowest `[17, 30]`. A value outside every bin, and one that `map` does not name
+//! where there is no `else`, has no name and is counted. A missing value stays missing, also where
+//! there is an `else`. The names of a cross are joined by ` & `; where one part is missing the
+//! cross is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
+use crate::error::{Fault, Result};
+use crate::param::{ColumnName, Finite, Word};
+
+/// What stands between the names of a cross.
+pub const JOINER: &str = " & ";
+
+/// A column made of others, in exactly one of four forms.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Derivation {
+    /// The column that `map`, `bins` or `levels` is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ColumnName>,
+    /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
+    /// Other values have no group, and are counted, unless `else` names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<IndexMap<Word, Vec<Word>>>,
+    /// The group of all values that `map` does not name. A missing value stays missing.
+    #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Word>,
+    /// Edges of bins, ascending: `[17, 30, 45]` gives `[17, 30]` and `(30, 45]`. Numbers outside
+    /// are missing, and are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<Vec<Finite>>,
+    /// Bins with names of their own: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`,
+    /// the lowest with its left edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<IndexMap<Word, [Finite; 2]>>,
+    /// Columns whose names are joined: `cross: [sex, age_band]` gives `Male & (30, 45]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross: Option<Vec<ColumnName>>,
+}
+
+impl Derivation {
+    /// The forms that are there, as the job calls them.
+    pub fn forms(&self) -> Vec<&'static str> {
+        let forms = [
+            ("map", self.map.is_some()),
+            ("bins", self.bins.is_some()),
+            ("levels", self.levels.is_some()),
+            ("cross", self.cross.is_some()),
+        ];
+        forms.into_iter().filter(|(_, there)| *there).map(|(form, _)| form).collect()
+    }
+
+    /// The recipe; `part` says what a crossed name stands for. `None` where the form is not exactly
+    /// one, or is not whole.
+    pub fn recipe(&self, part: impl Fn(&ColumnName) -> CrossPart) -> Option<DerivationRecipe> {
+        if self.forms().len() != 1 {
+            return None;
+        }
+        if let Some(cross) = &self.cross {
+            return Some(DerivationRecipe::Cross { parts: cross.iter().map(part).collect() });
+        }
+        let from = self.from.clone()?;
+        if let Some(map) = &self.map {
+            let groups = map.iter().map(|(name, values)| (name.clone(), values.clone())).collect();
+            return Some(DerivationRecipe::Map { from, groups, otherwise: self.otherwise.clone() });
+        }
+        let bins = match (&self.bins, &self.levels) {
+            (Some(edges), _) => bins_of(edges),
+            (_, Some(levels)) => levels_of(levels),
+            (None, None) => return None,
+        };
+        Some(DerivationRecipe::Bins { from, bins })
+    }
+}
+
+fn bins_of(edges: &[Finite]) -> Vec<DerivedBin> {
+    let pairs = edges.windows(2).enumerate();
+    pairs
+        .map(|(i, pair)| {
+            let (lo, hi) = (pair[0].get(), pair[1].get());
+            let open = if i == 0 { '[' } else { '(' };
+            DerivedBin {
+                name: format!("{open}{}, {}]", float_text(lo), float_text(hi)),
+                lo,
+                hi,
+                closed: i == 0,
+            }
+        })
+        .collect()
+}
+
+fn levels_of(levels: &IndexMap<Word, [Finite; 2]>) -> Vec<DerivedBin> {
+    let lowest = levels.values().map(|[lo, _]| lo.get()).fold(f64::INFINITY, f64::min);
+    let bin = |(name, [lo, hi]): (&Word, &[Finite; 2])| DerivedBin {
+        name: name.as_str().to_owned(),
+        lo: lo.get(),
+        hi: hi.get(),
+        closed: lo.get() == lowest,
+    };
+    levels.iter().map(bin).collect()
+}
+
+/// How a column is made of others, with everything said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DerivationRecipe {
+    /// Values belong to groups.
+    Map {
+        /// The column.
+        from: ColumnName,
+        /// The groups in declared order, with their values.
+        groups: Vec<(Word, Vec<Word>)>,
+        /// The group of all other values.
+        otherwise: Option<Word>,
+    },
+    /// Numbers lie in bins.
+    Bins {
+        /// The column.
+        from: ColumnName,
+        /// The bins in declared order; they do not overlap.
+        bins: Vec<DerivedBin>,
+    },
+    /// The names of several columns, joined.
+    Cross {
+        /// The columns.
+        parts: Vec<CrossPart>,
+    },
+}
+
+/// A column of a cross.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CrossPart {
+    /// The column.
+    pub column: ColumnName,
+    /// Its groups as the job writes them, where it is the column of a sensitive attribute: a cross
+    /// calls them so.
+    pub groups: Option<Vec<Word>>,
+}
+
+/// Numbers above `lo`, up to `hi`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DerivedBin {
+    /// What they are called.
+    pub name: String,
+    /// The left edge.
+    pub lo: f64,
+    /// The right edge; belongs to the bin.
+    pub hi: f64,
+    /// Whether the left edge belongs to the bin too.
+    pub closed: bool,
+}
+
+impl DerivedBin {
+    /// Whether the number lies in the bin.
+    pub fn contains(&self, x: f64) -> bool {
+        (self.lo < x || self.closed && self.lo == x) && x <= self.hi
+    }
+}
+
+impl DerivationRecipe {
+    /// The columns that it is made of.
+    pub fn parents(&self) -> Vec<&ColumnName> {
+        match self {
+            DerivationRecipe::Map { from, .. } | DerivationRecipe::Bins { from, .. } => vec![from],
+            DerivationRecipe::Cross { parts } => parts.iter().map(|part| &part.column).collect(),
+        }
+    }
+
+    /// Every name that the column can hold, in declared order; of a cross the first part varies
+    /// slowest. Empty where only the data can tell: for a cross of columns without declared groups.
+    pub fn declared_names(&self) -> Vec<Word> {
+        match self {
+            DerivationRecipe::Map { groups, otherwise, .. } => {
+                groups.iter().map(|(name, _)| name).chain(otherwise).cloned().collect()
+            }
+            DerivationRecipe::Bins { bins, .. } => {
+                bins.iter().map(|bin| Word(bin.name.clone())).collect()
+            }
+            DerivationRecipe::Cross { parts } => {
+                let groups: Option<Vec<&[Word]>> =
+                    parts.iter().map(|part| part.groups.as_deref()).collect();
+                groups.map_or_else(Vec::new, |groups| combinations(&groups))
+            }
+        }
+    }
+}
+
+/// Every combination of one name per list, joined.
+pub fn combinations(lists: &[&[Word]]) -> Vec<Word> {
+    let mut names: Vec<Word> = Vec::new();
+    for (i, list) in lists.iter().enumerate() {
+        names = match i {
+            0 => list.to_vec(),
+            _ => names
+                .iter()
+                .flat_map(|head| list.iter().map(move |tail| Word(format!("{head}{JOINER}{tail}"))))
+                .collect(),
+        };
+    }
+    names
+}
+
+/// A recipe whose words are those of the columns: from the values of the parents to a name, or
+/// none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DerivationRule {
+    /// The name of each word, and of all others.
+    Map {
+        /// By word.
+        names: BTreeMap<String, String>,
+        /// Of words that `declared_names` lacks.
+        otherwise: Option<String>,
+    },
+    /// The bins.
+    Bins(Vec<DerivedBin>),
+    /// For each part the names of words that the job writes in another way than the column does.
+    Cross(Vec<BTreeMap<String, String>>),
+}
+
+impl DerivationRule {
+    /// The rule for parents of these classes; `column` is the derived column, for messages.
+    ///
+    /// # Errors
+    /// A word that no value of a parent can meet; a value in two groups; bins of a column that
+    /// holds no numbers.
+    pub(crate) fn new(
+        column: &ColumnName,
+        recipe: &DerivationRecipe,
+        classes: &[ValueClass],
+    ) -> Result<DerivationRule> {
+        Ok(match recipe {
+            DerivationRecipe::Map { from, groups, otherwise } => {
+                let mut names: BTreeMap<String, String> = BTreeMap::new();
+                for (name, values) in groups {
+                    for value in values {
+                        let word = classes[0].word("map", from.as_str(), value.as_str())?;
+                        if let Some(other) = names.insert(word, name.to_string()) {
+                            let what = format!(
+                                "the value `{value}` of `{from}` stands twice in the map of \
+                                 `{column}`: `{other}` and `{name}`"
+                            );
+                            return Err(Fault::new("duplicate-group", what)
+                                .in_column(from.as_str())
+                                .hint("keep one of them")
+                                .into());
+                        }
+                    }
+                }
+                DerivationRule::Map {
+                    names,
+                    otherwise: otherwise.as_ref().map(ToString::to_string),
+                }
+            }
+            DerivationRecipe::Bins { from, bins } => {
+                if !classes[0].is_number() && classes[0] != ValueClass::Empty {
+                    let what = format!(
+                        "column `{from}` holds {}, and `{column}` asks for bins of it",
+                        classes[0].name()
+                    );
+                    return Err(Fault::new("not-numeric", what)
+                        .in_column(from.as_str())
+                        .hint(
+                            "group text by `map`; a text that means missing stands under \
+                             `null_values` of a CSV file",
+                        )
+                        .into());
+                }
+                DerivationRule::Bins(bins.clone())
+            }
+            DerivationRecipe::Cross { parts } => {
+                let names = parts.iter().zip(classes).map(|(part, class)| {
+                    let groups = part.groups.as_deref().unwrap_or_default();
+                    let word = |group: &Word| {
+                        Ok((
+                            class.word("groups", part.column.as_str(), group.as_str())?,
+                            group.to_string(),
+                        ))
+                    };
+                    let names: BTreeMap<String, String> =
+                        groups.iter().map(word).collect::<Result<_>>()?;
+                    Ok(names.into_iter().filter(|(word, name)| word != name).collect())
+                });
+                DerivationRule::Cross(names.collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    /// The name of a value of the one parent of a map or of bins.
+    pub fn name(&self, word: &str) -> Option<&str> {
+        match self {
+            DerivationRule::Map { names, otherwise } => {
+                names.get(word).or(otherwise.as_ref()).map(String::as_str)
+            }
+            DerivationRule::Bins(_) => self.name_of_number(parse_number(word)?),
+            DerivationRule::Cross(_) => None,
+        }
+    }
+
+    /// The name of a number of the one parent; none for NaN.
+    pub fn name_of_number(&self, x: f64) -> Option<&str> {
+        match self {
+            DerivationRule::Bins(bins) => {
+                bins.iter().find(|bin| bin.contains(x)).map(|bin| bin.name.as_str())
+            }
+            _ if x.is_nan() => None,
+            _ => self.name(&float_text(x)),
+        }
+    }
+
+    /// The name that part `k` of a cross gives to a word.
+    pub fn part_name<'a>(&'a self, k: usize, word: &'a str) -> &'a str {
+        match self {
+            DerivationRule::Cross(names) => {
+                names.get(k).and_then(|names| names.get(word)).map_or(word, String::as_str)
+            }
+            _ => word,
+        }
+    }
+
+    /// The derived column of some rows of its parents.
+    pub(crate) fn values(&self, parents: &[&SourceValues], rows: usize) -> SourceValues {
+        let all: Vec<u32> = (0..rows as u32).collect();
+        SourceValues::Named(match (self, parents) {
+            (DerivationRule::Bins(bins), [parent]) => {
+                let bin = |x: f64| {
+                    bins.iter().zip(0..).find(|(bin, _)| bin.contains(x)).map(|(_, id)| id)
+                };
+                let names = bins.iter().map(|bin| bin.name.clone()).collect();
+                NamedValues { names, ids: (0..rows).map(|i| bin(parent.number(i))).collect() }
+            }
+            (DerivationRule::Map { .. }, [parent]) => {
+                let distinct = parent.distinct(&all);
+                let name = |&i: &usize| {
+                    parent.word(i).and_then(|word| self.name(&word).map(str::to_owned))
+                };
+                NamedValues::of(distinct.first.iter().map(name), &distinct.ids)
+            }
+            _ => self.crossed(parents, &all),
+        })
+    }
+
+    fn crossed(&self, parents: &[&SourceValues], rows: &[u32]) -> NamedValues {
+        let mut whole: Option<NamedValues> = None;
+        for (k, values) in parents.iter().enumerate() {
+            let distinct = values.distinct(rows);
+            let name = |&i: &usize| values.word(i).map(|word| self.part_name(k, &word).to_owned());
+            let part = NamedValues::of(distinct.first.iter().map(name), &distinct.ids);
+            whole = Some(whole.map_or_else(|| part.clone(), |head| joined(&head, &part)));
+        }
+        whole.unwrap_or_else(|| NamedValues { names: Vec::new(), ids: vec![None; rows.len()] })
+    }
+}
+
+/// Both names of each row, joined; each combination is formed once.
+fn joined(head: &NamedValues, tail: &NamedValues) -> NamedValues {
+    let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut names = Vec::new();
+    let ids = head.ids.iter().zip(&tail.ids).map(|(a, b)| {
+        let (a, b) = ((*a)?, (*b)?);
+        Some(*numbers.entry((a, b)).or_insert_with(|| {
+            names.push(format!("{}{JOINER}{}", head.names[a as usize], tail.names[b as usize]));
+            names.len() as u32 - 1
+        }))
+    });
+    let ids = ids.collect();
+    NamedValues { names, ids }
+}
+
+/// The feature columns that follow from others, in the order in which they can be computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DerivedFeature {
+    /// Position of the derived column among the features.
+    pub feature: usize,
+    /// For each parent its position among the features; `None` where it is none, so that nothing
+    /// can change it.
+    pub parents: Vec<Option<usize>>,
+    /// How it follows from them.
+    pub rule: DerivationRule,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn derivation(json: &str) -> Derivation {
+        serde_json::from_str(json).unwrap()
+    }
+
+    fn whole(column: &ColumnName) -> CrossPart {
+        CrossPart { column: column.clone(), groups: None }
+    }
+
+    fn rule(json: &str, class: ValueClass) -> DerivationRule {
+        DerivationRule::new(
+            &ColumnName::new("made").unwrap(),
+            &derivation(json).recipe(whole).unwrap(),
+            &[class, class],
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn bins_are_open_on_the_left_but_for_the_lowest() {
+        let recipe =
+            derivation(r#"{"from": "age", "bins": [17, 30, 45.5]}"#).recipe(whole).unwrap();
+        assert_eq!(
+            recipe.declared_names().iter().map(Word::as_str).collect::<Vec<_>>(),
+            ["[17, 30]", "(30, 45.5]"]
+        );
+        let rule =
+            DerivationRule::new(&ColumnName::new("age_band").unwrap(), &recipe, &[ValueClass::Int])
+                .unwrap();
+        for (x, name) in [
+            (16.999, None),
+            (17.0, Some("[17, 30]")),
+            (30.0, Some("[17, 30]")),
+            (30.5, Some("(30, 45.5]")),
+            (45.5, Some("(30, 45.5]")),
+            (45.6, None),
+            (f64::NAN, None),
+        ] {
+            assert_eq!(rule.name_of_number(x), name, "{x}");
+        }
+        assert_eq!(rule.name("17.0"), Some("[17, 30]"));
+        assert_eq!(rule.name("x"), None);
+    }
+
+    #[test]
+    fn levels_keep_their_order_and_the_lowest_holds_its_left_edge() {
+        let rule = rule(
+            r#"{"from": "hours", "levels": {"full": [25, 60], "part": [0, 25], "rest": [80, 99]}}"#,
+            ValueClass::Float,
+        );
+        for (x, name) in [
+            (0.0, Some("part")),
+            (25.0, Some("part")),
+            (25.5, Some("full")),
+            (70.0, None),
+            (80.0, None),
+            (99.0, Some("rest")),
+        ] {
+            assert_eq!(rule.name_of_number(x), name, "{x}");
+        }
+    }
+
+    #[test]
+    fn maps_compare_words_by_the_type_of_the_column() {
+        let rule =
+            rule(r#"{"from": "site", "map": {"a": ["1.0", "2"], "b": ["3"]}}"#, ValueClass::Int);
+        assert_eq!((rule.name("1"), rule.name("3"), rule.name("4")), (Some("a"), Some("b"), None));
+        assert_eq!((rule.name_of_number(2.0), rule.name_of_number(f64::NAN)), (Some("a"), None));
+        let values = SourceValues::Int(vec![Some(1), None, Some(3), Some(4)].into());
+        let SourceValues::Named(names) = rule.values(&[&values], 4) else { panic!() };
+        assert_eq!(names.iter().collect::<Vec<_>>(), [Some("a"), None, Some("b"), None]);
+        let twice = derivation(r#"{"from": "site", "map": {"a": ["1"], "b": ["1.0"]}}"#)
+            .recipe(whole)
+            .unwrap();
+        let fault =
+            DerivationRule::new(&ColumnName::new("made").unwrap(), &twice, &[ValueClass::Int])
+                .unwrap_err();
+        assert!(fault.to_string().contains("duplicate-group"), "{fault}");
+        let words = derivation(r#"{"from": "site", "map": {"a": ["x"]}}"#).recipe(whole).unwrap();
+        let fault =
+            DerivationRule::new(&ColumnName::new("made").unwrap(), &words, &[ValueClass::Int])
+                .unwrap_err();
+        assert!(fault.to_string().contains("`x` in `map` is no number"), "{fault}");
+        let bins = derivation(r#"{"from": "site", "bins": [1, 2]}"#).recipe(whole).unwrap();
+        let fault =
+            DerivationRule::new(&ColumnName::new("made").unwrap(), &bins, &[ValueClass::Text])
+                .unwrap_err();
+        assert!(fault.to_string().contains("asks for bins"), "{fault}");
+    }
+
+    #[test]
+    fn a_missing_value_is_not_something_else() {
+        let rule = rule(
+            r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#,
+            ValueClass::Text,
+        );
+        let values = SourceValues::Text(vec![Some("White"), None, Some("Black")].into());
+        let SourceValues::Named(names) = rule.values(&[&values], 3) else { panic!() };
+        assert_eq!(names.iter().collect::<Vec<_>>(), [Some("White"), None, Some("Other")]);
+    }
+
+    #[test]
+    fn a_cross_calls_groups_as_the_job_does() {
+        let groups =
+            |texts: &[&str]| Some(texts.iter().map(|t| Word((*t).to_owned())).collect::<Vec<_>>());
+        let column = |name: &str| ColumnName::new(name).unwrap();
+        let parts = vec![
+            CrossPart { column: column("sex"), groups: groups(&["1.0", "0"]) },
+            CrossPart { column: column("race"), groups: groups(&["a", "b"]) },
+        ];
+        let recipe = DerivationRecipe::Cross { parts };
+        assert_eq!(
+            recipe.declared_names().iter().map(Word::as_str).collect::<Vec<_>>(),
+            ["1.0 & a", "1.0 & b", "0 & a", "0 & b"]
+        );
+        let rule =
+            DerivationRule::new(&column("both"), &recipe, &[ValueClass::Int, ValueClass::Text])
+                .unwrap();
+        let sex = SourceValues::Int(vec![Some(1), Some(0), Some(7), None].into());
+        let race = SourceValues::Text(vec![Some("a"), Some("b"), Some("a"), Some("a")].into());
+        let SourceValues::Named(names) = rule.values(&[&sex, &race], 4) else { panic!() };
+        // A value that is no declared group keeps its own word, so that it can be counted.
+        assert_eq!(
+            names.iter().collect::<Vec<_>>(),
+            [Some("1.0 & a"), Some("0 & b"), Some("7 & a"), None]
+        );
+    }
+
+    #[test]
+    fn exactly_one_form() {
+        assert_eq!(
+            derivation(r#"{"from": "a", "bins": [1, 2], "cross": ["a", "b"]}"#).recipe(whole),
+            None
+        );
+        assert_eq!(derivation(r#"{"from": "a"}"#).recipe(whole), None);
+        assert_eq!(derivation(r#"{"bins": [1, 2]}"#).recipe(whole), None);
+    }
+}

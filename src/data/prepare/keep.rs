@@ -1,0 +1,197 @@
+//! The `keep` filters of a job as polars expressions over the columns that they name, evaluated
+//! slice by slice.
+//!
+//! Words are compared once the column's type is known: as numbers with a number column, as text
+//! with the others. A missing value fails every condition but `missing`. Values are copied into
+//! polars, only those of the named columns.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use polars::prelude::{
+    BooleanChunked, Column, DataFrame, Expr, IntoColumn, IntoLazy, IntoSeries, NamedFrom,
+    PolarsResult, Series, col, lit,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::prepare::view::SourceView;
+use crate::data::source::SourceSlice;
+use crate::data::values::{SourceValues, ValueClass};
+use crate::error::{Fault, Result};
+use crate::param::{ColumnName, Finite, Word};
+
+/// A condition on the values of one column. A missing value fails every condition but `missing`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum KeepCondition {
+    /// One of these values.
+    In(Vec<Word>),
+    /// None of these values.
+    NotIn(Vec<Word>),
+    /// This number or more.
+    AtLeast(Finite),
+    /// This number or less.
+    AtMost(Finite),
+    /// More than this number.
+    Above(Finite),
+    /// Less than this number.
+    Below(Finite),
+    /// From the first number to the second, both included.
+    Between([Finite; 2]),
+    /// Any value at all.
+    Present {},
+    /// No value.
+    Missing {},
+}
+
+impl fmt::Display for KeepCondition {
+    /// The condition as a job writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |words: &[Word]| words.iter().map(Word::as_str).collect::<Vec<_>>().join(", ");
+        match self {
+            KeepCondition::In(words) => write!(f, "{{in: [{}]}}", list(words)),
+            KeepCondition::NotIn(words) => write!(f, "{{not_in: [{}]}}", list(words)),
+            KeepCondition::AtLeast(limit) => write!(f, "{{at_least: {}}}", limit.get()),
+            KeepCondition::AtMost(limit) => write!(f, "{{at_most: {}}}", limit.get()),
+            KeepCondition::Above(limit) => write!(f, "{{above: {}}}", limit.get()),
+            KeepCondition::Below(limit) => write!(f, "{{below: {}}}", limit.get()),
+            KeepCondition::Between([lo, hi]) => {
+                write!(f, "{{between: [{}, {}]}}", lo.get(), hi.get())
+            }
+            KeepCondition::Present {} => f.write_str("present"),
+            KeepCondition::Missing {} => f.write_str("missing"),
+        }
+    }
+}
+
+/// One entry of `keep`: all its conditions must hold.
+pub(crate) struct KeepFilter {
+    /// The entry as the job writes it.
+    pub(crate) what: String,
+    columns: Vec<usize>,
+    test: Expr,
+}
+
+impl KeepFilter {
+    /// Compiles one entry for the types of the columns.
+    pub(crate) fn new(
+        entry: &BTreeMap<ColumnName, KeepCondition>,
+        view: &SourceView<'_>,
+    ) -> Result<Self> {
+        let what = entry
+            .iter()
+            .map(|(column, condition)| format!("{column}: {condition}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let (mut columns, mut test) = (Vec::new(), lit(true));
+        for (name, condition) in entry {
+            let position = view.position(name.as_str())?;
+            columns.push(position);
+            test = test.and(expression(condition, name, view.columns()[position].class, position)?);
+        }
+        Ok(KeepFilter { what, columns, test })
+    }
+
+    /// For each row of the slice whether it passes.
+    pub(crate) fn passes(&self, slice: &SourceSlice) -> Result<Vec<bool>> {
+        let run = || -> PolarsResult<BooleanChunked> {
+            let columns = self.columns.iter().map(|&i| series(&slice.columns[i], i)).collect();
+            let frame = DataFrame::new(slice.rows, columns)?
+                .lazy()
+                .select([self.test.clone().alias("kept")])
+                .collect()?;
+            Ok(frame.column("kept")?.bool()?.clone())
+        };
+        let kept = run().map_err(|e| {
+            Fault::new(
+                "filter-failed",
+                format!("the filter `{}` cannot be applied: {e}", self.what),
+            )
+            .hint("see whether it fits the values of its column, which `cfaudit data` shows")
+        })?;
+        // A frame without columns gives one row for a constant; an entry without conditions keeps
+        // everything.
+        if self.columns.is_empty() {
+            return Ok(vec![true; slice.rows]);
+        }
+        Ok(kept.iter().map(|k| k == Some(true)).collect())
+    }
+}
+
+fn column_name(position: usize) -> String {
+    format!("c{position}")
+}
+
+fn series(values: &SourceValues, position: usize) -> Column {
+    let name = column_name(position);
+    let series = match values {
+        SourceValues::Int(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<i64>>>()),
+        SourceValues::Float(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<f64>>>()),
+        SourceValues::Text(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
+        SourceValues::Named(a) => Series::new(name.into(), a.iter().collect::<Vec<Option<&str>>>()),
+        SourceValues::Bool(a) => Series::new(
+            name.into(),
+            a.iter().map(|v| v.map(|v| if v { "true" } else { "false" })).collect::<Vec<_>>(),
+        ),
+        SourceValues::Empty(n) => Series::new(name.into(), vec![None::<&str>; *n]),
+    };
+    series.into_column()
+}
+
+fn expression(
+    condition: &KeepCondition,
+    name: &ColumnName,
+    class: ValueClass,
+    position: usize,
+) -> Result<Expr> {
+    let value = col(column_name(position));
+    let number = |limit: Finite| -> Result<Expr> {
+        if class.is_number() {
+            return Ok(lit(limit.get()));
+        }
+        let what = format!(
+            "`keep` compares column `{name}` with the number `{}`, but it holds {}",
+            limit.get(),
+            class.name()
+        );
+        Err(Fault::new("not-numeric", what)
+            .in_column(name.as_str())
+            .hint("use `in`, `not_in`, `present` or `missing`")
+            .into())
+    };
+    let member = |words: &[Word]| -> Result<Expr> {
+        let words = words
+            .iter()
+            .map(|w| class.word("keep", name.as_str(), w.as_str()))
+            .collect::<Result<Vec<_>>>()?;
+        let list = match class {
+            // What is no integer is no value of an integer column.
+            ValueClass::Int => Series::new(
+                "w".into(),
+                words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>(),
+            ),
+            ValueClass::Float => Series::new(
+                "w".into(),
+                words.iter().filter_map(|w| w.parse::<f64>().ok()).collect::<Vec<_>>(),
+            ),
+            ValueClass::Bool | ValueClass::Text | ValueClass::Empty => {
+                Series::new("w".into(), words)
+            }
+        };
+        Ok(value.clone().is_in(lit(list.into_series()).implode(true), false))
+    };
+    Ok(match condition {
+        KeepCondition::In(words) => member(words)?,
+        KeepCondition::NotIn(words) => member(words)?.not(),
+        KeepCondition::AtLeast(limit) => value.clone().gt_eq(number(*limit)?),
+        KeepCondition::AtMost(limit) => value.clone().lt_eq(number(*limit)?),
+        KeepCondition::Above(limit) => value.clone().gt(number(*limit)?),
+        KeepCondition::Below(limit) => value.clone().lt(number(*limit)?),
+        KeepCondition::Between([lo, hi]) => {
+            value.clone().gt_eq(number(*lo)?).and(value.clone().lt_eq(number(*hi)?))
+        }
+        KeepCondition::Present {} => value.clone().is_not_null(),
+        KeepCondition::Missing {} => value.clone().is_null(),
+    })
+}

@@ -1,0 +1,433 @@
+//! The parameters of preparing with names resolved to columns and words to values of their types.
+//!
+//! A column derived for a sensitive attribute, and a column that only a cross needs, is a hidden
+//! feature: it travels, so that counterfactuals can be written back and computed again, and no
+//! model reads it. So is the label as it stands, where it is asked for.
+
+use crate::data::prepare::derive::DerivationRule;
+use crate::data::prepare::keep::KeepFilter;
+use crate::data::prepare::view::SourceView;
+use crate::data::prepare::{
+    LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
+};
+use crate::data::values::ValueClass;
+use crate::data::{FeatureKind, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::param::{ColumnName, Word};
+
+/// The parameters, with names resolved to columns of the source and words to values of their types.
+pub(crate) struct PreparePlan<'a> {
+    pub(crate) view: &'a SourceView<'a>,
+    pub(crate) steps: Vec<KeepFilter>,
+    /// Numbers of the rows that pass all filters and repeat an earlier one, ascending, where these
+    /// are dropped.
+    pub(crate) repeated: Option<Vec<u64>>,
+    pub(crate) row_id: Option<usize>,
+    pub(crate) label: Option<LabelPlan>,
+    pub(crate) attributes: Vec<AttributePlan>,
+    pub(crate) features: Vec<FeaturePlan>,
+    /// The name of each one-hot group, and its columns.
+    pub(crate) onehot: Vec<(String, Vec<usize>)>,
+    pub(crate) weight: Option<usize>,
+    pub(crate) carry: Vec<usize>,
+    pub(crate) split: Option<SplitPlan>,
+    /// The column of strata, coded as a feature is.
+    pub(crate) strata: Option<FeaturePlan>,
+    pub(crate) slices: Vec<FeaturePlan>,
+    /// Source columns whose values are counted: coded features, the label, the split, strata.
+    pub(crate) coded: Vec<usize>,
+}
+
+pub(crate) struct LabelPlan {
+    pub(crate) column: usize,
+    /// As the job writes them, and as the column holds them.
+    pub(crate) positive: Vec<(String, String)>,
+    /// The same; none where all others are negative.
+    pub(crate) negative: Option<Vec<(String, String)>>,
+    /// The same; empty where the label has two sides.
+    pub(crate) classes: Vec<(String, String)>,
+}
+
+pub(crate) struct AttributePlan {
+    pub(crate) name: String,
+    pub(crate) feature: usize,
+    /// As the job writes them, and as the column holds them.
+    pub(crate) groups: Vec<(String, String)>,
+    pub(crate) reference: usize,
+}
+
+pub(crate) struct FeaturePlan {
+    pub(crate) name: String,
+    pub(crate) column: usize,
+    pub(crate) kind: FeatureKind,
+    pub(crate) rule: MissingRule,
+    /// Declared levels as the column holds them.
+    pub(crate) declared: Vec<String>,
+    /// Levels that it has elsewhere.
+    pub(crate) known: Vec<String>,
+    /// Whether no model reads it.
+    pub(crate) hidden: bool,
+    /// Whether its kind says if it is whole; else its values do.
+    pub(crate) integer_is_known: bool,
+}
+
+pub(crate) struct SplitPlan {
+    pub(crate) column: usize,
+    pub(crate) train: Vec<String>,
+    pub(crate) audit: Vec<String>,
+}
+
+impl<'a> PreparePlan<'a> {
+    pub(crate) fn new(view: &'a SourceView<'a>, params: &PrepareParams) -> Result<Self> {
+        let steps =
+            params.keep.iter().map(|entry| KeepFilter::new(entry, view)).collect::<Result<_>>()?;
+        let row_id = params.row_id.as_ref().map(|name| row_id_column(view, name)).transpose()?;
+        let label = params.label.as_ref().map(|label| LabelPlan::new(view, label)).transpose()?;
+        let (mut features, attributes) = attributes(view, &params.sensitive)?;
+        for feature in listed_features(view, params)? {
+            match features.iter_mut().find(|f| f.column == feature.column) {
+                None => features.push(feature),
+                Some(sensitive) => sensitive.also_listed(feature),
+            }
+        }
+        add_parents_of_crosses(view, &mut features);
+        if let Some(label) = label.as_ref().filter(|_| params.raw_label) {
+            let name = view.columns()[label.column].name.clone();
+            let (kind, rule) = (FeatureKind::Nominal, MissingRule::Keep);
+            features.push(FeaturePlan {
+                name,
+                column: label.column,
+                kind,
+                rule,
+                declared: Vec::new(),
+                known: Vec::new(),
+                hidden: true,
+                integer_is_known: false,
+            });
+        }
+        for feature in &mut features {
+            feature.known = params.known_levels.get(&feature.name).cloned().unwrap_or_default();
+        }
+        let columns = |columns: &[ColumnName]| {
+            columns.iter().map(|column| view.position(column.as_str())).collect::<Result<Vec<_>>>()
+        };
+        let onehot = params
+            .onehot
+            .iter()
+            .map(|(name, group)| Ok::<_, Error>((name.to_string(), columns(group)?)));
+        let onehot = onehot.collect::<Result<_>>()?;
+        let weight = params.weight.as_ref().map(|name| view.position(name.as_str())).transpose()?;
+        let mut carry = params
+            .carry
+            .iter()
+            .map(|name| view.position(name.as_str()))
+            .collect::<Result<Vec<_>>>()?;
+        carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
+        carry.dedup();
+        let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
+        let slices = params
+            .slices
+            .iter()
+            .map(|(name, rule)| strata(view, name, *rule))
+            .collect::<Result<Vec<_>>>()?;
+        let strata =
+            params.strata.as_ref().map(|(name, rule)| strata(view, name, *rule)).transpose()?;
+        let mut coded: Vec<usize> =
+            features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
+        coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
+        coded.extend(strata.iter().chain(&slices).map(|s| s.column));
+        coded.sort_unstable();
+        coded.dedup();
+        Ok(PreparePlan {
+            view,
+            steps,
+            repeated: None,
+            row_id,
+            label,
+            attributes,
+            features,
+            onehot,
+            weight,
+            carry,
+            split,
+            strata,
+            slices,
+            coded,
+        })
+    }
+
+    /// Position among the counted columns.
+    pub(crate) fn coded_position(&self, column: usize) -> usize {
+        self.coded.binary_search(&column).unwrap_or_default()
+    }
+
+    /// The name of a source column.
+    pub(crate) fn name(&self, column: usize) -> &str {
+        &self.view.columns()[column].name
+    }
+
+    /// Number columns: features that are numbers, the weight, and carried columns, each once.
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        let features = self.features.iter().filter(|f| !f.kind.is_coded()).map(|f| f.column);
+        let mut numbers: Vec<usize> =
+            features.chain(self.weight).chain(self.carry.iter().copied()).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+}
+
+fn strata(view: &SourceView<'_>, name: &ColumnName, rule: MissingRule) -> Result<FeaturePlan> {
+    let mut strata = FeaturePlan::new(view, name, FeatureKind::Nominal, rule)?;
+    strata.declare(declared_names(view, strata.column));
+    Ok(strata)
+}
+
+/// The sensitive attributes, and the columns that they are made of as features.
+fn attributes(
+    view: &SourceView<'_>,
+    sensitive: &[SensitiveParams],
+) -> Result<(Vec<FeaturePlan>, Vec<AttributePlan>)> {
+    let (mut features, mut attributes): (Vec<FeaturePlan>, _) = (Vec::new(), Vec::new());
+    for attribute in sensitive {
+        let column = view.position(attribute.column.as_str())?;
+        let groups = words(view, column, &attribute.groups, "groups")?;
+        if groups.len() >= usize::from(MISSING_GROUP) {
+            return Err(Fault::new(
+                "too-many-levels",
+                format!("`{}` has {} groups", attribute.name, groups.len()),
+            )
+            .hint("join groups by `map`")
+            .into());
+        }
+        if let Some(i) =
+            (1..groups.len()).find(|&i| groups[..i].iter().any(|(_, value)| *value == groups[i].1))
+        {
+            let what =
+                format!("the group `{}` of `{}` is declared twice", groups[i].0, attribute.name);
+            let hint = "two words of the list are the same value of the column; keep one of them";
+            return Err(Fault::new("duplicate-group", what)
+                .in_column(attribute.column.as_str())
+                .hint(hint)
+                .into());
+        }
+        let reference = groups.iter().position(|(written, _)| *written == attribute.reference.0);
+        let reference = reference.ok_or_else(|| {
+            Fault::new(
+                "unknown-group",
+                format!(
+                    "the reference group `{}` is not among the groups of `{}`",
+                    attribute.reference, attribute.name
+                ),
+            )
+            .hint("name one of the groups")
+        })?;
+        let feature = match features.iter().position(|f| f.column == column) {
+            Some(feature) => feature,
+            None => {
+                let mut feature = FeaturePlan::new(
+                    view,
+                    &attribute.column,
+                    FeatureKind::Sensitive,
+                    MissingRule::Keep,
+                )?;
+                feature.hidden = view.derived_at(column).is_some();
+                features.push(feature);
+                features.len() - 1
+            }
+        };
+        features[feature].declare(groups.iter().map(|(_, value)| value.clone()));
+        features[feature].declare(declared_names(view, column));
+        attributes.push(AttributePlan {
+            name: attribute.name.to_string(),
+            feature,
+            groups,
+            reference,
+        });
+    }
+    Ok((features, attributes))
+}
+
+/// The columns that the job lists as features.
+fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<FeaturePlan>> {
+    let missing = &params.missing;
+    let mut features = Vec::new();
+    for name in &params.continuous {
+        // The values say whether it is whole, see `encode`.
+        let integer = params.integer.get(name.as_str()).copied().unwrap_or_default();
+        let mut feature =
+            FeaturePlan::new(view, name, FeatureKind::Continuous { integer }, missing.continuous)?;
+        feature.integer_is_known = params.integer.contains_key(name.as_str());
+        features.push(feature);
+    }
+    for (name, order) in &params.ordinal {
+        let kind = if matches!(order, OrdinalOrder::Numbers(_)) {
+            FeatureKind::OrdinalNumber
+        } else {
+            FeatureKind::OrdinalLevel
+        };
+        let mut feature = FeaturePlan::new(view, name, kind, missing.ordinal)?;
+        if let OrdinalOrder::Levels(levels) = order {
+            feature.declared = words(view, feature.column, levels, "ordinal")?
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect();
+        }
+        features.push(feature);
+    }
+    for name in &params.nominal {
+        let mut feature = FeaturePlan::new(view, name, FeatureKind::Nominal, missing.nominal)?;
+        feature.declare(declared_names(view, feature.column));
+        features.push(feature);
+    }
+    Ok(features)
+}
+
+/// The names that a derived column can hold, in declared order, where its rule alone says them.
+fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
+    view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
+}
+
+/// A derived feature is computed again where a parent changes, so what it is made of must be at
+/// hand: derived parents, because they may change in turn, and every part of a cross, because it is
+/// joined with the one that changes.
+fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>) {
+    let mut next = 0;
+    while next < features.len() {
+        let derived = view.derived_at(features[next].column);
+        for &parent in derived.iter().flat_map(|d| &d.parents) {
+            let known = features.iter().any(|f| f.column == parent);
+            let crossed = derived.is_some_and(|d| matches!(d.rule, DerivationRule::Cross(_)));
+            if !known && (crossed || view.derived_at(parent).is_some()) {
+                features.push(FeaturePlan {
+                    name: view.columns()[parent].name.clone(),
+                    column: parent,
+                    kind: FeatureKind::Nominal,
+                    rule: MissingRule::Keep,
+                    declared: declared_names(view, parent),
+                    known: Vec::new(),
+                    hidden: true,
+                    integer_is_known: false,
+                });
+            }
+        }
+        next += 1;
+    }
+}
+
+impl LabelPlan {
+    fn new(view: &SourceView<'_>, label: &LabelParams) -> Result<Self> {
+        let column = view.position(label.column.as_str())?;
+        let negative = label
+            .negative
+            .as_ref()
+            .map(|negative| words(view, column, negative, "negative"))
+            .transpose()?;
+        let classes = words(view, column, &label.classes, "classes")?;
+        Ok(LabelPlan {
+            column,
+            positive: words(view, column, &label.positive, "positive")?,
+            negative,
+            classes,
+        })
+    }
+}
+
+impl FeaturePlan {
+    fn new(
+        view: &SourceView<'_>,
+        name: &ColumnName,
+        kind: FeatureKind,
+        rule: MissingRule,
+    ) -> Result<Self> {
+        let column = view.position(name.as_str())?;
+        Ok(FeaturePlan {
+            name: name.to_string(),
+            column,
+            kind,
+            rule,
+            declared: Vec::new(),
+            known: Vec::new(),
+            hidden: false,
+            integer_is_known: false,
+        })
+    }
+
+    /// Adds levels to the declared ones, those that are there already left out.
+    fn declare(&mut self, levels: impl IntoIterator<Item = String>) {
+        for level in levels {
+            if !self.declared.contains(&level) {
+                self.declared.push(level);
+            }
+        }
+    }
+
+    /// The derived column of a sensitive attribute that is listed as a feature as well: models read
+    /// it, under the rules of its kind.
+    fn also_listed(&mut self, feature: FeaturePlan) {
+        self.hidden = false;
+        self.rule = feature.rule;
+        if feature.kind == FeatureKind::OrdinalLevel {
+            let groups = std::mem::replace(&mut self.declared, feature.declared);
+            self.kind = feature.kind;
+            self.declare(groups);
+        }
+    }
+}
+
+impl SplitPlan {
+    fn new(view: &SourceView<'_>, split: &SplitColumn) -> Result<Self> {
+        let column = view.position(split.column.as_str())?;
+        let values = |list: &[Word], asked_by: &str| {
+            Ok::<Vec<String>, Error>(
+                words(view, column, list, asked_by)?.into_iter().map(|(_, value)| value).collect(),
+            )
+        };
+        let (train, audit) =
+            (values(&split.train, "split.train")?, values(&split.audit, "split.audit")?);
+        if let Some(both) = train.iter().find(|value| audit.contains(value)) {
+            let what = format!("the value `{both}` of the split column both trains and is audited");
+            return Err(Fault::new("overlapping-split", what)
+                .in_column(split.column.as_str())
+                .hint("put it into one list")
+                .into());
+        }
+        Ok(SplitPlan { column, train, audit })
+    }
+}
+
+/// Words of the job as written and as the column holds them.
+fn words(
+    view: &SourceView<'_>,
+    column: usize,
+    words: &[Word],
+    asked_by: &str,
+) -> Result<Vec<(String, String)>> {
+    let column = &view.columns()[column];
+    let pair = |word: &Word| {
+        Ok((word.0.clone(), column.class.word(asked_by, &column.name, word.as_str())?))
+    };
+    words.iter().map(pair).collect()
+}
+
+fn row_id_column(view: &SourceView<'_>, name: &ColumnName) -> Result<usize> {
+    let column = view.position(name.as_str())?;
+    match view.columns()[column].class {
+        ValueClass::Int | ValueClass::Text | ValueClass::Empty => Ok(column),
+        class => {
+            let fault = Fault::new(
+                "not-an-id",
+                format!("column `{name}` holds {} and cannot identify rows", class.name()),
+            )
+            .in_column(name.as_str());
+            Err(view
+                .source()
+                .locate_file(fault)
+                .hint(
+                    "row ids are integers, decimals without places (DECIMAL(38, 0)) or text; \
+                     write others as one of these",
+                )
+                .into())
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The rows as the job sees them: values that mean missing are missing, and derived columns stand
+//! behind those of the source.
+//!
+//! All of it happens right after reading, so filters, levels, groups and features know nothing of
+//! where a column comes from. A derived column may not have the name of a column of the source:
+//! every mention of it would silently mean another thing.
+
+use std::collections::HashSet;
+
+use crate::data::prepare::PrepareParams;
+use crate::data::prepare::derive::DerivationRule;
+use crate::data::source::{
+    ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
+};
+use crate::data::values::{SourceValues, ValueClass};
+use crate::error::Result;
+
+/// A source with what the job makes of its columns.
+pub(crate) struct SourceView<'a> {
+    source: &'a ParquetSource,
+    columns: Vec<SourceColumn>,
+    nulls: Vec<NullValues>,
+    derived: Vec<DerivedColumn>,
+}
+
+/// The values of one column that mean missing.
+pub(crate) struct NullValues {
+    /// The column.
+    pub(crate) column: usize,
+    words: HashSet<String>,
+}
+
+/// A derived column; they stand behind the source's, in this order.
+pub(crate) struct DerivedColumn {
+    /// Where the columns stand that it is made of.
+    pub(crate) parents: Vec<usize>,
+    /// How.
+    pub(crate) rule: DerivationRule,
+    /// Every name that it can hold, in declared order; empty where only the data can tell.
+    pub(crate) names: Vec<String>,
+}
+
+impl<'a> SourceView<'a> {
+    /// The view of a source that was opened with [`PrepareParams::columns`].
+    ///
+    /// # Errors
+    /// A word that no value of its column can meet, bins of a column without numbers, a column that
+    /// was not asked for.
+    pub(crate) fn new(source: &'a ParquetSource, params: &PrepareParams) -> Result<Self> {
+        let mut view = SourceView {
+            source,
+            columns: source.columns().to_vec(),
+            nulls: Vec::new(),
+            derived: Vec::new(),
+        };
+        for (name, words) in &params.missing.null_values {
+            // A column that nothing reads has no values to take away.
+            let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else {
+                continue;
+            };
+            let class = view.columns[column].class;
+            let words = words
+                .iter()
+                .map(|w| class.word("null_values", name.as_str(), w.as_str()))
+                .collect::<Result<_>>()?;
+            view.nulls.push(NullValues { column, words });
+        }
+        for (name, recipe) in params.derived() {
+            if let Some(file) = source.file_with(name.as_str()) {
+                return Err(hidden_column_fault(name.as_str(), file).into());
+            }
+            let parents = recipe
+                .parents()
+                .iter()
+                .map(|parent| view.position(parent.as_str()))
+                .collect::<Result<Vec<_>>>()?;
+            let classes: Vec<ValueClass> = parents.iter().map(|&p| view.columns[p].class).collect();
+            let rule = DerivationRule::new(name, recipe, &classes)?;
+            view.columns.push(SourceColumn { name: name.to_string(), class: ValueClass::Text });
+            let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
+            view.derived.push(DerivedColumn { parents, rule, names });
+        }
+        Ok(view)
+    }
+
+    /// The source itself.
+    pub(crate) fn source(&self) -> &'a ParquetSource {
+        self.source
+    }
+
+    /// The columns: those of the source, then the derived ones.
+    pub(crate) fn columns(&self) -> &[SourceColumn] {
+        &self.columns
+    }
+
+    /// The values that mean missing, by column.
+    pub(crate) fn nulls(&self) -> &[NullValues] {
+        &self.nulls
+    }
+
+    /// The derived columns with their positions.
+    pub(crate) fn derived(&self) -> impl Iterator<Item = (usize, &DerivedColumn)> {
+        (self.source.columns().len()..).zip(&self.derived)
+    }
+
+    /// The derived column at a position, if it is one.
+    pub(crate) fn derived_at(&self, column: usize) -> Option<&DerivedColumn> {
+        column.checked_sub(self.source.columns().len()).and_then(|i| self.derived.get(i))
+    }
+
+    /// Position of a column.
+    ///
+    /// # Errors
+    /// It was not asked for when the source was opened.
+    pub(crate) fn position(&self, name: &str) -> Result<usize> {
+        match self.columns.iter().rposition(|c| c.name == name) {
+            Some(position) => Ok(position),
+            None => self.source.position(name),
+        }
+    }
+
+    /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
+    ///
+    /// # Errors
+    /// As [`ParquetSource::read`].
+    pub(crate) fn read(
+        &self,
+        piece: &SourcePiece,
+        batch_rows: usize,
+        mut each: impl FnMut(SourceSlice) -> Result<()>,
+    ) -> Result<()> {
+        self.source.read(piece, batch_rows, |mut slice| {
+            for null in &self.nulls {
+                let (values, n) = without(&slice.columns[null.column], &null.words, slice.rows);
+                slice.columns[null.column] = values;
+                slice.made_null.push(n);
+            }
+            for derived in &self.derived {
+                let parents: Vec<&SourceValues> =
+                    derived.parents.iter().map(|&p| &slice.columns[p]).collect();
+                let values = derived.rule.values(&parents, slice.rows);
+                slice.columns.push(values);
+            }
+            each(slice)
+        })
+    }
+}
+
+/// The values, those among the words made missing, and how many these were.
+fn without(values: &SourceValues, words: &HashSet<String>, rows: usize) -> (SourceValues, u64) {
+    let all: Vec<u32> = (0..rows as u32).collect();
+    let distinct = values.distinct(&all);
+    let gone: Vec<bool> = distinct
+        .first
+        .iter()
+        .map(|&i| values.word(i).is_some_and(|word| words.contains(word.as_ref())))
+        .collect();
+    if !gone.contains(&true) {
+        return (values.clone(), 0);
+    }
+    let gone: Vec<bool> =
+        distinct.ids.iter().map(|id| id.is_some_and(|id| gone[id as usize])).collect();
+    (values.with_missing(&gone), gone.iter().filter(|&&g| g).count() as u64)
+}

@@ -1,0 +1,204 @@
+//! Weights as whole numbers: the unit in which all weights of a job are counted, so that their sums
+//! are exact in any order.
+//!
+//! The unit is the largest number of which every weight is a whole multiple (whole numbers,
+//! quarters, all weights alike), where the largest weight is at most 2^32 of it. Else it is the
+//! power of two of which the largest weight is more than 2^31 and at most 2^32, and weights are
+//! rounded to the nearest whole number of units: each is off by less than 2^-32 of the largest, so
+//! one of at least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below
+//! 2^-33 of the largest may round to 0.
+//!
+//! Choice: the unit follows from the kept rows alone, whether they train or are audited, and not
+//! from their order.
+
+use serde::{Deserialize, Serialize};
+
+/// The most units of one weight.
+pub const MAX_UNITS: u64 = 1 << 32;
+
+/// The column of weights, and the unit in which they are counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WeightColumn {
+    /// The column.
+    pub column: String,
+    /// The unit.
+    pub unit: WeightUnit,
+    /// Units of the largest weight: at most [`MAX_UNITS`].
+    pub largest: u64,
+}
+
+/// A unit of weight: a whole number times a power of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WeightUnit {
+    odd: u64,
+    exponent: i32,
+}
+
+impl WeightUnit {
+    /// The unit as a number.
+    pub fn value(self) -> f64 {
+        libm::scalbn(self.odd as f64, self.exponent)
+    }
+
+    /// The nearest whole number of units, ties to even, of a weight of 0 or more that is not above
+    /// the largest.
+    pub fn units_of(self, weight: f64) -> u64 {
+        (weight / self.value()).round_ties_even() as u64
+    }
+}
+
+/// What is known of the weights of some rows; mergeable.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct WeightSummary {
+    largest: f64,
+    /// The smallest above 0; 0 where there is none.
+    smallest: f64,
+    /// The greatest common divisor of the weights above 0: an odd number times a power of two; 0
+    /// where there is none.
+    odd: u64,
+    exponent: i32,
+}
+
+impl WeightSummary {
+    /// Adds a finite weight of 0 or more.
+    pub(crate) fn add(&mut self, weight: f64) {
+        if weight > 0.0 {
+            let (odd, exponent) = odd_and_exponent(weight);
+            self.largest = self.largest.max(weight);
+            self.smallest = if self.smallest > 0.0 { self.smallest.min(weight) } else { weight };
+            self.divide(odd, exponent);
+        }
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: WeightSummary) {
+        self.largest = self.largest.max(other.largest);
+        if other.smallest > 0.0 {
+            self.smallest = if self.smallest > 0.0 {
+                self.smallest.min(other.smallest)
+            } else {
+                other.smallest
+            };
+        }
+        self.divide(other.odd, other.exponent);
+    }
+
+    /// The largest weight; 0 where no row weighs anything.
+    pub(crate) fn largest(&self) -> f64 {
+        self.largest
+    }
+
+    /// The smallest weight above 0 and what is left of it in whole units, where more than a
+    /// millionth of it is lost.
+    pub(crate) fn rounding_loss(&self) -> Option<(f64, f64)> {
+        if self.largest == 0.0 {
+            return None;
+        }
+        let unit = self.unit();
+        let rounded = unit.units_of(self.smallest) as f64 * unit.value();
+        ((rounded - self.smallest).abs() > 1e-6 * self.smallest).then_some((self.smallest, rounded))
+    }
+
+    fn divide(&mut self, odd: u64, exponent: i32) {
+        if odd == 0 {
+            return;
+        }
+        self.exponent = if self.odd == 0 { exponent } else { self.exponent.min(exponent) };
+        // What divides an odd number is odd, so the powers of two stay out of it.
+        let (mut a, mut b) = (odd, self.odd);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        self.odd = a;
+    }
+
+    /// The unit; some row weighs something.
+    pub(crate) fn unit(&self) -> WeightUnit {
+        let divisor = WeightUnit { odd: self.odd, exponent: self.exponent };
+        // A quotient that is not exact here is far above the bound.
+        if self.largest / divisor.value() <= MAX_UNITS as f64 {
+            return divisor;
+        }
+        let (odd, exponent) = odd_and_exponent(self.largest);
+        let ceiling = exponent + if odd == 1 { 0 } else { 64 - odd.leading_zeros().cast_signed() };
+        WeightUnit { odd: 1, exponent: ceiling - MAX_UNITS.trailing_zeros().cast_signed() }
+    }
+}
+
+/// A finite number above 0 as an odd number times a power of two.
+fn odd_and_exponent(x: f64) -> (u64, i32) {
+    let (exponent, fraction) = ((x.to_bits() >> 52) as i32, x.to_bits() & ((1 << 52) - 1));
+    let (whole, exponent) =
+        if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+    let zeros = whole.trailing_zeros();
+    (whole >> zeros, exponent + zeros.cast_signed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_UNITS, WeightSummary, WeightUnit};
+    use crate::num::seed::RandomStream;
+
+    fn of(weights: &[f64]) -> WeightUnit {
+        let mut all = WeightSummary::default();
+        weights.iter().for_each(|&w| all.add(w));
+        all.unit()
+    }
+
+    #[test]
+    fn what_has_a_common_measure_is_exact() {
+        for (weights, unit) in [
+            (&[1.0, 2.0, 7.0][..], 1.0),
+            (&[0.0, 6.0, 10.0], 2.0),
+            (&[0.25, 1.5, 3.0], 0.25),
+            (&[0.1, 0.1, 0.0, 0.1], 0.1),
+            (&[1e300, 1e300], 1e300),
+            (&[4_294_967_296.0, 1.0], 1.0),
+            (&[f64::from_bits(1), f64::from_bits(3)], f64::from_bits(1)),
+            (&[f64::MAX], f64::MAX),
+        ] {
+            let found = of(weights);
+            assert_eq!(found.value(), unit, "{weights:?}");
+            assert!(weights.iter().all(|&w| found.units_of(w) as f64 * unit == w), "{weights:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_none_is_rounded_by_the_stated_bound() {
+        let mut stream = RandomStream::new(1, "weights");
+        for scale in [1e-300, 0.3, 1.0, 1e12, 1e307] {
+            let weights: Vec<f64> = (0..500).map(|_| stream.u01() * scale).collect();
+            let (unit, largest) = (of(&weights), weights.iter().copied().fold(0.0, f64::max));
+            assert!((MAX_UNITS / 2..=MAX_UNITS).contains(&unit.units_of(largest)), "{scale}");
+            for w in weights {
+                let off = (unit.units_of(w) as f64 * unit.value() - w).abs();
+                assert!(off < largest / MAX_UNITS as f64, "{w}");
+                assert!(w < largest / 1e4 || off < 2.4e-6 * w, "{w}");
+            }
+        }
+        // One above the bound, and a largest weight that is a power of two.
+        assert_eq!(of(&[4_294_967_297.0, 1.0]).value(), 2.0);
+        let mut coarse = WeightSummary::default();
+        [1.0, 1e-7, 3.0].into_iter().for_each(|w| coarse.add(w));
+        let (smallest, left) = coarse.rounding_loss().unwrap();
+        assert!(smallest == 1e-7 && (left - 1e-7).abs() > 1e-13, "{left}");
+        let mut exact = WeightSummary::default();
+        [0.5, 7.0].into_iter().for_each(|w| exact.add(w));
+        assert_eq!(exact.rounding_loss(), None);
+        let tiny = of(&[1.0, 1e-20]);
+        assert_eq!((tiny.units_of(1.0), tiny.units_of(1e-20)), (MAX_UNITS, 0));
+    }
+
+    #[test]
+    fn any_partition_gives_the_same_unit() {
+        let weights: Vec<f64> = (1..400).map(|i| f64::from(i * i % 997) * 0.75).collect();
+        let (mut whole, mut parts) = (WeightSummary::default(), [WeightSummary::default(); 5]);
+        for (i, &w) in weights.iter().enumerate() {
+            whole.add(w);
+            parts[i * i % 5].add(w);
+        }
+        let mut merged = WeightSummary::default();
+        parts.iter().rev().for_each(|part| merged.merge(*part));
+        assert_eq!((merged, merged.unit().value()), (whole, 0.75));
+    }
+}

@@ -1,0 +1,331 @@
+//! What the prepared rows hold, column by column and group by group: what an audit rests on, before
+//! any model is asked.
+//!
+//! One pass over the rows; parts are mergeable and hold counts, smallest and largest values only,
+//! so the result does not depend on how the rows were cut or on who counted which. Columns are
+//! counted over all kept rows; labels are also counted by group, over the audited rows, because
+//! these are the cases that metrics rest on.
+
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::split::{self, RowRoles};
+use crate::data::{FeatureColumn, Layout, MISSING, MISSING_GROUP};
+
+/// Counts of the prepared rows; [`PreparedProfile::empty`] counts none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedProfile {
+    /// The values of each feature, in the order of the layout.
+    pub features: Vec<ColumnCounts>,
+    /// The values of each carried column, in the order of the layout.
+    pub carried: Vec<ColumnCounts>,
+    /// The labels of all kept rows; zeros where the job has none.
+    pub labels: LabelCounts,
+    /// For each attribute its groups in declared order, then the rows of no declared group.
+    pub groups: Vec<Vec<GroupProfile>>,
+}
+
+/// The values of one column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnCounts {
+    /// Rows by level.
+    Levels {
+        /// In the order of the levels.
+        counts: Vec<u64>,
+        /// Rows without a value.
+        missing: u64,
+    },
+    /// Numbers.
+    Numbers {
+        /// The smallest and the largest; none where no row has a value.
+        range: Option<(f64, f64)>,
+        /// Rows without a value.
+        missing: u64,
+    },
+}
+
+/// Rows by label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LabelCounts {
+    /// With the positive label.
+    pub positive: u64,
+    /// With the negative label.
+    pub negative: u64,
+    /// Without a label.
+    pub missing: u64,
+}
+
+/// Rows of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GroupProfile {
+    /// All that are kept.
+    pub rows: u64,
+    /// Of them those that train (with folds: in some fold).
+    pub trained: u64,
+    /// Of them those that are audited.
+    pub audited: u64,
+    /// Labels of the audited.
+    pub labels: LabelCounts,
+}
+
+impl LabelCounts {
+    fn add(&mut self, label: Option<bool>) {
+        match label {
+            Some(true) => self.positive += 1,
+            Some(false) => self.negative += 1,
+            None => self.missing += 1,
+        }
+    }
+
+    fn merge(&mut self, other: LabelCounts) {
+        self.positive += other.positive;
+        self.negative += other.negative;
+        self.missing += other.missing;
+    }
+}
+
+impl ColumnCounts {
+    fn numbers(&mut self, values: &[f64]) {
+        let ColumnCounts::Numbers { range, missing } = self else { return };
+        for &value in values {
+            if value.is_nan() {
+                *missing += 1;
+            } else {
+                let (lo, hi) = range.unwrap_or((value, value));
+                *range = Some((lo.min(value), hi.max(value)));
+            }
+        }
+    }
+
+    fn codes(&mut self, codes: &[u32]) {
+        let ColumnCounts::Levels { counts, missing } = self else { return };
+        for &code in codes {
+            match counts.get_mut(code as usize) {
+                Some(n) if code != MISSING => *n += 1,
+                _ => *missing += 1,
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &ColumnCounts) {
+        match (self, other) {
+            (
+                ColumnCounts::Levels { counts, missing },
+                ColumnCounts::Levels { counts: more, missing: gone },
+            ) => {
+                counts.iter_mut().zip(more).for_each(|(n, more)| *n += more);
+                *missing += gone;
+            }
+            (
+                ColumnCounts::Numbers { range, missing },
+                ColumnCounts::Numbers { range: other, missing: gone },
+            ) => {
+                *range = match (*range, *other) {
+                    (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+                    (a, b) => a.or(b),
+                };
+                *missing += gone;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl PreparedProfile {
+    /// Of no rows.
+    pub fn empty(layout: &Layout) -> Self {
+        let numbers = || ColumnCounts::Numbers { range: None, missing: 0 };
+        let column = |coded: bool, levels: usize| {
+            if coded {
+                ColumnCounts::Levels { counts: vec![0; levels], missing: 0 }
+            } else {
+                numbers()
+            }
+        };
+        PreparedProfile {
+            features: layout
+                .features
+                .iter()
+                .map(|f| column(f.kind.is_coded(), f.levels.len()))
+                .collect(),
+            carried: layout.carried.iter().map(|_| numbers()).collect(),
+            labels: LabelCounts::default(),
+            groups: layout
+                .attributes
+                .iter()
+                .map(|a| vec![GroupProfile::default(); a.groups.len() + 1])
+                .collect(),
+        }
+    }
+
+    /// Counts a row group with its features. `by_folds` says that every audited row also trains, in
+    /// the other folds.
+    pub fn add(
+        &mut self,
+        layout: &Layout,
+        batch: &PreparedBatch,
+        roles: &RowRoles,
+        by_folds: bool,
+    ) {
+        for (counts, column) in self.features.iter_mut().zip(&batch.rows.columns) {
+            match column {
+                FeatureColumn::Number(values) => counts.numbers(values),
+                FeatureColumn::Code(codes) => counts.codes(codes),
+            }
+        }
+        self.carried
+            .iter_mut()
+            .zip(&batch.carried)
+            .for_each(|(counts, values)| counts.numbers(values));
+        let label = |i: usize| batch.label.get(i).copied().flatten();
+        if layout.label.is_some() {
+            (0..batch.row.len()).for_each(|i| self.labels.add(label(i)));
+        }
+        for (groups, own) in self.groups.iter_mut().zip(&batch.groups) {
+            let none = groups.len() - 1;
+            for (i, &group) in own.iter().enumerate() {
+                let counts = &mut groups
+                    [if group == MISSING_GROUP { none } else { usize::from(group).min(none) }];
+                let audited = roles.audited(i).is_some();
+                counts.rows += 1;
+                counts.audited += u64::from(audited);
+                counts.trained += u64::from(if by_folds {
+                    audited
+                } else {
+                    roles.0.get(i) == Some(&split::TRAIN)
+                });
+                if audited && layout.label.is_some() {
+                    counts.labels.add(label(i));
+                }
+            }
+        }
+    }
+
+    /// Adds the counts of other rows.
+    pub fn merge(&mut self, other: &PreparedProfile) {
+        self.features.iter_mut().zip(&other.features).for_each(|(a, b)| a.merge(b));
+        self.carried.iter_mut().zip(&other.carried).for_each(|(a, b)| a.merge(b));
+        self.labels.merge(other.labels);
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            for (a, b) in mine.iter_mut().zip(theirs) {
+                a.rows += b.rows;
+                a.trained += b.trained;
+                a.audited += b.audited;
+                a.labels.merge(b.labels);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
+    use crate::data::rows::PreparedBatch;
+    use crate::data::rows::split::{NEITHER, RowRoles, TRAIN};
+    use crate::data::values::ValueClass;
+    use crate::data::{
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
+        MISSING, MISSING_GROUP, RowIdKind,
+    };
+
+    fn layout() -> Layout {
+        let feature = |name: &str, kind, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind,
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class: ValueClass::Text,
+        };
+        Layout {
+            weight: None,
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            n_rows: 5,
+            row_id: RowIdKind::RowNumber,
+            label: Some(LabelDefinition {
+                column: "y".to_owned(),
+                positive: vec!["1".to_owned()],
+                negative: vec!["0".to_owned()],
+                classes: Vec::new(),
+            }),
+            attributes: vec![Attribute {
+                name: "sex".to_owned(),
+                groups: vec!["f".to_owned(), "m".to_owned()],
+                reference: 1,
+                feature: 0,
+                level_of_group: vec![0, 1],
+            }],
+            features: vec![
+                feature("sex", FeatureKind::Sensitive, &["f", "m", "x"]),
+                feature("age", FeatureKind::OrdinalNumber, &[]),
+            ],
+            carried: vec!["score".to_owned()],
+            strata: None,
+            slices: Vec::new(),
+        }
+    }
+
+    fn rows(range: std::ops::Range<usize>) -> (PreparedBatch, RowRoles) {
+        let take = |values: &[f64]| values[range.clone()].to_vec();
+        let batch = PreparedBatch {
+            row: range.clone().map(|i| i as u64).collect(),
+            row_key: range.clone().map(|i| i as u64).collect(),
+            label: [Some(true), None, Some(false), Some(true), Some(true)][range.clone()].to_vec(),
+            class: Vec::new(),
+            groups: vec![[0, 1, 1, MISSING_GROUP, 1][range.clone()].to_vec()],
+            rows: FeatureRows {
+                n: range.len(),
+                columns: vec![
+                    FeatureColumn::Code([0, 1, 1, 2, 1][range.clone()].to_vec()),
+                    FeatureColumn::Number(take(&[30.0, f64::NAN, -4.0, 50.0, 2.5])),
+                ],
+            },
+            carried: vec![take(&[f64::NAN; 5])],
+            strata: Vec::new(),
+            slices: Vec::new(),
+            weight: Vec::new(),
+        };
+        (batch, RowRoles([0, TRAIN, 0, 0, NEITHER][range].to_vec()))
+    }
+
+    #[test]
+    fn counts_do_not_depend_on_how_rows_are_cut() {
+        let of = |cuts: &[std::ops::Range<usize>]| {
+            let mut whole = PreparedProfile::empty(&layout());
+            for cut in cuts {
+                let (batch, roles) = rows(cut.clone());
+                let mut part = PreparedProfile::empty(&layout());
+                part.add(&layout(), &batch, &roles, false);
+                whole.merge(&part);
+            }
+            whole
+        };
+        let profile = of(&[0..5, 5..5]);
+        assert_eq!(profile.features[0], ColumnCounts::Levels { counts: vec![1, 3, 1], missing: 0 });
+        assert_eq!(
+            profile.features[1],
+            ColumnCounts::Numbers { range: Some((-4.0, 50.0)), missing: 1 }
+        );
+        assert_eq!(profile.carried[0], ColumnCounts::Numbers { range: None, missing: 5 });
+        assert_eq!(profile.labels, LabelCounts { positive: 3, negative: 1, missing: 1 });
+        let labels = |positive, negative, missing| LabelCounts { positive, negative, missing };
+        let group =
+            |rows, trained, audited, labels| GroupProfile { rows, trained, audited, labels };
+        let expected = [
+            group(1, 0, 1, labels(1, 0, 0)),
+            group(3, 1, 1, labels(0, 1, 0)),
+            group(1, 0, 1, labels(1, 0, 0)),
+        ];
+        assert_eq!(profile.groups[0], expected);
+        for cuts in [vec![0..1, 1..2, 2..3, 3..4, 4..5], vec![0..2, 2..2, 2..5]] {
+            assert_eq!(of(&cuts), profile);
+        }
+    }
+
+    #[test]
+    fn missing_codes_and_folds() {
+        let (mut batch, _) = rows(0..5);
+        batch.rows.columns[0] = FeatureColumn::Code(vec![MISSING, 0, 0, MISSING, 2]);
+        let mut profile = PreparedProfile::empty(&layout());
+        profile.add(&layout(), &batch, &RowRoles(vec![0, 1, 2, 0, 1]), true);
+        assert_eq!(profile.features[0], ColumnCounts::Levels { counts: vec![2, 0, 1], missing: 2 });
+        assert_eq!((profile.groups[0][1].trained, profile.groups[0][1].audited), (3, 3));
+    }
+}

@@ -1,0 +1,287 @@
+//! Reference rows: those whose distributions a strategy learns, readable again and again, a row
+//! group at a time.
+//!
+//! As [`crate::data::rows::training`], with the groups of every attribute, and with rows whose
+//! class is missing, which a strategy that conditions on nothing counts too. Rows come in the order
+//! of their file. A reference in a file of its own is prepared like the rows are, with levels at
+//! positions of its own: [`LayoutRecoding`] gives it those of the rows.
+
+use std::collections::HashMap;
+
+use crate::data::values::ValueClass;
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
+use crate::error::{Error, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+
+/// The reference rows of one row group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReferenceBatch {
+    /// Their keys: row numbers, integer row ids or hashes of text ids.
+    pub keys: Vec<u64>,
+    /// Their features.
+    pub rows: FeatureRows,
+    /// For each attribute their groups; [`crate::data::MISSING_GROUP`] = none.
+    pub groups: Vec<Vec<u16>>,
+    /// Their classes; `None` = missing.
+    pub classes: Vec<Option<u32>>,
+}
+
+/// Reads one row group of the reference.
+pub type ReadReferenceBatch<'a> = dyn Fn(usize) -> Result<ReferenceBatch> + Sync + 'a;
+
+/// The reference of a strategy.
+pub struct ReferenceRows<'a> {
+    source: ReferenceRowSource<'a>,
+}
+
+enum ReferenceRowSource<'a> {
+    Memory(Vec<ReferenceBatch>),
+    Read {
+        n: usize,
+        read: Box<ReadReferenceBatch<'a>>,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+    },
+}
+
+impl<'a> ReferenceRows<'a> {
+    /// `n` row groups that `read` reads.
+    pub fn of_groups(
+        n: usize,
+        read: Box<ReadReferenceBatch<'a>>,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+    ) -> Self {
+        ReferenceRows { source: ReferenceRowSource::Read { n, read, workers, watch } }
+    }
+
+    /// Rows at hand.
+    pub fn in_memory(groups: Vec<ReferenceBatch>) -> Self {
+        ReferenceRows { source: ReferenceRowSource::Memory(groups) }
+    }
+
+    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in
+    /// order.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the run is to stop.
+    pub fn fold<T: Send>(
+        &self,
+        visit: impl Fn(&ReferenceBatch) -> T + Sync,
+        mut merge: impl FnMut(T),
+    ) -> Result<()> {
+        match &self.source {
+            ReferenceRowSource::Memory(groups) => {
+                groups.iter().for_each(|group| merge(visit(group)))
+            }
+            ReferenceRowSource::Read { n, read, workers, watch } => workers.map(
+                *n,
+                |g| {
+                    (watch.check)()?;
+                    let group = read(g)?;
+                    (watch.progress)(group.rows.n as u64);
+                    Ok::<_, Error>(visit(&group))
+                },
+                |_, part| {
+                    merge(part);
+                    Ok(())
+                },
+            )?,
+        }
+        Ok(())
+    }
+}
+
+/// Gives the rows of one layout the features of another: in its order, with its positions of
+/// levels.
+#[derive(Debug, Clone)]
+pub struct LayoutRecoding {
+    /// For each feature its column there, and the new position of each level; none for numbers.
+    columns: Vec<(usize, Option<Vec<u32>>)>,
+}
+
+impl LayoutRecoding {
+    /// From the layout of the reference to that of the rows. Levels that the rows lack have no
+    /// position.
+    ///
+    /// # Errors
+    /// The reference lacks a feature, or a column has another type there than in the rows: names
+    /// both.
+    pub fn new(from: &Layout, to: &Layout) -> Result<Self> {
+        let column = |target: &crate::data::Feature| {
+            let Some(at) = from.feature(&target.name) else {
+                let what = format!(
+                    "the rows have the column `{}`, and the reference has not",
+                    target.name
+                );
+                return Err(Error::from(
+                    Fault::new("missing-column", what)
+                        .in_column(&target.name)
+                        .hint("add it to `data.reference`"),
+                ));
+            };
+            let feature = &from.features[at];
+            let (there, here) = (feature.class, target.class);
+            // Whole numbers are the same numbers in either type.
+            let whole = there == ValueClass::Float
+                && feature.kind == FeatureKind::Continuous { integer: true };
+            let numbers = here == ValueClass::Float && there == ValueClass::Int
+                || here == ValueClass::Int && whole;
+            let fits =
+                there == here || there == ValueClass::Empty || here == ValueClass::Empty || numbers;
+            // A number counts as such on both sides; text that is a level on both sides is compared
+            // as it stands.
+            if !fits || feature.kind.is_coded() != target.kind.is_coded() {
+                let what = format!(
+                    "column `{}` holds {} in the reference and {} in the rows",
+                    target.name,
+                    there.name(),
+                    here.name()
+                );
+                let hint = "write both with the same type: what is learnt of one must mean the \
+                            same in the other";
+                return Err(Error::from(
+                    Fault::new("reference-type", what).in_column(&target.name).hint(hint),
+                ));
+            }
+            if !target.kind.is_coded() {
+                return Ok((at, None));
+            }
+            let known: HashMap<&str, u32> =
+                target.levels.iter().map(String::as_str).zip(0..).collect();
+            Ok((
+                at,
+                Some(
+                    feature
+                        .levels
+                        .iter()
+                        .map(|level| known.get(level.as_str()).copied().unwrap_or(MISSING))
+                        .collect(),
+                ),
+            ))
+        };
+        Ok(LayoutRecoding { columns: to.features.iter().map(column).collect::<Result<_>>()? })
+    }
+
+    /// The same rows with the other's features.
+    #[must_use]
+    pub fn apply(&self, mut rows: FeatureRows) -> FeatureRows {
+        let mut recode = |(at, positions): &(usize, Option<Vec<u32>>)| match (
+            std::mem::replace(&mut rows.columns[*at], FeatureColumn::Code(Vec::new())),
+            positions,
+        ) {
+            (FeatureColumn::Code(codes), Some(positions)) => FeatureColumn::Code(
+                codes
+                    .iter()
+                    .map(|&code| positions.get(code as usize).copied().unwrap_or(MISSING))
+                    .collect(),
+            ),
+            (column, _) => column,
+        };
+        FeatureRows { n: rows.n, columns: self.columns.iter().map(&mut recode).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LayoutRecoding;
+    use crate::data::values::ValueClass;
+    use crate::data::{
+        Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
+    };
+
+    fn layout(class: ValueClass, levels: &[&str]) -> Layout {
+        let kind = |levels: &[&str]| {
+            if levels.is_empty() {
+                FeatureKind::Continuous { integer: false }
+            } else {
+                FeatureKind::Nominal
+            }
+        };
+        let feature = |name: &str, class, levels: &[&str]| Feature {
+            name: name.to_owned(),
+            kind: kind(levels),
+            levels: levels.iter().map(|&l| l.to_owned()).collect(),
+            class,
+        };
+        Layout {
+            n_rows: 0,
+            row_id: RowIdKind::RowNumber,
+            label: None,
+            weight: None,
+            attributes: Vec::new(),
+            features: vec![feature("x", class, &[]), feature("town", ValueClass::Text, levels)],
+            hidden: Vec::new(),
+            derived: Vec::new(),
+            carried: Vec::new(),
+            strata: None,
+            slices: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn levels_take_the_positions_of_the_rows() {
+        let recoding = LayoutRecoding::new(
+            &layout(ValueClass::Int, &["b", "a", "c"]),
+            &layout(ValueClass::Float, &["a", "b"]),
+        )
+        .unwrap();
+        let rows = FeatureRows {
+            n: 4,
+            columns: vec![
+                FeatureColumn::Number(vec![1.0; 4]),
+                FeatureColumn::Code(vec![0, 1, 2, MISSING]),
+            ],
+        };
+        let made = recoding.apply(rows);
+        assert_eq!(
+            made.columns,
+            [
+                FeatureColumn::Number(vec![1.0; 4]),
+                FeatureColumn::Code(vec![1, 0, MISSING, MISSING])
+            ]
+        );
+    }
+
+    /// Features are found by name, wherever they stand.
+    #[test]
+    fn features_take_the_order_of_the_rows() {
+        let (from, mut to) =
+            (layout(ValueClass::Int, &["b", "a"]), layout(ValueClass::Int, &["a", "b"]));
+        to.features.reverse();
+        let rows = FeatureRows {
+            n: 2,
+            columns: vec![FeatureColumn::Number(vec![1.0, 2.0]), FeatureColumn::Code(vec![0, 1])],
+        };
+        let made = LayoutRecoding::new(&from, &to).unwrap().apply(rows);
+        assert_eq!(
+            made.columns,
+            [FeatureColumn::Code(vec![1, 0]), FeatureColumn::Number(vec![1.0, 2.0])]
+        );
+
+        to.features[0].name = "city".to_owned();
+        let refused = LayoutRecoding::new(&from, &to).unwrap_err().to_string();
+        assert!(
+            refused.starts_with(
+                "error[missing-column]: the rows have the column `city`, and the reference has not"
+            ),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn types_that_differ_are_refused() {
+        let of = |from: ValueClass, to: ValueClass| {
+            LayoutRecoding::new(&layout(from, &["a"]), &layout(to, &["a"]))
+                .map(|_| ())
+                .map_err(|e| e.to_string())
+        };
+        assert!(
+            of(ValueClass::Int, ValueClass::Float).is_ok()
+                && of(ValueClass::Empty, ValueClass::Int).is_ok()
+        );
+        let refused = of(ValueClass::Float, ValueClass::Int).unwrap_err();
+        assert!(refused.starts_with("error[reference-type]: column `x` holds"), "{refused}");
+        assert!(of(ValueClass::Text, ValueClass::Float).is_err());
+    }
+}

@@ -1,0 +1,386 @@
+//! Which rows train and which are audited: one byte per prepared row, written to `roles.parquet`.
+//!
+//! Choice: strata of label and group, order by hash, one counter through all strata. So the split
+//! does not change when rows with ids come in another order, and every stratum is split evenly to
+//! within a row. Strata are ordered by (label, group): a missing label before 0 before 1, no group
+//! before the declared groups in their order. Inside a stratum rows stand by ascending
+//! `h(seed, row_key, 0)`, then by position. With the counter `c`: fold = `c mod k`; a row is
+//! audited iff `floor((c + 1) share) > floor(c share)`.
+//!
+//! Ranks are exact with bounded memory: a first pass counts each stratum by range of hashes, then
+//! each further pass holds and sorts one run of ranges, at most about four million rows at 16
+//! bytes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch, UInt8Array};
+use arrow::datatypes::{DataType, Field, Schema, UInt8Type};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::MISSING_GROUP;
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::error::{Error, FOLDER_CHANGED_HINT, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::num::seed::h;
+use crate::param::Fraction;
+use crate::table::file::{FileOwner, GroupWriter, ParquetFile};
+
+/// The role of a row that trains.
+pub const TRAIN: u8 = 254;
+
+/// The role of a row that neither trains nor is audited.
+pub const NEITHER: u8 = 255;
+
+/// Rows that a pass holds.
+const ROWS_AT_ONCE: u64 = 1 << 19;
+
+/// Ranges of hashes by their upper bits.
+const RANGES: usize = 4096;
+
+/// Shares of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitShares {
+    /// Share that trains.
+    pub train: Fraction,
+    /// Share that is audited.
+    pub audit: Fraction,
+}
+
+/// Within which strata rows are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stratification {
+    /// Label.
+    Label,
+    /// Label times the first sensitive attribute.
+    LabelAndGroup,
+    /// One stratum.
+    None,
+}
+
+/// How the rows are split.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SplitMethod {
+    /// Every row is audited, none trains.
+    All,
+    /// A column of the source decided while the rows were prepared.
+    Column,
+    /// This share is audited, the rest trains.
+    Share(Fraction, Stratification),
+    /// Each of this many folds is audited once, by models fitted on the others.
+    Folds(u64, Stratification),
+}
+
+/// The role of each row of a range: the fold in which it is audited (0 without folds), [`TRAIN`] or
+/// [`NEITHER`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowRoles(pub Vec<u8>);
+
+/// The fold in which a row with this role is audited.
+pub fn audited(role: u8) -> Option<u8> {
+    (role < TRAIN).then_some(role)
+}
+
+/// Whether a row with this role trains the models of a fold; without folds there is only fold 0.
+pub fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
+    if by_folds { audited(role).is_some_and(|own| own != fold) } else { role == TRAIN }
+}
+
+impl RowRoles {
+    /// The fold in which the row at this position is audited; none where it is not.
+    pub fn audited(&self, i: usize) -> Option<u8> {
+        self.0.get(i).copied().and_then(audited)
+    }
+
+    /// Whether the row at this position trains the models of a fold; without folds there is only
+    /// fold 0.
+    pub fn trains(&self, i: usize, fold: u8) -> bool {
+        self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
+    }
+
+    /// Writes `roles.parquet` with row groups like those of the rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, path: &Path, rows: &RowsReader) -> Result<()> {
+        let schema = Arc::new(Schema::new(vec![Field::new("role", DataType::UInt8, false)]));
+        let (encoder, mut writer) = GroupWriter::create(path, &schema, &[])?;
+        let mut rest = self.0.as_slice();
+        for group in 0..rows.n_groups() {
+            let (now, later) = rest.split_at(rows.file().group_rows(group).min(rest.len()));
+            rest = later;
+            let batch = RecordBatch::try_new(
+                Arc::clone(&schema),
+                vec![Arc::new(UInt8Array::from(now.to_vec()))],
+            );
+            let batch = batch.map_err(|e| Error::operator("write", path, e, None))?;
+            writer.append(encoder.encode(&batch)?)?;
+        }
+        writer.finish()
+    }
+}
+
+/// `roles.parquet`, read a row group at a time.
+#[derive(Debug, Clone)]
+pub struct RolesReader {
+    file: ParquetFile,
+    n_audited: u64,
+    n_trained: u64,
+    n_folds: usize,
+}
+
+impl RolesReader {
+    /// Opens the file and counts.
+    ///
+    /// # Errors
+    /// Absent or damaged.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut reader = RolesReader {
+            file: ParquetFile::open(path, FileOwner::Program)?,
+            n_audited: 0,
+            n_trained: 0,
+            n_folds: 1,
+        };
+        let mut by_folds = false;
+        for group in 0..reader.file.n_groups() {
+            for &role in &reader.read(group)?.0 {
+                reader.n_audited += u64::from(role < TRAIN);
+                reader.n_trained += u64::from(role == TRAIN);
+                by_folds |= role > 0 && role < TRAIN;
+                reader.n_folds = audited(role)
+                    .map_or(reader.n_folds, |fold| reader.n_folds.max(usize::from(fold) + 1));
+            }
+        }
+        if by_folds {
+            reader.n_trained += reader.n_audited;
+        }
+        Ok(reader)
+    }
+
+    /// The roles of one row group of the prepared rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn read(&self, group: usize) -> Result<RowRoles> {
+        let batch = self.file.read_group(group, Some(&["role"]))?;
+        Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
+    }
+
+    /// The roles of all rows.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn all(&self) -> Result<RowRoles> {
+        let mut all = Vec::new();
+        for group in 0..self.file.n_groups() {
+            all.extend(self.read(group)?.0);
+        }
+        Ok(RowRoles(all))
+    }
+
+    /// Number of audited rows.
+    pub fn n_audited(&self) -> u64 {
+        self.n_audited
+    }
+
+    /// Number of folds; 1 without folds.
+    pub fn n_folds(&self) -> usize {
+        self.n_folds
+    }
+
+    /// Number of rows that train in some fold.
+    pub fn n_trained(&self) -> u64 {
+        self.n_trained
+    }
+}
+
+/// The role of every prepared row.
+///
+/// # Errors
+/// No row would be audited, or a fold would have no row; the rows cannot be read.
+pub fn assign_roles(
+    rows: &RowsReader,
+    rule: SplitMethod,
+    seed: u64,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<RowRoles> {
+    let n = rows.layout().n_rows;
+    let roles = match rule {
+        SplitMethod::All => RowRoles(vec![0; usize::try_from(n).unwrap_or(0)]),
+        SplitMethod::Column => from_column(rows, workers, watch)?,
+        SplitMethod::Share(audit, by) => {
+            let share = audit.get();
+            // Counts of rows are far below 2^53, so they are exact as floats.
+            let whole = |c: u64| (c as f64 * share).floor();
+            roles_by_rank(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| {
+                if whole(c + 1) > whole(c) { 0 } else { TRAIN }
+            })?
+        }
+        SplitMethod::Folds(k, by) => {
+            if k > u64::from(TRAIN) || k > n {
+                let what = format!("{n} rows cannot be split into {k} folds");
+                return Err(Fault::new("too-many-folds", what)
+                    .hint("every fold needs a row, and there can be 254 folds at most")
+                    .into());
+            }
+            roles_by_rank(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| {
+                u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
+            })?
+        }
+    };
+    if roles.0.iter().all(|&role| audited(role).is_none()) {
+        return Err(Fault::new(
+            "no-audit-rows",
+            format!("the split of {n} rows leaves none to audit"),
+        )
+        .hint("audit a larger share, or more rows")
+        .into());
+    }
+    Ok(roles)
+}
+
+/// Folds among the rows that train for a fold of other roles; all others get [`NEITHER`].
+///
+/// # Errors
+/// Fewer rows train than there are folds; the rows cannot be read.
+pub fn folds_within(
+    rows: &RowsReader,
+    of: (&RowRoles, u8),
+    (k, by): (u64, Stratification),
+    seed: u64,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<RowRoles> {
+    let n = (0..of.0.0.len()).filter(|&i| of.0.trains(i, of.1)).count() as u64;
+    if k > n {
+        let what = format!("{n} training rows cannot be split into {k} folds");
+        return Err(Fault::new("too-many-folds", what).hint("train on more rows").into());
+    }
+    roles_by_rank(rows, (by, Some(of)), seed, ROWS_AT_ONCE, workers, watch, |c| {
+        u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
+    })
+}
+
+fn from_column(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<RowRoles> {
+    let mut roles = Vec::new();
+    let read = |group: usize| {
+        (watch.check)()?;
+        let found = rows.read_roles(group)?;
+        found.ok_or_else(|| {
+            Error::operator(
+                "read",
+                rows.file().path(),
+                "the rows were prepared without a split column",
+                FOLDER_CHANGED_HINT,
+            )
+        })
+    };
+    workers.map(rows.n_groups(), read, |_, found| {
+        (watch.progress)(found.len() as u64);
+        roles.extend(found);
+        Ok::<_, Error>(())
+    })?;
+    Ok(RowRoles(roles))
+}
+
+/// (label, group), both shifted by one so that missing is 0 and comes first.
+type SplitStratum = (u8, u16);
+
+fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = SplitStratum> {
+    let label = move |i: usize| match (by, batch.label.get(i)) {
+        (Stratification::None, _) | (_, None | Some(None)) => 0,
+        (_, Some(Some(positive))) => 1 + u8::from(*positive),
+    };
+    // The missing group is the highest number; adding one makes it 0.
+    const { assert!(MISSING_GROUP == u16::MAX) };
+    let group = move |i: usize| match (by, batch.groups.first()) {
+        (Stratification::LabelAndGroup, Some(groups)) => groups[i].wrapping_add(1),
+        _ => 0,
+    };
+    (0..batch.rows.n).map(move |i| (label(i), group(i)))
+}
+
+/// Gives every row `role(c)`, where `c` is its rank over all strata; with roles and a fold only
+/// those that train for it.
+pub(crate) fn roles_by_rank(
+    rows: &RowsReader,
+    (by, among): (Stratification, Option<(&RowRoles, u8)>),
+    seed: u64,
+    at_once: u64,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+    role: impl Fn(u64) -> u8,
+) -> Result<RowRoles> {
+    let range = |hash: u64| (hash >> 52) as usize;
+    // Stratum, hash and position of every row of a row group; computed on the threads.
+    let read = |group: usize| -> Result<Vec<(SplitStratum, u64, usize)>> {
+        (watch.check)()?;
+        let batch = rows.read_keys(group)?;
+        let first = rows.first_row(group);
+        let ranks =
+            |(i, _): &(usize, _)| among.is_none_or(|(roles, fold)| roles.trains(first + i, fold));
+        let keys = strata(&batch, by).zip(&batch.row_key).enumerate().filter(ranks);
+        Ok(keys.map(|(i, (stratum, &key))| (stratum, h(seed, key, 0), first + i)).collect())
+    };
+
+    let mut counts: BTreeMap<SplitStratum, Vec<u64>> = BTreeMap::new();
+    workers.map(rows.n_groups(), read, |_, keys| {
+        (watch.progress)(keys.len() as u64);
+        for (stratum, hash, _) in keys {
+            counts.entry(stratum).or_insert_with(|| vec![0; RANGES])[range(hash)] += 1;
+        }
+        Ok::<_, Error>(())
+    })?;
+    // Rank of the first row of each stratum and range.
+    let mut next = 0;
+    let mut starts = counts.clone();
+    for slot in starts.values_mut().flatten() {
+        next += std::mem::replace(slot, next);
+    }
+    let sizes: Vec<u64> = (0..RANGES).map(|r| counts.values().map(|c| c[r]).sum()).collect();
+
+    let mut roles = vec![NEITHER; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
+    for (lo, hi) in range_runs(&sizes, at_once) {
+        let mut held: BTreeMap<SplitStratum, Vec<(u64, usize)>> = BTreeMap::new();
+        let in_range = |group: usize| {
+            let keys = read(group)?;
+            Ok(keys
+                .into_iter()
+                .filter(|(_, hash, _)| (lo..hi).contains(&range(*hash)))
+                .collect::<Vec<_>>())
+        };
+        workers.map(rows.n_groups(), in_range, |_, wanted| {
+            for (stratum, hash, position) in wanted {
+                held.entry(stratum).or_default().push((hash, position));
+            }
+            Ok::<_, Error>(())
+        })?;
+        for (stratum, mut rows) in held {
+            rows.sort_unstable();
+            let first = starts[&stratum][lo];
+            for ((_, position), rank) in rows.into_iter().zip(first..) {
+                roles[position] = role(rank);
+            }
+        }
+    }
+    Ok(RowRoles(roles))
+}
+
+/// Runs of ranges that hold at most `at_once` rows, or a single range.
+fn range_runs(sizes: &[u64], at_once: u64) -> Vec<(usize, usize)> {
+    let (mut runs, mut lo, mut held) = (Vec::new(), 0, 0);
+    for (i, &size) in sizes.iter().enumerate() {
+        if held > 0 && held + size > at_once {
+            runs.push((lo, i));
+            (lo, held) = (i, 0);
+        }
+        held += size;
+    }
+    runs.push((lo, sizes.len()));
+    runs
+}

@@ -1,0 +1,306 @@
+//! Training rows that can be read again and again, a row group at a time, with their labels.
+//!
+//! Rows come in the order of the prepared file. Within a row group they are cut into blocks: the
+//! training rows among 1,024 consecutive prepared rows. Blocks do not depend on the size of row
+//! groups, so a sum that runs in f64 inside a block and in fixed point over blocks is the same for
+//! any threads and any batch size. Rows that an experiment adds come after them, in blocks by the
+//! rows that they are made of.
+
+use std::ops::Range;
+
+use crate::data::FeatureRows;
+use crate::data::rows::RowsReader;
+use crate::data::rows::split::RolesReader;
+use crate::error::{Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::table::file::BLOCK_ROWS;
+
+/// The training rows of one row group.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TrainingBatch {
+    /// Position of the row group, from 0, counted through where rows are added.
+    pub number: usize,
+    /// Their features.
+    pub rows: FeatureRows,
+    /// Their labels: true = positive.
+    pub labels: Vec<bool>,
+    /// How many people each stands for. Empty where the job names no weight: then each stands for
+    /// one.
+    pub weights: Vec<f64>,
+    /// Consecutive ranges of `rows`, one per block that holds any.
+    pub blocks: Vec<Range<usize>>,
+}
+
+impl TrainingBatch {
+    /// Rows at hand, in blocks of their own.
+    pub fn in_memory(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        let blocks = (0..rows.n)
+            .step_by(BLOCK_ROWS)
+            .map(|start| start..(start + BLOCK_ROWS).min(rows.n))
+            .collect();
+        TrainingBatch { number: 0, rows, labels, weights, blocks }
+    }
+
+    /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the
+    /// position there, ascending, which decides on its block.
+    pub fn from_origin(
+        rows: FeatureRows,
+        labels: Vec<bool>,
+        weights: Vec<f64>,
+        origin: &[usize],
+    ) -> Self {
+        let mut blocks = Vec::new();
+        let mut start = 0;
+        while start < origin.len() {
+            let block = origin[start] / BLOCK_ROWS;
+            let end =
+                start + origin[start..].iter().take_while(|&&i| i / BLOCK_ROWS == block).count();
+            blocks.push(start..end);
+            start = end;
+        }
+        TrainingBatch { number: 0, rows, labels, weights, blocks }
+    }
+
+    /// How many people row `i` stands for.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.get(i).copied().unwrap_or(1.0)
+    }
+}
+
+/// The training rows of a model or a fold.
+pub struct TrainingRows<'a> {
+    source: TrainingSource<'a>,
+}
+
+/// Rows that are added to the training rows: read by row group, as often as a model passes over
+/// them.
+pub struct AddedTraining<'a> {
+    /// Number of row groups.
+    pub n_groups: usize,
+    /// Reads one; on any thread.
+    pub read: Box<dyn Fn(usize) -> Result<TrainingBatch> + Sync + 'a>,
+}
+
+enum TrainingSource<'a> {
+    Memory(Vec<TrainingBatch>),
+    Files {
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+        added: Vec<AddedTraining<'a>>,
+    },
+}
+
+impl<'a> TrainingRows<'a> {
+    /// The rows of a prepared file that train for a fold and have a label.
+    pub fn of_fold(
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+    ) -> Self {
+        TrainingRows::with_added(reader, roles, fold, workers, watch, Vec::new())
+    }
+
+    /// The rows of [`TrainingRows::of_fold`], then those that are added, in this order.
+    pub fn with_added(
+        reader: &'a RowsReader,
+        roles: &'a RolesReader,
+        fold: u8,
+        workers: &'a WorkerPool,
+        watch: StageWatch<'a>,
+        added: Vec<AddedTraining<'a>>,
+    ) -> Self {
+        TrainingRows {
+            source: TrainingSource::Files { reader, roles, fold, workers, watch, added },
+        }
+    }
+
+    /// Rows at hand, each standing for one person.
+    pub fn in_memory(rows: FeatureRows, labels: Vec<bool>) -> Self {
+        TrainingRows::weighted(rows, labels, Vec::new())
+    }
+
+    /// Rows at hand with the number of people that each stands for; no weights: one each.
+    pub fn weighted(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
+        TrainingRows::in_groups(vec![TrainingBatch::in_memory(rows, labels, weights)])
+    }
+
+    /// Rows at hand in several groups, numbered from 0 in their order.
+    pub fn in_groups(mut groups: Vec<TrainingBatch>) -> Self {
+        groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
+        TrainingRows { source: TrainingSource::Memory(groups) }
+    }
+
+    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in
+    /// order.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the run is to stop.
+    pub fn fold<T: Send>(
+        &self,
+        visit: impl Fn(&TrainingBatch) -> T + Sync,
+        mut merge: impl FnMut(T),
+    ) -> Result<()> {
+        self.try_fold(
+            |group| Ok(visit(group)),
+            |part| {
+                merge(part);
+                Ok(())
+            },
+        )
+    }
+
+    /// As [`TrainingRows::fold`], where looking at a group or what becomes of it may fail.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`], and what `visit` and `merge` err with.
+    pub fn try_fold<T: Send>(
+        &self,
+        visit: impl Fn(&TrainingBatch) -> Result<T> + Sync,
+        mut merge: impl FnMut(T) -> Result<()>,
+    ) -> Result<()> {
+        match &self.source {
+            TrainingSource::Memory(groups) => {
+                groups.iter().try_for_each(|group| merge(visit(group)?))
+            }
+            TrainingSource::Files { reader, roles, fold, workers, watch, added } => {
+                // Row groups of all parts are numbered through.
+                let n_groups =
+                    reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
+                let read = |mut g: usize| {
+                    if g < reader.n_groups() {
+                        return read_group(reader, roles, *fold, g);
+                    }
+                    g -= reader.n_groups();
+                    for part in added {
+                        match g.checked_sub(part.n_groups) {
+                            None => return (part.read)(g),
+                            Some(later) => g = later,
+                        }
+                    }
+                    Ok(TrainingBatch::default())
+                };
+                workers.map(
+                    n_groups,
+                    |g| {
+                        (watch.check)()?;
+                        let group = TrainingBatch { number: g, ..read(g)? };
+                        (watch.progress)(group.rows.n as u64);
+                        visit(&group)
+                    },
+                    |_, part| merge(part),
+                )
+            }
+        }
+    }
+
+    /// The largest weight; 1 where the rows have none.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`].
+    pub fn largest_weight(&self) -> Result<f64> {
+        let weighted = match &self.source {
+            TrainingSource::Memory(groups) => groups.iter().any(|group| !group.weights.is_empty()),
+            TrainingSource::Files { reader, .. } => reader.layout().weight.is_some(),
+        };
+        if !weighted {
+            return Ok(1.0);
+        }
+        let mut largest = 0.0;
+        self.fold(
+            |group| group.weights.iter().copied().fold(0.0, f64::max),
+            |part| largest = f64::max(largest, part),
+        )?;
+        Ok(largest)
+    }
+
+    /// Whether the run goes on; a training that reads all rows once and then takes long asks now
+    /// and then.
+    ///
+    /// # Errors
+    /// The run is to stop.
+    pub fn check_running(&self) -> Result<()> {
+        match &self.source {
+            TrainingSource::Memory(_) => Ok(()),
+            TrainingSource::Files { watch, .. } => (watch.check)(),
+        }
+    }
+
+    /// The number of rows, of which some are positive and some are not.
+    ///
+    /// # Errors
+    /// There is no row, or one class only, and as [`TrainingRows::fold`].
+    pub fn check_both_classes(&self) -> Result<u64> {
+        let (n_positive, n) = self.count()?;
+        if 0 < n_positive && n_positive < n {
+            return Ok(n);
+        }
+        let what = if n == 0 {
+            "there are no training rows with a label".to_owned()
+        } else {
+            format!("all {n} training rows have the same label")
+        };
+        let hint = "check `data.split`, `data.keep` and `data.label.positive`: a model needs rows \
+                    of both classes to train on";
+        Err(Fault::new("one-class", what).hint(hint).into())
+    }
+
+    /// Whether there is no row, of whatever weight.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`].
+    pub fn is_empty(&self) -> Result<bool> {
+        let mut empty = true;
+        self.fold(|group| group.rows.n == 0, |none| empty &= none)?;
+        Ok(empty)
+    }
+
+    /// Number of positive rows, and of all rows. A row of weight 0 stands for nobody and is not
+    /// counted.
+    ///
+    /// # Errors
+    /// As [`TrainingRows::fold`].
+    pub fn count(&self) -> Result<(u64, u64)> {
+        let mut counts = (0, 0);
+        self.fold(
+            |group| {
+                let there = |&i: &usize| group.weight(i) > 0.0;
+                let n = (0..group.labels.len()).filter(there).count() as u64;
+                (
+                    (0..group.labels.len()).filter(there).filter(|&i| group.labels[i]).count()
+                        as u64,
+                    n,
+                )
+            },
+            |(positive, n)| {
+                counts.0 += positive;
+                counts.1 += n;
+            },
+        )?;
+        Ok(counts)
+    }
+}
+
+fn read_group(
+    reader: &RowsReader,
+    roles: &RolesReader,
+    fold: u8,
+    g: usize,
+) -> Result<TrainingBatch> {
+    let batch = reader.read(g)?;
+    let roles = roles.read(g)?;
+    let trains: Vec<usize> = (0..batch.rows.n)
+        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
+        .collect();
+    let labels = trains.iter().map(|&i| batch.label[i] == Some(true)).collect();
+    let weights = if batch.weight.is_empty() {
+        Vec::new()
+    } else {
+        trains.iter().map(|&i| batch.weight[i]).collect()
+    };
+    Ok(TrainingBatch::from_origin(batch.rows.take(&trains), labels, weights, &trains))
+}

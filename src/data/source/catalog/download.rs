@@ -1,0 +1,283 @@
+//! Finds the files of a data set in the data folder, downloads what is missing, verifies it and
+//! keeps it.
+//!
+//! A file is looked for in `<data-dir>/<name>/`, else downloaded and kept there once its checksum
+//! is right, each file as soon as it is had: a rerun goes on from there. A file that is there with
+//! another checksum is an error, never replaced. Where nothing is to be had the run ends and says
+//! which file to put where, unless the job asks for the generated stand-in.
+//!
+//! An archive is asked first and judged by its members alone: it may be packed anew without harm.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use super::{DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, VerifiedFiles};
+use crate::error::{Fault, Result};
+use crate::exec::files;
+use crate::exec::hash::sha256;
+use crate::exec::pieces::StageWatch;
+
+/// Gets the bytes at an address, at most so many; the error says why not, in words.
+pub type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
+
+/// Where a data set may come from.
+#[derive(Clone, Copy)]
+pub struct DataSetAccess<'a> {
+    /// The folder of data sets.
+    pub data_dir: &'a Path,
+    /// Go on with the stand-in where the data set cannot be had.
+    pub stand_in: bool,
+    /// How to download.
+    pub fetch: FetchBytes<'a>,
+}
+
+/// Downloads over HTTP and HTTPS without a proxy. `connect` bounds the connection, `total` the
+/// whole request.
+pub fn http(connect: Duration, total: Duration) -> impl Fn(&str, u64) -> Result<Vec<u8>, String> {
+    let config = ureq::Agent::config_builder()
+        .proxy(None)
+        .timeout_connect(Some(connect))
+        .timeout_global(Some(total))
+        .build();
+    let agent = ureq::Agent::new_with_config(config);
+    move |address, limit| {
+        let mut response = agent.get(address).call().map_err(|e| e.to_string())?;
+        response.body_mut().with_config().limit(limit).read_to_vec().map_err(|e| e.to_string())
+    }
+}
+
+/// What of a data set lies in the data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataSetPresence {
+    /// All of it.
+    Complete(VerifiedFiles),
+    /// Something is missing; this is what it would be with the newest form of each member that is
+    /// not there.
+    Incomplete(VerifiedFiles),
+}
+
+/// Looks for a data set in the data folder and downloads nothing.
+///
+/// # Errors
+/// A file of the folder has another checksum, or cannot be read.
+pub fn find_in_folder(set: &'static PublicDataSet, data_dir: &Path) -> Result<DataSetPresence> {
+    let folder = data_dir.join(set.name);
+    let there = versions_in(set, &folder)?;
+    let whole = there.iter().all(Option::is_some);
+    let forms = there
+        .into_iter()
+        .zip(set.members)
+        .filter_map(|(form, member)| form.or_else(|| member.versions.first()))
+        .collect();
+    let found = VerifiedFiles { folder, versions: forms };
+    Ok(if whole { DataSetPresence::Complete(found) } else { DataSetPresence::Incomplete(found) })
+}
+
+/// The form of each member that lies in the folder.
+fn versions_in(
+    set: &'static PublicDataSet,
+    folder: &Path,
+) -> Result<Vec<Option<&'static FileVersion>>> {
+    set.members
+        .iter()
+        .map(|member| Ok(read_verified(member, member.versions, folder)?.map(|(form, _)| form)))
+        .collect()
+}
+
+/// Makes sure that the files of a data set are in the data folder, downloading what is missing, or
+/// settles on the stand-in.
+///
+/// # Errors
+/// A file of the folder has another checksum; the files cannot be had and no stand-in is asked for;
+/// the disk refuses.
+pub fn obtain(
+    set: &'static PublicDataSet,
+    access: DataSetAccess<'_>,
+    watch: StageWatch<'_>,
+) -> Result<DataSetOrigin> {
+    let folder = access.data_dir.join(set.name);
+    let mut forms = versions_in(set, &folder)?;
+    let reasons = download(set, &folder, access.fetch, watch, &mut forms)?;
+    match forms.into_iter().collect() {
+        Some(forms) => Ok(DataSetOrigin::Files(VerifiedFiles { folder, versions: forms })),
+        None if access.stand_in && set.stand_in.is_some() => {
+            Ok(DataSetOrigin::StandIn(reasons.join("; ")))
+        }
+        None => Err(unreachable_fault(set, &folder, &reasons.join("; ")).into()),
+    }
+}
+
+/// Downloads the members that have no form yet and gives them one; returns why each attempt that
+/// failed did.
+fn download(
+    set: &'static PublicDataSet,
+    folder: &Path,
+    fetch: FetchBytes<'_>,
+    watch: StageWatch<'_>,
+    forms: &mut [Option<&'static FileVersion>],
+) -> Result<Vec<String>> {
+    let mut reasons = Vec::new();
+    // Text packs well, so an archive is no larger than what it holds, but for its directory and
+    // files that nobody asked for.
+    let limit = set.members.iter().map(largest).sum::<u64>() + 1_000_000;
+    for address in set.archives {
+        if forms.iter().all(Option::is_some) {
+            return Ok(reasons);
+        }
+        (watch.check)()?;
+        let archive = match fetch(address, limit) {
+            Ok(archive) => archive,
+            Err(why) => {
+                reasons.push(format!("{address}: {why}"));
+                continue;
+            }
+        };
+        for (member, form) in set.members.iter().zip(&mut *forms).filter(|(_, form)| form.is_none())
+        {
+            match unzip_member(&archive, member)
+                .and_then(|bytes| verify(member, &bytes).map(|form| (form, bytes)))
+            {
+                Ok((found, bytes)) => {
+                    store_file(folder, member, &bytes)?;
+                    *form = Some(found);
+                }
+                Err(why) => reasons.push(format!("{address}: `{}`: {why}", member.name)),
+            }
+        }
+    }
+    for (member, form) in set.members.iter().zip(forms) {
+        for address in member.addresses {
+            if form.is_some() {
+                break;
+            }
+            (watch.check)()?;
+            match fetch(address, largest(member) + 1)
+                .and_then(|bytes| verify(member, &bytes).map(|form| (form, bytes)))
+            {
+                Ok((found, bytes)) => {
+                    store_file(folder, member, &bytes)?;
+                    *form = Some(found);
+                }
+                Err(why) => reasons.push(format!("{address}: {why}")),
+            }
+        }
+    }
+    Ok(reasons)
+}
+
+fn largest(member: &DataSetFile) -> u64 {
+    member.versions.iter().map(|form| form.bytes).max().unwrap_or(0)
+}
+
+/// The member as it lies in the folder, if it does, and which of the forms it has.
+///
+/// # Errors
+/// It has none of them, or cannot be read.
+pub(super) fn read_verified<'f>(
+    member: &DataSetFile,
+    forms: &'f [FileVersion],
+    folder: &Path,
+) -> Result<Option<(&'f FileVersion, Vec<u8>)>> {
+    let path = folder.join(member.name);
+    if files::metadata_if_there(&path)?.is_none() && !folder.is_file() {
+        return Ok(None);
+    }
+    let bytes = files::read(&path)?;
+    let found = sha256(&bytes);
+    match forms.iter().find(|form| form.sha256 == found) {
+        Some(form) => Ok(Some((form, bytes))),
+        None => {
+            let expected: Vec<String> =
+                forms.iter().map(|form| format!("`{}`", form.sha256)).collect();
+            let what = format!(
+                "`{}` is not the file that the catalog knows: its SHA-256 is `{found}`, expected \
+                 is {}",
+                path.display(),
+                expected.join(" or ")
+            );
+            let hint = "many altered copies are about; remove it to have it downloaded, or name it \
+                        by `csv`";
+            Err(Fault::new("wrong-checksum", what).in_file(path).hint(hint).into())
+        }
+    }
+}
+
+/// Which form of the member these bytes are.
+fn verify(member: &'static DataSetFile, bytes: &[u8]) -> Result<&'static FileVersion, String> {
+    let found = sha256(bytes);
+    member.versions.iter().find(|form| form.sha256 == found).ok_or_else(|| {
+        let expected: Vec<String> = member
+            .versions
+            .iter()
+            .map(|form| format!("{} bytes with `{}`", form.bytes, form.sha256))
+            .collect();
+        format!(
+            "it gave {} bytes with SHA-256 `{found}`, expected are {}",
+            bytes.len(),
+            expected.join(" or ")
+        )
+    })
+}
+
+fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(archive)).map_err(|e| e.to_string())?;
+    let file = archive.by_name(member.name).map_err(|e| e.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(largest(member) + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    Ok(bytes)
+}
+
+/// Stores a verified member: written beside and renamed, so that a half-written file never has its
+/// name.
+fn store_file(folder: &Path, member: &DataSetFile, bytes: &[u8]) -> Result<()> {
+    let path = folder.join(member.name);
+    files::make_folder(folder)?;
+    if let Err(e) = files::replace(&path, bytes) {
+        // Another run may have stored the member and tidied up.
+        if !path.exists() {
+            return Err(e);
+        }
+    }
+    // What a run that was killed while it wrote has left. A leftover that cannot be removed harms
+    // nobody.
+    let beside_of = format!(".{}.", member.name);
+    let begun = |path: &Path| {
+        path.file_name().unwrap_or_default().to_string_lossy().starts_with(&beside_of)
+    };
+    for path in files::list(folder).unwrap_or_default().iter().filter(|path| begun(path)) {
+        let _ = files::remove_file(path);
+    }
+    Ok(())
+}
+
+/// The fault that says which file to put where.
+pub(super) fn unreachable_fault(set: &PublicDataSet, folder: &Path, why: &str) -> Fault {
+    let file = |member: &DataSetFile| {
+        let form = member
+            .versions
+            .first()
+            .map_or_else(String::new, |f| format!("{} bytes, SHA-256 `{}`", f.bytes, f.sha256));
+        let address = member
+            .addresses
+            .first()
+            .or(set.archives.first())
+            .map_or_else(String::new, |a| format!(", from {a}"));
+        format!("`{}` ({form}{address})", folder.join(member.name).display())
+    };
+    let files: Vec<String> = set.members.iter().map(file).collect();
+    let more = if set.stand_in.is_some() {
+        "; or let the job say `when_unreachable: stand_in`"
+    } else {
+        ""
+    };
+    Fault::new(
+        "unreachable-data",
+        format!(
+            "the data set `{}` is not in `{}` and cannot be downloaded: {why}",
+            set.name,
+            folder.display()
+        ),
+    )
+    .hint(format!("put these files there by hand: {}{more}", files.join(", ")))
+}

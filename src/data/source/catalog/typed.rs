@@ -1,0 +1,282 @@
+//! Text fields become typed columns, of the types that a data set declares.
+//!
+//! An empty field is missing; what else means missing in a file is for its reader to empty. Every
+//! error names the line and the column, although a verified checksum rules it out: a parse rule may
+//! be wrong too.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, Date32Builder, Float64Builder, Int64Builder, RecordBatch, StringBuilder,
+    TimestampMillisecondBuilder,
+};
+use arrow::compute::kernels::cast_utils::Parser;
+use arrow::datatypes::{Date32Type, TimestampMillisecondType};
+
+use super::CatalogType;
+use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::missing_column_fault;
+use crate::data::values::parse_number;
+use crate::error::{Error, Fault, Result};
+
+/// Floats below this size hold every integer.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Rows with declared columns that are being read or made.
+pub(super) struct TypedTable {
+    columns: &'static [(&'static str, CatalogType)],
+    builders: Vec<TypedBuilder>,
+}
+
+enum TypedBuilder {
+    Int(Int64Builder),
+    Float(Float64Builder),
+    Text(StringBuilder),
+    Date(Date32Builder),
+    Time(TimestampMillisecondBuilder),
+}
+
+impl TypedBuilder {
+    fn new(holds: CatalogType) -> Self {
+        match holds {
+            CatalogType::Int => TypedBuilder::Int(Int64Builder::new()),
+            CatalogType::Float => TypedBuilder::Float(Float64Builder::new()),
+            CatalogType::Text => TypedBuilder::Text(StringBuilder::new()),
+            CatalogType::Date => TypedBuilder::Date(Date32Builder::new()),
+            CatalogType::Time => TypedBuilder::Time(TimestampMillisecondBuilder::new()),
+        }
+    }
+
+    /// Appends a field; `None` where it is no value of the column.
+    fn append(&mut self, field: &str) -> Option<()> {
+        let there = !field.is_empty();
+        match self {
+            TypedBuilder::Int(b) if there => b.append_value(integer(field)?),
+            TypedBuilder::Float(b) if there => b.append_value(parse_number(field)?),
+            TypedBuilder::Text(b) if there => b.append_value(field),
+            TypedBuilder::Date(b) if there => b.append_value(Date32Type::parse(field)?),
+            TypedBuilder::Time(b) if there => {
+                b.append_value(TimestampMillisecondType::parse(field)?)
+            }
+            TypedBuilder::Int(b) => b.append_null(),
+            TypedBuilder::Float(b) => b.append_null(),
+            TypedBuilder::Text(b) => b.append_null(),
+            TypedBuilder::Date(b) => b.append_null(),
+            TypedBuilder::Time(b) => b.append_null(),
+        }
+        Some(())
+    }
+
+    fn finish(mut self) -> ArrayRef {
+        match &mut self {
+            TypedBuilder::Int(b) => Arc::new(b.finish()),
+            TypedBuilder::Float(b) => Arc::new(b.finish()),
+            TypedBuilder::Text(b) => Arc::new(b.finish()),
+            TypedBuilder::Date(b) => Arc::new(b.finish()),
+            TypedBuilder::Time(b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+/// An integer, also one that is written `63.0`.
+fn integer(field: &str) -> Option<i64> {
+    field.parse().ok().or_else(|| {
+        parse_number(field).filter(|v| v.fract() == 0.0 && v.abs() < EXACT).map(|v| v as i64)
+    })
+}
+
+impl TypedTable {
+    /// No rows yet.
+    pub(super) fn new(columns: &'static [(&'static str, CatalogType)]) -> Self {
+        TypedTable {
+            columns,
+            builders: columns.iter().map(|&(_, holds)| TypedBuilder::new(holds)).collect(),
+        }
+    }
+
+    /// Adds a row with one field per column.
+    ///
+    /// # Errors
+    /// Another number of fields, or a field that is no value of its column.
+    pub(super) fn push<'f>(&mut self, fields: impl IntoIterator<Item = &'f str>) -> Result<()> {
+        self.push_from(fields, |fault| fault)
+    }
+
+    /// As [`TypedTable::push`]; `place` says in a fault where the row stands.
+    fn push_from<'f>(
+        &mut self,
+        fields: impl IntoIterator<Item = &'f str>,
+        place: impl Fn(Fault) -> Fault,
+    ) -> Result<()> {
+        let fields: Vec<&str> = fields.into_iter().collect();
+        if fields.len() != self.columns.len() {
+            let what = format!(
+                "the row has {} fields, the data set has {} columns",
+                fields.len(),
+                self.columns.len()
+            );
+            return Err(place(Fault::new("ragged-row", what)).into());
+        }
+        for ((&(name, holds), builder), field) in
+            self.columns.iter().zip(&mut self.builders).zip(fields)
+        {
+            let wrong = || {
+                place(
+                    Fault::new("unreadable-value", format!("`{field}` is no {}", holds.name()))
+                        .in_column(name),
+                )
+            };
+            builder.append(field).ok_or_else(wrong)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the lines of a file that are not blank; `fields` cuts a line, and gives nothing for one
+    /// that is no record.
+    pub(super) fn push_lines<'b>(
+        &mut self,
+        path: &Path,
+        bytes: &'b [u8],
+        fields: impl Fn(&'b str) -> Option<Vec<&'b str>>,
+    ) -> Result<()> {
+        for (i, line) in bytes.split(|&b| b == b'\n').enumerate() {
+            let here = |fault: Fault| fault.in_file(path).at_row(format!("line {}", i + 1));
+            let line = std::str::from_utf8(line)
+                .map_err(|_| here(Fault::new("unreadable-value", "the line is not valid UTF-8")))?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            if let Some(fields) = fields(line) {
+                self.push_from(fields, here)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the records of a comma separated file with a header, of which only the declared columns
+    /// are looked at. Where a name stands there again it is called `name.1`, then `name.2`.
+    pub(super) fn push_csv(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut reader = CsvReader::new(path, bytes, b',')?;
+        let mut record = CsvRecord::default();
+        reader.read(&mut record)?;
+        let mut seen = HashMap::new();
+        let names: Vec<String> = record
+            .fields()
+            .map(|name| {
+                let times = seen.entry(name.to_owned()).and_modify(|n| *n += 1).or_insert(0);
+                if *times == 0 { name.to_owned() } else { format!("{name}.{times}") }
+            })
+            .collect();
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let position = |&(name, _): &(&str, CatalogType)| -> Result<usize> {
+            Ok(known
+                .iter()
+                .position(|n| *n == name)
+                .ok_or_else(|| missing_column_fault(path, name, &known))?)
+        };
+        let positions: Vec<usize> = self.columns.iter().map(position).collect::<Result<_>>()?;
+        while reader.read(&mut record)? {
+            let here = |fault: Fault| fault.in_file(path).at_row(format!("line {}", record.line));
+            if record.len() != names.len() {
+                let what =
+                    format!("the row has {} fields, the header has {}", record.len(), names.len());
+                return Err(here(Fault::new("ragged-row", what)).into());
+            }
+            self.push_from(positions.iter().map(|&i| record.field(i)), here)?;
+        }
+        Ok(())
+    }
+
+    /// The rows.
+    pub(super) fn finish(self) -> Result<RecordBatch> {
+        let columns = self
+            .columns
+            .iter()
+            .zip(self.builders)
+            .map(|(&(name, _), builder)| (name, builder.finish(), true));
+        RecordBatch::try_from_iter_with_nullable(columns).map_err(|e| {
+            Error::from(Fault::new(
+                "unreadable-value",
+                format!("the columns of the data set do not fit together: {e}"),
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use arrow::array::{Array, AsArray};
+    use arrow::datatypes::{Date32Type, Float64Type, Int64Type, TimestampMillisecondType};
+
+    use super::{CatalogType, TypedTable, integer};
+
+    const COLUMNS: &[(&str, CatalogType)] = &[
+        ("n", CatalogType::Int),
+        ("x", CatalogType::Float),
+        ("word", CatalogType::Text),
+        ("day", CatalogType::Date),
+        ("at", CatalogType::Time),
+        ("n.1", CatalogType::Int),
+    ];
+
+    #[test]
+    fn integers_may_be_written_as_decimals() {
+        assert_eq!(
+            ["63.0", "9.00", "-7", "0"].map(integer),
+            [Some(63), Some(9), Some(-7), Some(0)]
+        );
+        assert_eq!(["2.3", "?", "", "1e300", "nan"].map(integer), [None; 5]);
+    }
+
+    #[test]
+    fn fields_become_values_of_their_columns() {
+        let mut table = TypedTable::new(COLUMNS);
+        let text = b"word,n,secret,x,n,day,at\r\n\"a, b\",1.0,s,.5,2,1970-01-03,1970-01-01 \
+                     00:01:00\r\n,,s,,,,\r\n";
+        table.push_csv(Path::new("f.csv"), text).unwrap();
+        let rows = table.finish().unwrap();
+        assert_eq!(rows.num_rows(), 2);
+        assert!(rows.columns().iter().all(|c| c.is_null(1) && c.is_valid(0)));
+        let ints =
+            |name: &str| rows.column_by_name(name).unwrap().as_primitive::<Int64Type>().value(0);
+        assert_eq!((ints("n"), ints("n.1")), (1, 2));
+        assert_eq!(rows.column(1).as_primitive::<Float64Type>().value(0), 0.5);
+        assert_eq!(rows.column(2).as_string::<i32>().value(0), "a, b");
+        assert_eq!(rows.column(3).as_primitive::<Date32Type>().value(0), 2);
+        assert_eq!(rows.column(4).as_primitive::<TimestampMillisecondType>().value(0), 60_000);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_with_its_place() {
+        const ONE: &[(&str, CatalogType)] = &[("n", CatalogType::Int)];
+        let read = |text: &'static str| {
+            let cut = |line: &'static str| Some(line.split(' ').collect());
+            TypedTable::new(ONE)
+                .push_lines(Path::new("f.data"), text.as_bytes(), cut)
+                .unwrap_err()
+                .to_string()
+        };
+        let wrong = read("1\n\n1.5\n");
+        assert!(
+            wrong.contains("`1.5`")
+                && wrong.contains("line 3")
+                && wrong.contains("column `n`")
+                && wrong.contains("f.data"),
+            "{wrong}"
+        );
+        assert!(read("1\n2 3\n").contains("2 fields"));
+        let csv = |text: &str| {
+            TypedTable::new(ONE)
+                .push_csv(Path::new("f.csv"), text.as_bytes())
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(csv("m,o\n1,2\n").contains("no column `n`"));
+        assert!(csv("n,o\n1\n").contains("the header has 2"));
+        assert!(csv("").contains("no column `n`"));
+    }
+}

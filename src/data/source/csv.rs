@@ -1,0 +1,263 @@
+//! A strict reader of comma separated values (RFC 4180) that knows the line of every record.
+//!
+//! Strict, because a lenient one turns a lost quote into shifted columns. Blank lines are passed
+//! over; a byte order mark is too.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
+
+use crate::error::{Error, Fault, Result};
+use crate::exec::files::{self, File};
+
+/// Bytes of one record, above which a quote was surely forgotten.
+const MAX_RECORD: usize = 1 << 24;
+
+/// Forms of files that begin with bytes of their own, as messages call them.
+const PACKED: [(&[u8], &str); 7] = [
+    (b"\x1f\x8b", "a gzip file"),
+    (b"\x28\xb5\x2f\xfd", "a zstd file"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\0", "an xz file"),
+    (b"PK\x03\x04", "a zip file or a workbook (xlsx)"),
+    (b"\xd0\xcf\x11\xe0", "a workbook (xls)"),
+    (b"PAR1", "a Parquet file"),
+];
+
+/// What a file that begins like this is, where it is surely no text.
+fn packed_form(start: &[u8]) -> Option<&'static str> {
+    PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
+}
+
+fn unpack_hint(form: &str) -> &'static str {
+    match form {
+        "a Parquet file" => "read it by `rows: {parquet: PATH}`",
+        "a zip file or a workbook (xlsx)" | "a workbook (xls)" => {
+            "unpack it first, or save the sheet as CSV, and name that file"
+        }
+        _ => {
+            "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that \
+             comes out"
+        }
+    }
+}
+
+/// One record: its fields lie end to end in one text.
+#[derive(Debug, Default)]
+pub(crate) struct CsvRecord {
+    text: String,
+    /// End of each field.
+    ends: Vec<usize>,
+    /// The line on which it begins, from 1.
+    pub(crate) line: u64,
+}
+
+impl CsvRecord {
+    /// Number of fields.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// A field; empty where there is none.
+    pub(crate) fn field(&self, i: usize) -> &str {
+        let start = if i == 0 { 0 } else { self.ends.get(i - 1).copied().unwrap_or(0) };
+        self.ends.get(i).map_or("", |&end| &self.text[start..end])
+    }
+
+    /// All fields.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        (0..self.len()).map(|i| self.field(i))
+    }
+}
+
+/// Where the reader stands in a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CsvState {
+    FieldStart,
+    Bare,
+    Quoted,
+    /// Behind a quote inside a quoted field: it closes the field, or doubles.
+    Quote,
+    /// Behind a closed quote and a carriage return: only the line end may follow.
+    Return,
+}
+
+/// The records of a file.
+pub(crate) struct CsvReader<R = BufReader<File>> {
+    path: PathBuf,
+    input: R,
+    delimiter: u8,
+    /// The line that is read next, from 1.
+    line: u64,
+    bytes: Vec<u8>,
+}
+
+impl CsvReader {
+    /// Opens the file.
+    pub(crate) fn open(path: &Path, delimiter: u8) -> Result<Self> {
+        let file = files::open(path)?;
+        CsvReader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
+    }
+}
+
+impl<R: BufRead> CsvReader<R> {
+    /// Reads from `input`, which messages call `path`.
+    pub(crate) fn new(path: &Path, mut input: R, delimiter: u8) -> Result<Self> {
+        let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
+        if let Some(form) = packed_form(start) {
+            let what = format!("`{}` is no text file: it begins like {form}", path.display());
+            return Err(Fault::new("unreadable-file", what)
+                .in_file(path)
+                .hint(unpack_hint(form))
+                .into());
+        }
+        if start.starts_with(b"\xEF\xBB\xBF") {
+            input.consume(3);
+        }
+        Ok(CsvReader { path: path.to_path_buf(), input, delimiter, line: 1, bytes: Vec::new() })
+    }
+
+    /// Reads the next record; `false` at the end of the file.
+    pub(crate) fn read(&mut self, record: &mut CsvRecord) -> Result<bool> {
+        self.bytes = std::mem::take(&mut record.text).into_bytes();
+        self.bytes.clear();
+        record.ends.clear();
+        record.line = self.line;
+        let mut at = CsvState::FieldStart;
+        loop {
+            let buffer = self.input.fill_buf().map_err(|e| Error::io("read", &self.path, &e))?;
+            if buffer.is_empty() {
+                return self.end_of_file(record, at);
+            }
+            let mut used = 0;
+            let mut ended = false;
+            for &byte in buffer {
+                used += 1;
+                match (at, byte) {
+                    (CsvState::FieldStart, b'"') => at = CsvState::Quoted,
+                    (
+                        CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return,
+                        b'\n',
+                    ) => {
+                        self.line += 1;
+                        // A record that is nothing but a line end is a blank line.
+                        if record.ends.is_empty()
+                            && matches!(at, CsvState::FieldStart | CsvState::Bare)
+                            && (self.bytes.is_empty() || self.bytes == b"\r")
+                        {
+                            self.bytes.clear();
+                            record.line = self.line;
+                            at = CsvState::FieldStart;
+                            continue;
+                        }
+                        if at == CsvState::Bare && self.bytes.last() == Some(&b'\r') {
+                            self.bytes.pop();
+                        }
+                        ended = true;
+                        break;
+                    }
+                    (CsvState::FieldStart | CsvState::Bare | CsvState::Quote, _)
+                        if byte == self.delimiter =>
+                    {
+                        record.ends.push(self.bytes.len());
+                        at = CsvState::FieldStart;
+                    }
+                    (CsvState::Quoted, b'"') => at = CsvState::Quote,
+                    (CsvState::Quoted, _) => {
+                        self.line += u64::from(byte == b'\n');
+                        self.bytes.push(byte);
+                    }
+                    (CsvState::Quote, b'"') => {
+                        self.bytes.push(b'"');
+                        at = CsvState::Quoted;
+                    }
+                    (CsvState::Quote, b'\r') => at = CsvState::Return,
+                    (CsvState::Quote | CsvState::Return, _) => {
+                        return Err(self.bad("there is text behind a closing quote"));
+                    }
+                    (CsvState::Bare, b'"') => {
+                        return Err(self
+                            .bad("there is a quote inside a field that does not begin with one"));
+                    }
+                    (CsvState::FieldStart | CsvState::Bare, _) => {
+                        self.bytes.push(byte);
+                        at = CsvState::Bare;
+                    }
+                }
+            }
+            self.input.consume(used);
+            if self.bytes.len().max(record.ends.len()) > MAX_RECORD {
+                let what =
+                    format!("the record that begins here is longer than {} MiB", MAX_RECORD >> 20);
+                return Err(self
+                    .fault("bad-quoting", &what, record.line)
+                    .hint("a quote was probably never closed")
+                    .into());
+            }
+            if ended {
+                return self.finish(record);
+            }
+        }
+    }
+
+    fn end_of_file(&mut self, record: &mut CsvRecord, at: CsvState) -> Result<bool> {
+        match at {
+            CsvState::Quoted => {
+                let fault = self.fault(
+                    "bad-quoting",
+                    "a quote of the record that begins here is never closed",
+                    record.line,
+                );
+                Err(fault
+                    .hint("close it, or double the quotes inside the field: `\"say \"\"hi\"\"\"`")
+                    .into())
+            }
+            CsvState::FieldStart if record.ends.is_empty() => Ok(false),
+            CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return => {
+                if at == CsvState::Bare && self.bytes.last() == Some(&b'\r') {
+                    self.bytes.pop();
+                }
+                self.finish(record)
+            }
+        }
+    }
+
+    fn finish(&mut self, record: &mut CsvRecord) -> Result<bool> {
+        record.ends.push(self.bytes.len());
+        let text = String::from_utf8(std::mem::take(&mut self.bytes));
+        let valid = match &text {
+            // Two halves of a character in neighbouring fields meet to a valid text.
+            Ok(text) => record.ends.iter().copied().find(|&end| !text.is_char_boundary(end)),
+            Err(e) => Some(e.utf8_error().valid_up_to()),
+        };
+        match (text, valid) {
+            (Ok(text), None) => {
+                record.text = text;
+                Ok(true)
+            }
+            (text, valid) => {
+                let column = record.ends.partition_point(|&end| end <= valid.unwrap_or(0)) + 1;
+                let fault = self.fault(
+                    "bad-encoding",
+                    &format!("field {column} is not valid UTF-8"),
+                    record.line,
+                );
+                // Every second byte of plain text in UTF-16 is 0.
+                let bytes = text.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
+                let from = if bytes.contains(&0) { "utf-16" } else { "latin1" };
+                Err(fault
+                    .hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`"))
+                    .into())
+            }
+        }
+    }
+
+    fn bad(&self, what: &str) -> Error {
+        let hint = "quote the whole field and double the quotes inside it: `\"say \"\"hi\"\"\"`";
+        self.fault("bad-quoting", what, self.line).hint(hint).into()
+    }
+
+    fn fault(&self, code: &'static str, what: &str, line: u64) -> Fault {
+        Fault::new(code, what).in_file(&self.path).at_row(format!("line {line}"))
+    }
+}

@@ -1,0 +1,417 @@
+//! Looks at a file that no job describes yet: which columns it has, of what kind, with which
+//! values. One pass.
+//!
+//! Choice: values are listed up to [`MAX_LISTED`] different ones a column; beyond, it is only known
+//! that there are more. Whether a column tells rows apart is known exactly, by the hash of its
+//! values. Columns are compared on a sample of rows, drawn by the hash of their numbers. Of a text
+//! file a column of numbers may have words that usually mean missing, such as `NA`; where one has,
+//! they are missing in all columns.
+
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, BuildHasherDefault};
+use std::path::{Path, PathBuf};
+
+use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::{ParquetSource, find_files};
+use crate::data::values::{ValueClass, is_code, parse_number};
+use crate::error::{Fault, Result};
+use crate::num::hash::FastHasher;
+use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
+
+/// Different values of a column that are listed.
+pub const MAX_LISTED: usize = 1000;
+
+/// Rows of the sample: all of a shorter file, else as many or up to twice as many.
+const SAMPLE_ROWS: usize = 20_000;
+
+/// Separators that a text file may have, the usual one first.
+const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
+
+/// Words that mean missing where the other values of a column are numbers.
+const NULL_WORDS: [&str; 12] =
+    ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
+
+/// Of a column each value with the rows that hold a wanted value of another one, and the rows that
+/// hold any.
+pub type LevelShares = BTreeMap<String, (u64, u64)>;
+
+/// What a file holds.
+#[derive(Debug, Clone)]
+pub struct FileProfile {
+    /// The file, folder or glob.
+    path: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// The separator of a text file; none for Parquet.
+    pub delimiter: Option<char>,
+    /// Words that mean missing, of a text file.
+    pub nulls: Vec<&'static str>,
+    /// The columns in their order.
+    pub columns: Vec<ColumnProfile>,
+    /// Columns of types that cannot be read.
+    pub unreadable: Vec<String>,
+}
+
+/// What a column holds.
+#[derive(Debug, Clone)]
+pub struct ColumnProfile {
+    /// Its name.
+    pub name: String,
+    /// The type of its values.
+    pub class: ValueClass,
+    /// Rows without a value.
+    pub missing: u64,
+    /// Those among them that hold one of the words that mean missing.
+    pub null_words: u64,
+    /// Its values and how often each occurs; empty where there are more than [`MAX_LISTED`].
+    pub levels: BTreeMap<String, u64>,
+    /// Whether there are more than [`MAX_LISTED`].
+    pub has_more_levels: bool,
+    /// Whether every row has a value of its own.
+    pub is_unique: bool,
+    /// Smallest and largest number; none where it holds none.
+    pub range: Option<(f64, f64)>,
+    /// Whether every number is above the one before it.
+    pub is_ascending: bool,
+    /// Letters of a value, on average.
+    pub mean_letters: f64,
+    /// Blanks in a value, on average.
+    pub mean_blanks: f64,
+    /// Its values in the rows of the sample, which are the same rows for all columns.
+    pub sample: Vec<Option<SampledValue>>,
+    last: f64,
+    seen: Option<HashSet<u64, BuildHasherDefault<FastHasher>>>,
+    /// How often each of [`NULL_WORDS`] occurs.
+    nulls: [u64; NULL_WORDS.len()],
+}
+
+/// A value of a row of the sample.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SampledValue {
+    /// [`hash_of`] its word.
+    pub word: u64,
+    /// The number; NaN where it is none.
+    pub number: f64,
+}
+
+/// By which values of a sample are told apart.
+pub fn hash_of(word: &str) -> u64 {
+    BuildHasherDefault::<FastHasher>::default().hash_one(word)
+}
+
+/// Draws rows by the hash of their numbers, so that neither the order nor the size of the file
+/// matters.
+struct RowSampler {
+    /// Rows with a hash up to it are in.
+    limit: u64,
+    hashes: Vec<u64>,
+}
+
+impl RowSampler {
+    /// Whether row `row` is in the sample. Where it is full, half of its rows leave it.
+    fn accepts(&mut self, row: u64, columns: &mut [ColumnProfile]) -> bool {
+        let hash = BuildHasherDefault::<FastHasher>::default().hash_one(row);
+        if hash <= self.limit && self.hashes.len() == 2 * SAMPLE_ROWS {
+            self.limit /= 2;
+            for look in columns {
+                let mut hashes = self.hashes.iter();
+                look.sample.retain(|_| hashes.next().is_some_and(|hash| *hash <= self.limit));
+            }
+            self.hashes.retain(|hash| *hash <= self.limit);
+        }
+        let takes = hash <= self.limit;
+        if takes {
+            self.hashes.push(hash);
+        }
+        takes
+    }
+}
+
+impl ColumnProfile {
+    fn new(name: &str, class: ValueClass) -> Self {
+        ColumnProfile {
+            name: name.to_owned(),
+            class,
+            missing: 0,
+            null_words: 0,
+            levels: BTreeMap::new(),
+            has_more_levels: false,
+            is_unique: true,
+            range: None,
+            is_ascending: true,
+            mean_letters: 0.0,
+            mean_blanks: 0.0,
+            sample: Vec::new(),
+            last: f64::NEG_INFINITY,
+            seen: Some(HashSet::default()),
+            nulls: [0; NULL_WORDS.len()],
+        }
+    }
+
+    fn add(&mut self, word: Option<&str>, value: Option<f64>, sampled: bool) {
+        if sampled {
+            self.sample.push(word.map(|word| SampledValue {
+                word: hash_of(word),
+                number: value.unwrap_or(f64::NAN),
+            }));
+        }
+        let Some(word) = word else {
+            self.missing += 1;
+            self.seen = None;
+            return;
+        };
+        if let Some(seen) = &mut self.seen
+            && !seen.insert(hash_of(word))
+        {
+            self.seen = None;
+        }
+        self.mean_letters += word.chars().count() as f64;
+        self.mean_blanks += word.matches(' ').count() as f64;
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            self.is_ascending &= value > self.last;
+            self.last = value;
+            self.range =
+                Some(self.range.map_or((value, value), |(lo, hi)| (lo.min(value), hi.max(value))));
+        }
+        if self.has_more_levels {
+            return;
+        }
+        if let Some(n) = self.levels.get_mut(word) {
+            *n += 1;
+        } else if self.levels.len() < MAX_LISTED {
+            self.levels.insert(word.to_owned(), 1);
+        } else {
+            self.has_more_levels = true;
+            self.levels.clear();
+        }
+    }
+
+    /// Takes words for missing.
+    fn count_as_missing(&mut self, nulls: &[&str]) {
+        for (word, n) in
+            NULL_WORDS.iter().zip(self.nulls).filter(|(word, n)| *n > 0 && nulls.contains(word))
+        {
+            self.missing += n;
+            self.null_words += n;
+            self.levels.remove(*word);
+            self.seen = None;
+            let hash = hash_of(word);
+            self.sample
+                .iter_mut()
+                .filter(|value| value.is_some_and(|value| value.word == hash))
+                .for_each(|value| *value = None);
+        }
+    }
+
+    fn finish(&mut self, rows: u64) {
+        self.is_unique = rows > 0 && self.seen.take().is_some();
+        self.is_ascending &= self.range.is_some();
+        let there = rows.saturating_sub(self.missing).max(1) as f64;
+        (self.mean_letters, self.mean_blanks) =
+            (self.mean_letters / there, self.mean_blanks / there);
+    }
+}
+
+impl FileProfile {
+    /// Whether rows hold the wanted value of a column, by the values of others; rows without a
+    /// value of either count nowhere. Another pass over the file.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn level_shares(
+        &self,
+        wanted: (&str, impl Fn(&str) -> bool),
+        of: &[&str],
+    ) -> Result<Vec<LevelShares>> {
+        let mut shares = vec![LevelShares::new(); of.len()];
+        let mut add = |value: Option<&str>, others: &mut dyn Iterator<Item = Option<&str>>| {
+            let Some(value) = value else { return };
+            for (share, group) in shares.iter_mut().zip(others) {
+                let Some(group) = group else { continue };
+                if !share.contains_key(group) {
+                    share.insert(group.to_owned(), (0, 0));
+                }
+                if let Some(counts) = share.get_mut(group) {
+                    *counts = (counts.0 + u64::from(wanted.1(value)), counts.1 + 1);
+                }
+            }
+        };
+        let place = |name: &str| self.columns.iter().position(|look| look.name == name);
+        if let Some(delimiter) = self.delimiter {
+            let is_value = |field: &&str| !field.is_empty() && !self.nulls.contains(field);
+            for path in find_files(&self.path, Some("csv"))? {
+                let mut reader = CsvReader::open(&path, delimiter as u8)?;
+                let mut record = CsvRecord::default();
+                reader.read(&mut record)?;
+                while reader.read(&mut record)? {
+                    let field = |name: &str| record.fields().nth(place(name)?).filter(is_value);
+                    add(field(wanted.0), &mut of.iter().map(|name| field(name)));
+                }
+            }
+            return Ok(shares);
+        }
+        let needed: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
+        let source = ParquetSource::parquet(&self.path, &needed)?;
+        let at = |name: &str| source.columns().iter().position(|column| column.name == name);
+        for piece in source.pieces() {
+            source.read(piece, BATCH_ROWS, |slice| {
+                for i in 0..slice.rows {
+                    let word = |name: &str| slice.columns[at(name)?].word(i);
+                    let others: Vec<_> = of.iter().map(|name| word(name)).collect();
+                    add(word(wanted.0).as_deref(), &mut others.iter().map(|word| word.as_deref()));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(shares)
+    }
+}
+
+/// Looks at a Parquet file, folder or glob, or at a text file.
+///
+/// # Errors
+/// No such file, or one that cannot be read.
+pub fn profile_file(path: &str) -> Result<FileProfile> {
+    let is_text =
+        [".csv", ".tsv", ".txt"].iter().any(|ending| path.to_ascii_lowercase().ends_with(ending));
+    if is_text { profile_text(path) } else { profile_parquet(path) }
+}
+
+fn profile_parquet(pattern: &str) -> Result<FileProfile> {
+    let files = find_files(pattern, Some("parquet"))?;
+    let first = ParquetFile::open(
+        files.first().map_or(Path::new(pattern), PathBuf::as_path),
+        FileOwner::User,
+    )?;
+    let (mut names, mut unreadable) = (Vec::new(), Vec::new());
+    for field in first.schema().fields() {
+        match ValueClass::of(field.data_type()) {
+            Some(_) => names.push(field.name().clone()),
+            None => unreadable.push(field.name().clone()),
+        }
+    }
+    let needed: Vec<&str> = names.iter().map(String::as_str).collect();
+    let source = ParquetSource::parquet(pattern, &needed)?;
+    let mut columns: Vec<ColumnProfile> = source
+        .columns()
+        .iter()
+        .map(|column| ColumnProfile::new(&column.name, column.class))
+        .collect();
+    let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
+    for piece in source.pieces() {
+        source.read(piece, BATCH_ROWS, |slice| {
+            for i in 0..slice.rows {
+                let sampled = sampler.accepts(slice.first_row + i as u64, &mut columns);
+                for (look, values) in columns.iter_mut().zip(&slice.columns) {
+                    let value = look.class.is_number().then(|| values.number(i));
+                    look.add(values.word(i).as_deref(), value, sampled);
+                }
+            }
+            Ok(())
+        })?;
+    }
+    columns.iter_mut().for_each(|look| look.finish(source.n_rows()));
+    Ok(FileProfile {
+        path: pattern.to_owned(),
+        rows: source.n_rows(),
+        delimiter: None,
+        nulls: Vec::new(),
+        columns,
+        unreadable,
+    })
+}
+
+fn profile_text(path: &str) -> Result<FileProfile> {
+    let (files, whole) = (find_files(path, Some("csv"))?, path.to_owned());
+    let Some(first) = files.first() else {
+        return Err(Fault::new("missing-file", "there is no such file").into());
+    };
+    let header = |delimiter: char| -> Result<Vec<String>> {
+        let mut record = CsvRecord::default();
+        let found = CsvReader::open(first, delimiter as u8)?.read(&mut record)?;
+        Ok(if found { record.fields().map(str::to_owned).collect() } else { Vec::new() })
+    };
+    // The separator that gives most columns; of equals the usual one.
+    let mut best = (DELIMITERS[0], header(DELIMITERS[0])?);
+    for delimiter in &DELIMITERS[1..] {
+        // A header that another separator breaks is none with that separator.
+        if let Ok(names) = header(*delimiter)
+            && names.len() > best.1.len()
+        {
+            best = (*delimiter, names);
+        }
+    }
+    let (delimiter, names) = best;
+    if names.is_empty() {
+        return Err(Fault::new("empty-file", format!("`{}` has no line", first.display()))
+            .in_file(first)
+            .into());
+    }
+    let mut columns: Vec<ColumnProfile> =
+        names.iter().map(|name| ColumnProfile::new(name, ValueClass::Empty)).collect();
+    let mut rows = 0;
+    let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
+    for path in &files {
+        let mut reader = CsvReader::open(path, delimiter as u8)?;
+        let mut record = CsvRecord::default();
+        reader.read(&mut record)?;
+        while reader.read(&mut record)? {
+            if record.len() != names.len() {
+                let what =
+                    format!("a line has {} fields, the header has {}", record.len(), names.len());
+                let fault = Fault::new("ragged-row", what)
+                    .in_file(path)
+                    .at_row(format!("line {}", record.line));
+                return Err(fault
+                    .hint("mend the line, or quote the field that holds a separator")
+                    .into());
+            }
+            let sampled = sampler.accepts(rows, &mut columns);
+            rows += 1;
+            for (look, field) in columns.iter_mut().zip(record.fields()) {
+                let word = Some(field).filter(|field| !field.is_empty());
+                look.add(word, word.and_then(parse_number), sampled);
+                if let Some(null) =
+                    word.and_then(|word| NULL_WORDS.iter().position(|null| *null == word))
+                {
+                    look.nulls[null] += 1;
+                } else if let Some(word) = word {
+                    look.class = match look.class {
+                        _ if is_code(word) => ValueClass::Text,
+                        ValueClass::Empty | ValueClass::Int
+                            if word.trim().parse::<i64>().is_ok() =>
+                        {
+                            ValueClass::Int
+                        }
+                        ValueClass::Empty | ValueClass::Int | ValueClass::Float
+                            if parse_number(word).is_some() =>
+                        {
+                            ValueClass::Float
+                        }
+                        _ => ValueClass::Text,
+                    };
+                }
+            }
+        }
+    }
+    let is_met =
+        |i: &usize| columns.iter().any(|look| look.class.is_number() && look.nulls[*i] > 0);
+    let nulls: Vec<&'static str> =
+        (0..NULL_WORDS.len()).filter(is_met).map(|i| NULL_WORDS[i]).collect();
+    for look in &mut columns {
+        look.count_as_missing(&nulls);
+        let is_level = |(null, n): (&&str, u64)| n > 0 && !nulls.contains(null);
+        if look.class == ValueClass::Empty && NULL_WORDS.iter().zip(look.nulls).any(is_level) {
+            look.class = ValueClass::Text;
+        }
+        look.finish(rows);
+    }
+    Ok(FileProfile {
+        path: whole,
+        rows,
+        delimiter: Some(delimiter),
+        nulls,
+        columns,
+        unreadable: Vec::new(),
+    })
+}

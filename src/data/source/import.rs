@@ -1,0 +1,311 @@
+//! Text files with one row per line become typed Parquet: `source.parquet` with the needed columns
+//! only.
+//!
+//! Two passes: the first finds each column's type over all rows of all files (integers, else
+//! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
+//! missing. Booleans and dates stay text: they are compared as written. Choice: a number may have
+//! blanks around it; `inf` and `nan` are text, so a column that holds them is text; an integer that
+//! does not fit 64 bits makes its column one of floats.
+//!
+//! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
+//! quotes. What a lenient reader would accept in silence (a quote inside a bare field, text behind
+//! a closing quote, a quote that is never closed, rows of another length) ends with the file and
+//! the line, because it shifts columns. Memory: one batch, and one record of at most 16 MiB.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Builder, Int64Builder, RecordBatch, StringBuilder};
+use arrow::datatypes::{DataType, Field, Schema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::recut::RecutWriter;
+use crate::data::source::{find_files, missing_column_fault};
+use crate::data::values::{is_code, parse_number};
+use crate::error::{Error, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::param::Word;
+
+/// Rows between two looks at the watch.
+const WATCH_ROWS: u64 = 65_536;
+
+/// A text file with one row per line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CsvBlock {
+    /// The file or a glob.
+    pub path: String,
+    /// One character between the fields.
+    #[serde(default = "comma")]
+    pub delimiter: char,
+    /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
+    #[serde(default = "yes")]
+    pub header: bool,
+    /// Texts that mean: missing. The empty field always does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub null_values: Vec<Word>,
+}
+
+fn comma() -> char {
+    ','
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Writes the needed columns of the files to `path` in row groups of `batch_rows`; returns the
+/// files as the user names them. Each row is reported to `watch` twice, once per pass.
+///
+/// # Errors
+/// No such file; an empty file; a needed column that is missing or named twice; a line that breaks
+/// the rules above; the disk refuses.
+pub fn import_csv(
+    params: &CsvBlock,
+    needed: &[&str],
+    path: &Path,
+    batch_rows: usize,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<Vec<PathBuf>> {
+    let delimiter = delimiter(params)?;
+    let input = CsvInput {
+        files: find_files(&params.path, Some("csv"))?,
+        delimiter,
+        header: params.header,
+        needed,
+        watch,
+    };
+    let nulls: Vec<&str> = params.null_values.iter().map(Word::as_str).collect();
+    let is_null = |field: &str| field.is_empty() || nulls.contains(&field);
+
+    let mut kinds = vec![InferredType::Empty; needed.len()];
+    input.for_each_row(|fields| {
+        kinds.iter_mut().zip(fields).for_each(|(kind, field)| {
+            *kind = if is_null(field) { *kind } else { kind.widen(field) }
+        });
+        Ok(())
+    })?;
+    let fields: Vec<Field> = needed
+        .iter()
+        .zip(&kinds)
+        .map(|(name, kind)| Field::new(*name, kind.data_type(), true))
+        .collect();
+    let schema = Arc::new(Schema::new(fields));
+    let mut rows = RecutWriter::create(path, schema.as_ref().clone(), workers, batch_rows)?;
+    let mut builders: Vec<ImportBuilder> =
+        kinds.iter().map(|kind| ImportBuilder::new(*kind)).collect();
+    let mut waiting = 0;
+    let mut flush = |builders: &mut [ImportBuilder], n: usize| {
+        let arrays = builders.iter_mut().map(ImportBuilder::finish).collect();
+        // A file may be asked for none of its columns; its rows count all the same.
+        let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(n));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
+        rows.push(batch.map_err(|e| {
+            Error::from(Fault::new("unreadable-value", format!("rows cannot be converted: {e}")))
+        })?)
+    };
+    input.for_each_row(|fields| {
+        builders
+            .iter_mut()
+            .zip(fields)
+            .for_each(|(builder, field)| builder.append((!is_null(field)).then_some(field)));
+        waiting += 1;
+        if waiting == batch_rows {
+            flush(&mut builders, std::mem::take(&mut waiting))
+        } else {
+            Ok(())
+        }
+    })?;
+    flush(&mut builders, waiting)?;
+    rows.finish()?;
+    Ok(input.files)
+}
+
+fn delimiter(params: &CsvBlock) -> Result<u8> {
+    let delimiter = u8::try_from(params.delimiter)
+        .ok()
+        .filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
+    Ok(delimiter.ok_or_else(|| {
+        let what = format!("`{}` cannot separate fields", params.delimiter.escape_default());
+        Fault::new("bad-delimiter", what)
+            .hint("the delimiter is one ASCII character, neither a quote nor a line end")
+    })?)
+}
+
+/// The first file whose header has this column, whether or not it is read.
+///
+/// # Errors
+/// As [`import_csv`], as far as the header goes.
+pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
+    let delimiter = delimiter(params)?;
+    for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
+        let mut record = CsvRecord::default();
+        if CsvReader::open(&path, delimiter)?.read(&mut record)?
+            && record.fields().any(|field| field == name)
+        {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+struct CsvInput<'a> {
+    files: Vec<PathBuf>,
+    delimiter: u8,
+    header: bool,
+    needed: &'a [&'a str],
+    watch: StageWatch<'a>,
+}
+
+impl CsvInput<'_> {
+    /// Hands the needed fields of every row to `for_each_row`.
+    fn for_each_row(
+        &self,
+        mut each: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
+    ) -> Result<()> {
+        let mut done = 0;
+        for path in &self.files {
+            let mut reader = CsvReader::open(path, self.delimiter)?;
+            let mut record = CsvRecord::default();
+            let mut found = reader.read(&mut record)?;
+            if !found {
+                let fault = Fault::new("empty-file", format!("`{}` has no line", path.display()))
+                    .in_file(path);
+                return Err(fault
+                    .hint("write the rows there, or correct `data.rows` in the job")
+                    .into());
+            }
+            let names: Vec<String> = match self.header {
+                true => record.fields().map(str::to_owned).collect(),
+                false => (1..=record.len()).map(|i| format!("column_{i}")).collect(),
+            };
+            let positions = positions(path, &names, self.needed)?;
+            if self.header {
+                found = reader.read(&mut record)?;
+            }
+            while found {
+                if record.len() != names.len() {
+                    let what = format!(
+                        "the row has {} fields, the {} has {}",
+                        record.len(),
+                        if self.header { "header" } else { "first row" },
+                        names.len()
+                    );
+                    let hint = "a field that holds the delimiter must stand in quotes";
+                    return Err(Fault::new("ragged-row", what)
+                        .in_file(path)
+                        .at_row(format!("line {}", record.line))
+                        .hint(hint)
+                        .into());
+                }
+                each(&mut positions.iter().map(|&i| record.field(i)))?;
+                done += 1;
+                if done % WATCH_ROWS == 0 {
+                    (self.watch.check)()?;
+                    (self.watch.progress)(WATCH_ROWS);
+                }
+                found = reader.read(&mut record)?;
+            }
+        }
+        (self.watch.progress)(done % WATCH_ROWS);
+        Ok(())
+    }
+}
+
+fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize>> {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    names.iter().enumerate().for_each(|(i, name)| by_name.entry(name).or_default().push(i));
+    let position = |&name: &&str| match by_name.get(name).map(Vec::as_slice) {
+        Some([position]) => Ok(*position),
+        Some(twice) => {
+            let what = format!("`{}` has {} columns called `{name}`", path.display(), twice.len());
+            Err(Fault::new("duplicate-column", what)
+                .in_file(path)
+                .in_column(name)
+                .hint("give them names of their own")
+                .into())
+        }
+        None => Err(missing_column_fault(
+            path,
+            name,
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .into()),
+    };
+    needed.iter().map(position).collect()
+}
+
+/// What every value so far can be read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InferredType {
+    Empty,
+    Int,
+    Float,
+    Text,
+}
+
+fn integer(field: &str) -> Option<i64> {
+    field.trim_matches([' ', '\t']).parse().ok()
+}
+
+impl InferredType {
+    fn widen(self, field: &str) -> InferredType {
+        match self {
+            // `007` is a code: as a number it would become one with `7`.
+            _ if is_code(field) => InferredType::Text,
+            InferredType::Empty | InferredType::Int if integer(field).is_some() => {
+                InferredType::Int
+            }
+            InferredType::Empty | InferredType::Int | InferredType::Float
+                if parse_number(field).is_some() =>
+            {
+                InferredType::Float
+            }
+            _ => InferredType::Text,
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            InferredType::Int => DataType::Int64,
+            InferredType::Float => DataType::Float64,
+            InferredType::Empty | InferredType::Text => DataType::Utf8,
+        }
+    }
+}
+
+enum ImportBuilder {
+    Int(Int64Builder),
+    Float(Float64Builder),
+    Text(StringBuilder),
+}
+
+impl ImportBuilder {
+    fn new(kind: InferredType) -> Self {
+        match kind {
+            InferredType::Int => ImportBuilder::Int(Int64Builder::new()),
+            InferredType::Float => ImportBuilder::Float(Float64Builder::new()),
+            InferredType::Empty | InferredType::Text => ImportBuilder::Text(StringBuilder::new()),
+        }
+    }
+
+    fn append(&mut self, field: Option<&str>) {
+        match self {
+            ImportBuilder::Int(b) => b.append_option(field.and_then(integer)),
+            ImportBuilder::Float(b) => b.append_option(field.and_then(parse_number)),
+            ImportBuilder::Text(b) => b.append_option(field),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            ImportBuilder::Int(b) => Arc::new(b.finish()),
+            ImportBuilder::Float(b) => Arc::new(b.finish()),
+            ImportBuilder::Text(b) => Arc::new(b.finish()),
+        }
+    }
+}

@@ -1,0 +1,609 @@
+//! Opens the rows as Parquet: a file, a glob, or a folder of `key=value` folders; reads the needed
+//! columns piece by piece.
+//!
+//! Parts are sorted by the bytes of their paths. A piece is a row group, or a slice of a large one,
+//! so memory does not depend on how the files were cut. Row numbers count from 0 over all parts in
+//! order.
+
+pub mod catalog;
+mod csv;
+pub mod file_profile;
+pub mod import;
+pub(crate) mod recut;
+pub mod synthetic;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+
+use crate::data::values::{SourceValues, ValueClass, type_in_words};
+use crate::error::{Error, Fault, Result};
+use crate::exec::files;
+use crate::table::file::{FileOwner, ParquetFile};
+
+/// Rows of a piece, unless a row group would fall into more than [`MAX_SLICES`] of them: to reach a
+/// slice its predecessors are skipped.
+const PIECE_ROWS: usize = 262_144;
+const MAX_SLICES: usize = 16;
+
+/// Folders inside folders that a hive layout may have.
+const MAX_DEPTH: usize = 32;
+
+/// How Hive and Spark write a missing key.
+const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The rows of a job as typed columns.
+#[derive(Debug)]
+pub struct ParquetSource {
+    parts: Vec<SourcePart>,
+    columns: Vec<SourceColumn>,
+    pieces: Vec<SourcePiece>,
+    n_rows: u64,
+}
+
+/// A column that the job names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SourceColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type, the same in all parts.
+    pub class: ValueClass,
+}
+
+#[derive(Debug)]
+struct SourcePart {
+    file: ParquetFile,
+    /// What messages call it: the user's file, also where `file` was made from it.
+    name: PathBuf,
+    first_row: u64,
+    /// The value of each column that is a key of a folder; `None` for columns of the file.
+    keys: Vec<Option<String>>,
+}
+
+/// A file, what messages call it, and its keys.
+type FoundPart = (ParquetFile, PathBuf, Vec<(String, String)>);
+
+/// A run of rows of one part that is read at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SourcePiece {
+    part: usize,
+    group: usize,
+    offset: usize,
+    rows: usize,
+    first_row: u64,
+}
+
+impl SourcePiece {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+/// Some rows of a piece.
+#[derive(Debug)]
+pub struct SourceSlice {
+    /// Number of the first row.
+    pub first_row: u64,
+    /// Number of rows.
+    pub rows: usize,
+    /// The needed columns, as [`ParquetSource::columns`] lists them.
+    pub columns: Vec<SourceValues>,
+    /// For each column of `null_values` how many of its values were made missing; filled by those
+    /// who do it.
+    pub made_null: Vec<u64>,
+}
+
+impl ParquetSource {
+    /// Opens the user's Parquet: `pattern` is a file, a folder or a glob.
+    ///
+    /// # Errors
+    /// No such file; a damaged file; a needed column that is missing, has no supported type, or
+    /// changes its type between parts.
+    pub fn parquet(pattern: &str, needed: &[&str]) -> Result<Self> {
+        let mut parts = Vec::new();
+        for path in find_files(pattern, Some("parquet"))? {
+            let keys = hive_keys(&path);
+            parts.push((ParquetFile::open(&path, FileOwner::User)?, path, keys));
+        }
+        ParquetSource::of_parts(parts, needed)
+    }
+
+    /// Opens a file that an import made; messages speak of `name`, the user's file.
+    ///
+    /// # Errors
+    /// As [`ParquetSource::parquet`].
+    pub fn imported(path: &Path, name: &Path, needed: &[&str]) -> Result<Self> {
+        ParquetSource::of_parts(
+            vec![(ParquetFile::open(path, FileOwner::Program)?, name.to_path_buf(), Vec::new())],
+            needed,
+        )
+    }
+
+    fn of_parts(found: Vec<FoundPart>, needed: &[&str]) -> Result<Self> {
+        let mut parts = Vec::new();
+        let (mut pieces, mut n_rows) = (Vec::new(), 0);
+        for (file, name, keys) in found {
+            let file = file.with_coded_texts()?;
+            let keys = needed
+                .iter()
+                .map(|&column| key_of(&file, &name, &keys, column))
+                .collect::<Result<_>>()?;
+            let first_row = n_rows;
+            for group in 0..file.n_groups() {
+                let rows = file.group_rows(group);
+                let step = PIECE_ROWS.max(rows.div_ceil(MAX_SLICES));
+                for offset in (0..rows).step_by(step) {
+                    let piece = SourcePiece {
+                        part: parts.len(),
+                        group,
+                        offset,
+                        rows: step.min(rows - offset),
+                        first_row: n_rows,
+                    };
+                    n_rows += piece.rows as u64;
+                    pieces.push(piece);
+                }
+            }
+            parts.push(SourcePart { file, name, first_row, keys });
+        }
+        let columns = needed
+            .iter()
+            .enumerate()
+            .map(|(i, name)| column(&parts, i, name))
+            .collect::<Result<_>>()?;
+        Ok(ParquetSource { parts, columns, pieces, n_rows })
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The needed columns.
+    pub fn columns(&self) -> &[SourceColumn] {
+        &self.columns
+    }
+
+    /// The pieces, in order of their rows.
+    pub fn pieces(&self) -> &[SourcePiece] {
+        &self.pieces
+    }
+
+    /// The files as messages call them.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().map(|p| p.name.as_path())
+    }
+
+    /// A file that holds a column of this name, needed or not. (Of an imported text file only the
+    /// needed ones are there.)
+    pub fn file_with(&self, name: &str) -> Option<&Path> {
+        self.parts.iter().find(|p| p.file.schema().index_of(name).is_ok()).map(|p| p.name.as_path())
+    }
+
+    /// Position of a needed column.
+    ///
+    /// # Errors
+    /// It was not asked for when the source was opened.
+    pub fn position(&self, name: &str) -> Result<usize> {
+        let known: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let file = self.parts.first().map_or(Path::new(""), |p| p.name.as_path());
+        self.columns
+            .iter()
+            .position(|c| c.name == name)
+            .ok_or_else(|| missing_column_fault(file, name, &known).into())
+    }
+
+    /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
+    ///
+    /// # Errors
+    /// A damaged file, a value that its column's type cannot hold, or what `each` returns.
+    pub fn read(
+        &self,
+        piece: &SourcePiece,
+        batch_rows: usize,
+        mut each: impl FnMut(SourceSlice) -> Result<()>,
+    ) -> Result<()> {
+        let part = &self.parts[piece.part];
+        let names: Vec<&str> = self
+            .columns
+            .iter()
+            .zip(&part.keys)
+            .filter(|(_, key)| key.is_none())
+            .map(|(c, _)| c.name.as_str())
+            .collect();
+        let mut first_row = piece.first_row;
+        for batch in part.file.batches(
+            piece.group,
+            Some(&names),
+            Some((piece.offset, piece.rows)),
+            batch_rows,
+        )? {
+            let batch = batch?;
+            let rows = batch.num_rows();
+            let columns = (0..self.columns.len())
+                .map(|i| self.values(part, &batch, i))
+                .collect::<Result<_>>()?;
+            each(SourceSlice { first_row, rows, columns, made_null: Vec::new() })?;
+            first_row += rows as u64;
+        }
+        Ok(())
+    }
+
+    fn values(&self, part: &SourcePart, batch: &RecordBatch, i: usize) -> Result<SourceValues> {
+        let SourceColumn { name, class } = &self.columns[i];
+        let values = match (&part.keys[i], batch.column_by_name(name)) {
+            (Some(key), _) => key_values(key, *class, batch.num_rows()),
+            (None, Some(array)) => SourceValues::new(array),
+            (None, None) => Err("the column is missing from a batch".to_owned()),
+        };
+        let values = values.map_err(|why| {
+            let hint = match class {
+                ValueClass::Int => {
+                    "whole numbers up to 9223372036854775807 are read; write larger \
+                     ids as text and larger amounts as Float64"
+                }
+                _ => "convert the column where the file is written: to text, or to Float64",
+            };
+            let fault =
+                Fault::new("unreadable-value", format!("column `{name}` cannot be read: {why}"));
+            fault.in_file(&part.name).in_column(name).hint(hint)
+        })?;
+        Ok(values.with_class(*class))
+    }
+
+    /// A fault with the file and the row it was found in.
+    pub fn locate_row(&self, fault: Fault, row: u64) -> Fault {
+        let part = self.parts.iter().rev().find(|p| p.first_row <= row);
+        let Some(part) = part else { return fault.at_row(format!("row {row}")) };
+        let words = if self.parts.len() == 1 {
+            format!("row {row}")
+        } else {
+            format!("row {row} (row {} of this file)", row - part.first_row)
+        };
+        fault.in_file(&part.name).at_row(words)
+    }
+
+    /// A fault with the file, where there is only one.
+    pub fn locate_file(&self, fault: Fault) -> Fault {
+        match self.parts.as_slice() {
+            [part] => fault.in_file(&part.name),
+            _ => fault,
+        }
+    }
+}
+
+/// Refuses what is no regular file, nor a link to one: a pipe or device may never end, and cannot
+/// be read twice.
+///
+/// # Errors
+/// A folder, pipe, socket or device.
+pub fn check_regular(path: &Path) -> Result<()> {
+    let meta = files::metadata(path)?;
+    if meta.is_file() {
+        return Ok(());
+    }
+    let kind = if meta.is_dir() { "a folder" } else { "a pipe, socket or device" };
+    let hint = "files are read more than once, so only regular files and links to them will do; \
+                write it to a file first";
+    Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display()))
+        .in_file(path)
+        .hint(hint)
+        .into())
+}
+
+/// The files that a path, a folder or a glob stands for.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// Each file once, sorted by the bytes of their paths.
+    pub files: Vec<PathBuf>,
+    /// Links, or paths through them, that lead to what is found already, and where they lead.
+    pub repeated: Vec<(PathBuf, PathBuf)>,
+}
+
+/// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths, each
+/// once.
+///
+/// A folder stands for the files below it that end in `extension`; names that begin with `.` or `_`
+/// are left out.
+///
+/// # Errors
+/// No such file, a malformed glob, or a folder that cannot be read.
+pub fn find_files(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>> {
+    Ok(find_files_once(pattern, extension)?.files)
+}
+
+/// As [`find_files`], and what was left out because it is another name of a file or folder: links
+/// such as `latest -> dt=2026-11-20`.
+///
+/// # Errors
+/// As [`find_files`].
+pub fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<FoundFiles> {
+    let (mut files, mut repeated) = (Vec::new(), Vec::new());
+    let mut add = |path: PathBuf| match (path.is_dir(), extension) {
+        (true, Some(extension)) => walk(&path, extension, &mut files, &mut repeated),
+        (true, None) => Ok(()),
+        (false, _) => {
+            files.push(path);
+            Ok(())
+        }
+    };
+    if Path::new(pattern).exists() {
+        add(PathBuf::from(pattern))?;
+    } else {
+        let paths = glob::glob(pattern).map_err(|e| {
+            Fault::new("missing-file", format!("`{pattern}` is neither a file nor a glob: {e}"))
+                .hint("name a file, a folder, or a glob such as `lake/*.parquet`")
+        })?;
+        for path in paths {
+            add(path.map_err(|e| Error::io("read", e.path(), e.error()))?)?;
+        }
+    }
+    let mut files = each_once(files, &mut repeated);
+    let bytes = |path: &PathBuf| path.as_os_str().as_encoded_bytes().to_vec();
+    files.sort_by_key(bytes);
+    repeated.sort();
+    repeated.dedup();
+    if files.is_empty() {
+        let what = format!("no file is found at `{pattern}`");
+        return Err(Fault::new("missing-file", what)
+            .hint("paths are relative to the folder in which cfaudit is started")
+            .into());
+    }
+    Ok(FoundFiles { files, repeated })
+}
+
+/// Of several paths to one file the one that goes through the fewest links: its folders are those
+/// that hold the file, and their names may be keys.
+fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
+    let mut by_file: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
+    for path in paths {
+        // What is no file is told when it is read.
+        let file = files::resolve(&path).unwrap_or_else(|_| path.clone());
+        by_file.entry(file).or_default().push(path);
+    }
+    let mut files = Vec::new();
+    for (file, mut paths) in by_file {
+        let common = |path: &PathBuf| {
+            path.components().rev().zip(file.components().rev()).take_while(|(a, b)| a == b).count()
+        };
+        paths.sort_by_key(|path| (std::cmp::Reverse(common(path)), path.clone()));
+        paths.dedup();
+        let mut paths = paths.into_iter();
+        let Some(first) = paths.next() else { continue };
+        repeated.extend(paths.map(|path| (path, first.clone())));
+        files.push(first);
+    }
+    files
+}
+
+/// Adds the files below a folder that end in `extension`. Each folder is entered once, by its own
+/// path rather than by a link.
+fn walk(
+    root: &Path,
+    extension: &str,
+    found: &mut Vec<PathBuf>,
+    repeated: &mut Vec<(PathBuf, PathBuf)>,
+) -> Result<()> {
+    let (mut entered, mut links) = (BTreeMap::new(), Vec::new());
+    let mut open = vec![(root.to_path_buf(), MAX_DEPTH)];
+    loop {
+        while let Some((folder, depth)) = open.pop() {
+            let real = files::resolve(&folder)?;
+            if let Some(known) = entered.get(&real) {
+                repeated.push((folder, PathBuf::clone(known)));
+                continue;
+            }
+            entered.insert(real, folder.clone());
+            for path in files::list(&folder)? {
+                if path.file_name().unwrap_or_default().to_string_lossy().starts_with(['.', '_']) {
+                    continue;
+                }
+                if !path.is_dir() {
+                    found.extend(path.extension().is_some_and(|e| e == extension).then_some(path));
+                } else if depth > 0 {
+                    if path.is_symlink() {
+                        links.push((path, depth - 1))
+                    } else {
+                        open.push((path, depth - 1))
+                    }
+                }
+            }
+        }
+        // Only when every folder was entered by its own path.
+        links.sort();
+        match links.pop() {
+            Some(link) => open.push(link),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The `key=value` folders of a path, outermost first.
+fn hive_keys(path: &Path) -> Vec<(String, String)> {
+    let folders = path.parent().into_iter().flat_map(Path::components);
+    folders
+        .filter_map(|c| {
+            c.as_os_str()
+                .to_str()?
+                .split_once('=')
+                .map(|(k, v)| (percent_decoded(k), percent_decoded(v)))
+        })
+        .collect()
+}
+
+/// Hive writes characters that a file system may refuse as `%3A`; what is no such code stays as it
+/// is.
+fn percent_decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let code = (*first == b'%').then(|| tail.get(..2)).flatten();
+        let code = code
+            .and_then(|hex| std::str::from_utf8(hex).ok())
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The value of a column that is a key of a folder, or `None` where the file holds the column
+/// itself.
+fn key_of(
+    file: &ParquetFile,
+    name: &Path,
+    keys: &[(String, String)],
+    column: &str,
+) -> Result<Option<String>> {
+    let fields = file.schema().fields();
+    let found = fields.iter().filter(|f| f.name() == column).count();
+    if found > 1 {
+        let what = format!("`{}` has {found} columns called `{column}`", name.display());
+        return Err(Fault::new("duplicate-column", what)
+            .in_file(name)
+            .in_column(column)
+            .hint("give them names of their own")
+            .into());
+    }
+    if found == 1 {
+        return Ok(None);
+    }
+    if let Some((_, value)) = keys.iter().rev().find(|(key, _)| key == column) {
+        return Ok(Some(value.clone()));
+    }
+    let mut known: Vec<&str> = fields
+        .iter()
+        .map(|f| f.name().as_str())
+        .chain(keys.iter().map(|(k, _)| k.as_str()))
+        .collect();
+    known.dedup();
+    Err(missing_column_fault(name, column, &known).into())
+}
+
+/// The fault of a needed column that a file does not have.
+pub fn missing_column_fault(file: &Path, column: &str, known: &[&str]) -> Fault {
+    let list = list_words(known.iter().map(|k| format!("`{k}`")), 60);
+    let hint = match nearest_word(column, known) {
+        // All columns in one: the file is separated by something else than was said.
+        None if known.len() == 1 && known[0].contains([';', '\t', '|']) => {
+            format!(
+                "its only column is {list}: say what separates columns, such as `csv: {{path: ..., \
+                 delimiter: \";\"}}`"
+            )
+        }
+        Some(near) => format!("did you mean `{near}`? the columns are {list}"),
+        None => format!("the columns are {list}"),
+    };
+    Fault::new("missing-column", format!("`{}` has no column `{column}`", file.display()))
+        .in_file(file)
+        .in_column(column)
+        .hint(hint)
+}
+
+/// The fault of a derived column that would hide a column of the source.
+pub fn hidden_column_fault(name: &str, file: &Path) -> Fault {
+    Fault::new(
+        "hidden-column",
+        format!(
+            "the derived column `{name}` would hide the column of that name in `{}`",
+            file.display()
+        ),
+    )
+    .in_file(file)
+    .in_column(name)
+    .hint(format!("give the derived column a name of its own, such as `{name}_group`"))
+}
+
+/// At most `most` of the words, joined by commas, and how many there are beyond.
+pub fn list_words(words: impl IntoIterator<Item = String>, most: usize) -> String {
+    let words: Vec<String> = words.into_iter().collect();
+    let shown = words[..words.len().min(most)].join(", ");
+    if words.len() > most { format!("{shown} and {} more", words.len() - most) } else { shown }
+}
+
+/// The word that differs least from `word`, if it differs by at most a third of its letters.
+pub fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let distance = |other: &str| strsim::levenshtein(&word.to_lowercase(), &other.to_lowercase());
+    let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
+    // Words of one letter have nothing in common but their length.
+    (near.0 <= word.chars().count().max(3) / 3 && near.0 < word.chars().count()).then_some(near.1)
+}
+
+/// The class of a needed column over all parts.
+fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
+    let mut seen: Option<(ValueClass, &Path)> = None;
+    // A key of folders is an integer only where every value reads back as written: `007` stays
+    // text.
+    let keys: Vec<&str> =
+        parts.iter().filter_map(|p| p.keys[i].as_deref()).filter(|&k| k != HIVE_NULL).collect();
+    let key_class = if keys.iter().all(|k| k.parse::<i64>().is_ok_and(|v| v.to_string() == **k)) {
+        ValueClass::Int
+    } else {
+        ValueClass::Text
+    };
+    for part in parts {
+        let class = match (&part.keys[i], part.file.schema().field_with_name(name)) {
+            (Some(_), _) => key_class,
+            (None, Ok(field)) => ValueClass::of(field.data_type()).ok_or_else(|| {
+                Fault::new(
+                    "unsupported-type",
+                    format!(
+                        "column `{name}` holds {}, which cfaudit does not read",
+                        type_in_words(field.data_type())
+                    ),
+                )
+                .in_file(&part.name)
+                .in_column(name)
+                .hint(
+                    "numbers, booleans, text, dates and times are read; flatten lists and \
+                     structs into columns of their own",
+                )
+            })?,
+            (None, Err(_)) => ValueClass::Empty,
+        };
+        seen = match seen {
+            Some((before, _)) if class == ValueClass::Empty || before == class => seen,
+            None | Some((ValueClass::Empty, _)) => Some((class, &part.name)),
+            Some((before, file)) => {
+                let (first, second) = (file.display(), part.name.display());
+                let what = format!(
+                    "column `{name}` holds {} in `{first}` and {} in `{second}`",
+                    before.name(),
+                    class.name()
+                );
+                return Err(Fault::new("type-changes", what)
+                    .in_file(&part.name)
+                    .in_column(name)
+                    .hint("write the files with one type per column")
+                    .into());
+            }
+        };
+    }
+    Ok(SourceColumn {
+        name: name.to_owned(),
+        class: seen.map_or(ValueClass::Empty, |(class, _)| class),
+    })
+}
+
+fn key_values(key: &str, class: ValueClass, rows: usize) -> Result<SourceValues, String> {
+    let array: ArrayRef = match class {
+        _ if key == HIVE_NULL => return Ok(SourceValues::Empty(rows)),
+        ValueClass::Int => {
+            let value: i64 =
+                key.parse().map_err(|_| format!("the folder's value `{key}` is no integer"))?;
+            Arc::new(arrow::array::Int64Array::from_value(value, rows))
+        }
+        _ => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(key, rows))),
+    };
+    SourceValues::new(&array)
+}

@@ -1,0 +1,339 @@
+//! Generated rows: columns drawn one after the other in causal order, each by its mechanism,
+//! reproducible from the seed alone.
+//!
+//! Column `j` of row `i` is drawn from `h(seed, i, j)`: bernoulli is 1 where `u01(h) < p`; levels
+//! take the first whose cumulated probability exceeds `u01(h)`; logit is a bernoulli with
+//! `p = 1 / (1 + exp(-linear_predictor))`; linear is
+//! `linear_predictor + sd * sqrt(-2 ln(1 - u01(h))) * cos(2 pi u01(sm(h)))`, where
+//! `linear_predictor = intercept + sum of effects`. Choice: Box-Muller with the second uniform from
+//! `sm(h)`, as it needs nothing but `ln` and `cos`, which libm gives with the same bits everywhere.
+//! Flags are integers 0 and 1, levels text, linear columns floats.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::source::nearest_word;
+use crate::error::{Error, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::num::seed::{h, sm, u01};
+use crate::param::{ColumnName, Count, Finite, Fraction, Word};
+use crate::table::file::GroupWriter;
+
+/// Rows made by a seeded generator, column after column in the order written here (causal order).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SyntheticBlock {
+    /// Number of rows.
+    pub rows: Count,
+    /// The columns by name, causes before effects.
+    pub columns: IndexMap<ColumnName, Mechanism>,
+}
+
+/// How one generated column comes about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mechanism {
+    /// 1 with this probability, else 0.
+    Bernoulli(Fraction),
+    /// Levels with their probabilities, which sum to 1.
+    Levels(IndexMap<Word, Fraction>),
+    /// A number: intercept, plus coefficient times each parent, plus noise.
+    Linear(LinearMechanism),
+    /// 1 with the probability of a logistic model of the parents, else 0.
+    Logit(LogitMechanism),
+}
+
+/// A number: intercept, plus coefficient times each parent, plus noise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinearMechanism {
+    /// The value without any effect.
+    pub intercept: Finite,
+    /// Coefficients by parent: `PARENT: c` for a number, `"PARENT=level": c` for a level.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub effects: IndexMap<String, Finite>,
+    /// What is added by chance.
+    pub noise: MechanismNoise,
+}
+
+/// What is added by chance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MechanismNoise {
+    /// Normal with mean 0.
+    Normal(NormalNoise),
+}
+
+/// Normal noise with mean 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NormalNoise {
+    /// Its standard deviation, 0 or above.
+    pub sd: Finite,
+}
+
+/// 1 with the probability of a logistic model of the parents, else 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LogitMechanism {
+    /// The log odds without any effect.
+    pub intercept: Finite,
+    /// Coefficients by parent: `PARENT: c` for a number, `"PARENT=level": c` for a level.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub effects: IndexMap<String, Finite>,
+}
+
+/// Writes the rows to `path` in row groups of `batch_rows`.
+///
+/// # Errors
+/// An effect names no earlier column or no level of it; a number that is not finite; the disk
+/// refuses.
+pub fn generate(
+    params: &SyntheticBlock,
+    seed: u64,
+    path: &Path,
+    batch_rows: usize,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<()> {
+    let columns = compile(params)?;
+    let fields: Vec<Field> =
+        columns.iter().map(|c| Field::new(c.name, c.mechanism.data_type(), false)).collect();
+    let (encoder, mut writer) = GroupWriter::create(path, &Schema::new(fields), &[])?;
+    let (n, step) = (params.rows.get(), batch_rows.max(1) as u64);
+    let groups = usize::try_from(n.div_ceil(step))
+        .map_err(|_| Fault::new("too-many-rows", format!("`{n}` rows are too many")))?;
+    let encode = |group: usize| {
+        (watch.check)()?;
+        let first = group as u64 * step;
+        encoder.encode(&rows(&columns, seed, first, step.min(n - first))?)
+    };
+    workers.map(groups, encode, |group, encoded| {
+        writer.append(encoded)?;
+        (watch.progress)(step.min(n - group as u64 * step));
+        Ok(())
+    })?;
+    writer.finish()
+}
+
+struct SyntheticColumn<'a> {
+    name: &'a str,
+    mechanism: SyntheticDraw<'a>,
+}
+
+enum SyntheticDraw<'a> {
+    Flag(f64),
+    Levels { texts: Vec<&'a str>, cumulated: Vec<f64> },
+    Linear { eta: LinearPredictor, sd: f64 },
+    Logit(LinearPredictor),
+}
+
+impl SyntheticDraw<'_> {
+    fn data_type(&self) -> DataType {
+        match self {
+            SyntheticDraw::Flag(_) | SyntheticDraw::Logit(_) => DataType::Int64,
+            SyntheticDraw::Levels { .. } => DataType::Utf8,
+            SyntheticDraw::Linear { .. } => DataType::Float64,
+        }
+    }
+}
+
+/// `intercept + sum of effects`, added in the order of the job.
+struct LinearPredictor {
+    intercept: f64,
+    terms: Vec<PredictorTerm>,
+}
+
+struct PredictorTerm {
+    parent: usize,
+    /// The level that counts as 1, for a parent with levels.
+    level: Option<u32>,
+    coefficient: f64,
+}
+
+/// What was drawn for the rows of a batch.
+enum SyntheticValues {
+    Flags(Vec<i64>),
+    Codes(Vec<u32>),
+    Numbers(Vec<f64>),
+}
+
+impl LinearPredictor {
+    #[expect(clippy::cast_precision_loss, reason = "flags are 0 or 1")]
+    fn evaluate(&self, drawn: &[SyntheticValues], row: usize) -> f64 {
+        self.terms.iter().fold(self.intercept, |sum, term| {
+            let parent = match (&drawn[term.parent], term.level) {
+                (SyntheticValues::Flags(flags), _) => flags[row] as f64,
+                (SyntheticValues::Numbers(numbers), _) => numbers[row],
+                (SyntheticValues::Codes(codes), Some(level)) => {
+                    f64::from(u8::from(codes[row] == level))
+                }
+                (SyntheticValues::Codes(_), None) => 0.0,
+            };
+            sum + term.coefficient * parent
+        })
+    }
+}
+
+fn compile(params: &SyntheticBlock) -> Result<Vec<SyntheticColumn<'_>>> {
+    let mut columns: Vec<SyntheticColumn<'_>> = Vec::new();
+    for (name, mechanism) in &params.columns {
+        let draw = match mechanism {
+            Mechanism::Bernoulli(p) => SyntheticDraw::Flag(p.get()),
+            Mechanism::Levels(levels) => {
+                let cumulated = levels.values().scan(0.0, |sum, p| {
+                    *sum += p.get();
+                    Some(*sum)
+                });
+                SyntheticDraw::Levels {
+                    texts: levels.keys().map(Word::as_str).collect(),
+                    cumulated: cumulated.collect(),
+                }
+            }
+            Mechanism::Linear(LinearMechanism {
+                intercept,
+                effects,
+                noise: MechanismNoise::Normal(noise),
+            }) => SyntheticDraw::Linear {
+                eta: linear_predictor(name, *intercept, effects, &columns)?,
+                sd: noise.sd.get(),
+            },
+            Mechanism::Logit(LogitMechanism { intercept, effects }) => {
+                SyntheticDraw::Logit(linear_predictor(name, *intercept, effects, &columns)?)
+            }
+        };
+        columns.push(SyntheticColumn { name: name.as_str(), mechanism: draw });
+    }
+    Ok(columns)
+}
+
+fn linear_predictor(
+    child: &ColumnName,
+    intercept: Finite,
+    effects: &IndexMap<String, Finite>,
+    earlier: &[SyntheticColumn<'_>],
+) -> Result<LinearPredictor> {
+    let by_name: HashMap<&str, usize> =
+        earlier.iter().enumerate().map(|(i, c)| (c.name, i)).collect();
+    let mut terms = Vec::with_capacity(effects.len());
+    for (text, coefficient) in effects {
+        let wrong = |what: String| {
+            Fault::new("unknown-parent", format!("effect `{text}` on column `{child}`: {what}"))
+        };
+        // A column may have a `=` in its name, so the name as a whole comes first.
+        let (name, level) = match by_name.contains_key(text.as_str()) {
+            true => (text.as_str(), None),
+            false => text
+                .split_once('=')
+                .map_or((text.as_str(), None), |(name, level)| (name, Some(level))),
+        };
+        let Some(&parent) = by_name.get(name) else {
+            let known: Vec<&str> = earlier.iter().map(|c| c.name).collect();
+            let near = nearest_word(name, &known)
+                .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(wrong(format!("no column `{name}` is drawn before it"))
+                .hint(format!("write causes before effects{near}"))
+                .into());
+        };
+        let level = match (&earlier[parent].mechanism, level) {
+            (SyntheticDraw::Levels { texts, .. }, Some(level)) => {
+                match texts.iter().position(|t| *t == level) {
+                    Some(position) => u32::try_from(position).ok(),
+                    None => {
+                        return Err(wrong(format!("`{name}` has no level `{level}`"))
+                            .hint(format!("its levels are `{}`", texts.join("`, `")))
+                            .into());
+                    }
+                }
+            }
+            (SyntheticDraw::Levels { .. }, None) => {
+                return Err(wrong(format!("`{name}` has levels"))
+                    .hint(format!("write `\"{name}=LEVEL\"`"))
+                    .into());
+            }
+            (_, Some(_)) => {
+                return Err(wrong(format!("`{name}` is a number"))
+                    .hint(format!("write `{name}`"))
+                    .into());
+            }
+            (_, None) => None,
+        };
+        terms.push(PredictorTerm { parent, level, coefficient: coefficient.get() });
+    }
+    Ok(LinearPredictor { intercept: intercept.get(), terms })
+}
+
+fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Result<RecordBatch> {
+    let mut drawn: Vec<SyntheticValues> = Vec::with_capacity(columns.len());
+    for (j, column) in columns.iter().enumerate() {
+        let hashes = (first..first + n).map(|row| h(seed, row, j as u64));
+        let next = match &column.mechanism {
+            SyntheticDraw::Flag(p) => {
+                SyntheticValues::Flags(hashes.map(|h| i64::from(u01(h) < *p)).collect())
+            }
+            SyntheticDraw::Levels { cumulated, .. } => {
+                SyntheticValues::Codes(hashes.map(|h| level(cumulated, u01(h))).collect())
+            }
+            SyntheticDraw::Linear { eta, sd } => SyntheticValues::Numbers(
+                hashes
+                    .enumerate()
+                    .map(|(row, h)| eta.evaluate(&drawn, row) + sd * normal(h))
+                    .collect(),
+            ),
+            SyntheticDraw::Logit(eta) => {
+                let p = |row: usize| 1.0 / (1.0 + libm::exp(-eta.evaluate(&drawn, row)));
+                SyntheticValues::Flags(
+                    hashes.enumerate().map(|(row, h)| i64::from(u01(h) < p(row))).collect(),
+                )
+            }
+        };
+        drawn.push(next);
+    }
+    let arrays = columns.iter().zip(drawn).map(|(column, drawn)| -> Result<(&str, ArrayRef)> {
+        let array: ArrayRef = match (&column.mechanism, drawn) {
+            (_, SyntheticValues::Flags(flags)) => Arc::new(Int64Array::from(flags)),
+            (SyntheticDraw::Levels { texts, .. }, SyntheticValues::Codes(codes)) => {
+                Arc::new(StringArray::from_iter_values(codes.iter().map(|&c| texts[c as usize])))
+            }
+            (_, SyntheticValues::Codes(_)) => Arc::new(StringArray::new_null(0)),
+            (_, SyntheticValues::Numbers(numbers)) => {
+                match numbers.iter().position(|v| !v.is_finite()) {
+                    Some(i) => {
+                        let what = format!("the generated column `{}` is not finite", column.name);
+                        return Err(Fault::new("infinite-value", what)
+                            .at_row(format!("row {}", first + i as u64))
+                            .in_column(column.name)
+                            .hint("choose smaller coefficients")
+                            .into());
+                    }
+                    None => Arc::new(Float64Array::from(numbers)),
+                }
+            }
+        };
+        Ok((column.name, array))
+    });
+    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+    RecordBatch::try_from_iter(arrays).map_err(|e| {
+        Error::from(Fault::new("no-columns", format!("the generated rows have no columns: {e}")))
+    })
+}
+
+/// Position of the level that `u` falls on. Rounding may leave the last cumulated probability below
+/// 1: the last level takes the rest.
+fn level(cumulated: &[f64], u: f64) -> u32 {
+    let position = cumulated.partition_point(|&c| c <= u).min(cumulated.len().saturating_sub(1));
+    u32::try_from(position).unwrap_or(u32::MAX)
+}
+
+/// A standard normal number from one hash.
+fn normal(hash: u64) -> f64 {
+    let (u, v) = (u01(hash), u01(sm(hash)));
+    libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(2.0 * std::f64::consts::PI * v)
+}

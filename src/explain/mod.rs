@@ -1,0 +1,701 @@
+//! Words that `cfaudit explain` knows: metrics, reasons, stages, tables, columns, public data sets,
+//! exit statuses and error codes, from the lists that define them; and the [`numbers`] of a word in
+//! a finished run.
+
+pub mod numbers;
+
+use std::fmt::Write;
+
+use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
+use crate::error::{EXITS, FAULTS, OTHER_CODES};
+use crate::job::CODES;
+use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
+use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric, Undefined, catalog};
+use crate::table::{ISSUE_CODES, TABLES, TableDef};
+
+/// The kind of word that a measure of counterfactuals is.
+const MEASURE: &str = "measure of counterfactuals";
+
+/// A kind of stage with what it does, in order.
+pub const STAGES: &[(&str, &str)] = &[
+    (
+        "prepare",
+        "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for \
+         missing values, encodes columns",
+    ),
+    ("split", "decides which rows train and which are audited"),
+    (
+        "discover",
+        "finds the best class of causal graphs of each bootstrap of the training rows under the \
+         stated knowledge, with their equations",
+    ),
+    ("train", "fits the models that are trained here, or runs the programs that train"),
+    ("fit", "learns from the reference rows what strategies need, one artifact per fold"),
+    ("generate", "writes the counterfactuals of the audited rows"),
+    (
+        "score",
+        "scores rows and counterfactuals, here or by a program, or joins scores made elsewhere; \
+         while these are awaited, writes the rows to score",
+    ),
+    ("count", "folds scored rows into counts and sums; writes the outcomes"),
+    ("measure", "turns counts and scores into metrics with intervals"),
+    (
+        "augment",
+        "trains models of experiments again with rows added, and measures every arm beside the \
+         model as it was",
+    ),
+    (
+        "recourse",
+        "asks a model about people as they could be, and tells for which subgroups the way to the \
+         favourable decision is harder for one group than another",
+    ),
+    ("gate", "judges the gates by the tables of metrics and of recourse"),
+    ("report", "renders the page and puts the output folder together"),
+];
+
+/// A word with its explanation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainedWord {
+    /// The word.
+    pub word: String,
+    /// What kind of word: `metric`, `stage`, ...
+    pub kind: &'static str,
+    /// The explanation, lines separated by line ends, without a last one.
+    pub text: String,
+}
+
+/// All error codes with their meanings: those of the job file, then those of data, scores and
+/// models, then the others.
+pub fn codes() -> Vec<(&'static str, &'static str)> {
+    CODES.iter().chain(FAULTS).chain(OTHER_CODES).copied().collect()
+}
+
+/// Everything that can be explained. `codes` are the error codes of the job file and of data, with
+/// one line each.
+pub fn entries(codes: &[(&str, &str)]) -> Vec<ExplainedWord> {
+    let mut entries: Vec<ExplainedWord> = catalog()
+        .map(|m| ExplainedWord { word: m.id.to_owned(), kind: "metric", text: metric_text(m) })
+        .collect();
+    entries.extend(MEASURES.iter().map(|m| ExplainedWord {
+        word: m.id.to_owned(),
+        kind: MEASURE,
+        text: measure_text(m),
+    }));
+    let reasons =
+        Undefined::ALL.iter().map(|u| (u.code(), u.meaning())).chain(REASONS.iter().copied());
+    entries.extend(reasons.map(|(code, meaning)| ExplainedWord {
+        word: code.to_owned(),
+        kind: "reason why a value is undefined",
+        text: meaning.to_owned(),
+    }));
+    entries.extend(STAGES.iter().map(|(word, text)| ExplainedWord {
+        word: (*word).to_owned(),
+        kind: "stage",
+        text: (*text).to_owned(),
+    }));
+    for table in TABLES {
+        entries.push(ExplainedWord {
+            word: table.name.to_owned(),
+            kind: "table",
+            text: table_text(table),
+        });
+        for column in table.columns {
+            let word = format!("{}.{}", table.name, column.name);
+            entries.push(ExplainedWord { word, kind: "column", text: column.meaning.to_owned() });
+        }
+    }
+    entries.extend(DATA_SETS.iter().map(|set| ExplainedWord {
+        word: set.name.to_owned(),
+        kind: "data set",
+        text: data_set_text(set),
+    }));
+    entries.extend(EXITS.iter().map(|e| ExplainedWord {
+        word: e.exit.code().to_string(),
+        kind: "exit status",
+        text: format!("{}\nwho acts: {}\nretry helps: {}", e.means, e.who, e.retry),
+    }));
+    entries.extend(codes.iter().map(|(word, text)| ExplainedWord {
+        word: (*word).to_owned(),
+        kind: "error code",
+        text: (*text).to_owned(),
+    }));
+    for (kind, words) in [
+        ("issue of the data", ISSUE_CODES),
+        ("block of the job", BLOCKS),
+        ("scope of a metric", SCOPES),
+        ("word", WORDS),
+    ] {
+        entries.extend(words.iter().map(|(word, text)| ExplainedWord {
+            word: (*word).to_owned(),
+            kind,
+            text: (*text).to_owned(),
+        }));
+    }
+    entries
+}
+
+const BLOCKS: &[(&str, &str)] = &[
+    ("weight", WEIGHT),
+    ("gate", GATE),
+    ("recourse", RECOURSE),
+    ("may_change", MAY_CHANGE),
+    ("unfair_subgroups", UNFAIR),
+    ("clarify", CLARIFY),
+    ("flip_test", FLIP_TEST),
+    (
+        "graph-uncertain",
+        "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, \
+         bootstraps: 100, knowledge: {none: {}}}}`\n\
+         each bootstrap of the training rows gives a class of causal graphs, each graph linear \
+         equations; what follows from the attribute moves by them\n\
+         assumed, and in no interval: no common cause is missing, independent means unconnected \
+         (in a search), effects are linear\n\
+         every scenario under `knowledge` (tiers, forbidden, required) is a set of its own, here \
+         `graph/none`; `discovery: {given: {edges: [[a, b]]}}` takes a graph that you draw\n\
+         only models trained here can score such sets; `counts`, `score_shift` and `outcomes` rest \
+         on the mean score of each person over all graphs",
+    ),
+    (
+        "placebo",
+        "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names \
+         of the groups shuffled inside the label\n\
+         the band `placebo_lo` to `placebo_hi` is what sampling noise alone gives; a value inside \
+         of it may be noise\n\
+         a naive set draws on no sample: its noise floor is zero",
+    ),
+    (
+        "example_pairs",
+        "`report.example_pairs: N`: so many rows of people beside their counterfactuals on the \
+         page and in `cf_examples`, for each ordered pair of groups\n\
+         drawn by the seed among rows with a valid counterfactual, 0 to 20; with 0, the default, \
+         no row of a person leaves the run but in `rows/`",
+    ),
+    (
+        "recheck",
+        "knob of a model whose scores are made elsewhere, `recheck: {share: 0.01, tolerance: \
+         1.0e-6}`: some rows as they are go along with the counterfactuals\n\
+         they are the lines whose to_group is the row's own group; their scores must be the \
+         factual ones within the tolerance\n\
+         where they are not, another version of the model made them, and the run ends with \
+         `recheck-differs`",
+    ),
+];
+
+/// What a value is of, in the column `scope` of the tables.
+const SCOPES: &[(&str, &str)] = &[
+    ("group", "the people of one group, as they are"),
+    ("total", "all counterfactuals of an attribute together: every group as every other"),
+    ("direction", "the people of one group (`from_group`) as members of another (`to_group`)"),
+    (
+        "pair",
+        "two groups compared as they are: A against B, signs are A - B and `di` is B / A; in the \
+         family clarify A is the favoured facet",
+    ),
+    (
+        "one_vs_rest",
+        "a group compared with all others together: the one whose name is empty, A or B, is all \
+         others",
+    ),
+    (
+        "worst_case",
+        "the groups that are furthest apart: highest minus lowest, lowest over highest, or the \
+         largest distance to all",
+    ),
+    ("difference", "the direction from the first group to the second minus the one back"),
+    ("one_to_rest", "the people of one group (`from_group`) as members of all others"),
+    ("rest_to_one", "the people of all other groups as members of one (`to_group`)"),
+];
+
+/// Other words that messages, tables and papers use.
+const WORDS: &[(&str, &str)] = &[
+    ("classes", CLASSES),
+    ("one_vs_all", CLASSES),
+    (
+        "world",
+        "the graphs of one bootstrap that give the same counterfactuals; it counts as often as it \
+         has graphs\n\
+         every metric of a graph-uncertain set has a value in each world (table `worlds`); its \
+         value is the mean over graphs, `world_lo` to `world_hi` the middle of them, `lo` to `hi` \
+         what other people would give\n\
+         `between_lo` to `between_hi` is what other graphs give, each fitted on all training rows; \
+         `within_lo` to `within_hi` what refits of the coefficients give; `between_var`, \
+         `within_var` and `mixed_var` add up to `world_var`\n\
+         a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`: graphs and refits \
+         together, without other people",
+    ),
+    (
+        "boundary",
+        "why a value has no interval, or a gate cannot tell: all replicates agree, for nothing or \
+         everything counts, and people drawn again would say nothing new\n\
+         more people, or a metric with counts of its own, may help",
+    ),
+    (
+        "selective_labels",
+        "flag of a value that needs labels where these are missing for some groups or decisions \
+         more often than for others; a gate on it is inconclusive\n\
+         the issue `selective-labels` names the shares; where repayment is known of granted loans \
+         only, gate on metrics that need no label",
+    ),
+    (
+        "small_group",
+        "flag of a value that rests on a group of fewer people than `metrics.min_group_size`; a \
+         gate on a gap or a distance is then inconclusive, but for the worst case where the \
+         interval of other groups breaks the limit",
+    ),
+    (
+        "small_denominator",
+        "flag of a value that rests on a rate of fewer cases than `metrics.min_denominator`; a \
+         gate on a gap or a distance is then inconclusive, but for the worst case where the \
+         interval of other groups breaks the limit",
+    ),
+    (
+        "decide_by",
+        "what decides a gate: `interval` (all of it must keep the limit, or break it; else the \
+         gate is inconclusive), `worlds` (the interval over causal graphs and refits of their \
+         coefficients) or `estimate` (the value alone)",
+    ),
+    (
+        "on_inconclusive",
+        "what becomes of a run with a gate that cannot tell: `fail` (the default: exit status 1) \
+         or `warn`",
+    ),
+    (
+        "rise_at_most",
+        "limit of a gate with `against: baseline`: the value may be so much above that of the \
+         baseline; `fall_at_most` so much below",
+    ),
+    ("harm_to", HARM_TO),
+    (
+        "favourable",
+        "data.label.favourable, or data.favourable in a job with `label: none`: which prediction \
+         people want, `positive` or `negative`",
+    ),
+    (
+        "fall_at_most",
+        "limit of a gate with `against: baseline`: the value may be so much below that of the \
+         baseline",
+    ),
+    ("family_error", "`holm`: the comparisons of one gate are judged together; see `holm`"),
+    (
+        "compare",
+        "metrics.compare: {challenger: current} sets models side by side on the same people, in \
+         the table `comparisons` and the report\n\
+         a difference is the value of the first model minus that of the second; in every replicate \
+         of its interval the same people count equally often for both models\n\
+         of the families performance, group, ccm and eccm",
+    ),
+    (
+        "holm",
+        "gates.G.family_error: holm judges the comparisons of a gate (`direction: any`) together: \
+         sorted by how clearly they break the limit, the k-th of m by its interval at the level 1 \
+         - alpha / (m - k + 1), and none after the first that does not break it\n\
+         so the chance that any comparison is called broken that is not stays that of one",
+    ),
+    (
+        "any_switch",
+        "the rates `sr_any`, `psr_any` and `nsr_any`: a person with counterfactuals in several \
+         groups counts once, as switched where any of them switches",
+    ),
+    (
+        "noise",
+        "what a counterfactual set gives where the names of the groups are shuffled and so mean \
+         nothing: the band `placebo_lo` to `placebo_hi`\n\
+         below 40 repeats it runs from the least to the largest value, from 40 on from the 2.5 % \
+         to the 97.5 % quantile; see `placebo`",
+    ),
+    ("macro", VIEWS),
+    ("micro", VIEWS),
+    ("budget", BUDGET),
+    (
+        "no_actions",
+        "a subgroup has no valid action: no change that the job allows leads to levels that enough \
+         people with the favourable decision have",
+    ),
+    (
+        "farther",
+        "a feature that moved and is less like its target group than before: `dist_after` is \
+         larger than `dist_before`",
+    ),
+    (
+        "valid",
+        "a counterfactual that passed the filter (`keep_within`) and the checks (`range`, \
+         `direction`) of its set; others are discarded and in no metric, see `share_discarded`",
+    ),
+    (
+        "waiting",
+        "a file of scores that the job names is not there: the run writes the rows to score, \
+         measures nothing and ends with status 4\n\
+         write the scores elsewhere, rename the file to the name that is awaited when it is whole, \
+         and run the same command again; a file that cannot be read is waited for until it is 15 \
+         minutes old\n\
+         the file answers the rows to score as they were written: after a change of data, \
+         features, set, `run.seed` or `recheck`, take it away and run again; with the column \
+         `request` of the rows to score in it, cfaudit tells (`other-request`)",
+    ),
+    (
+        "to-score",
+        "folder of the output of a run that waits: `factual/` holds the rows as they are (key \
+         `row_id`), a folder called like each set holds its counterfactuals (key row_id, \
+         sensitive, from_group, to_group, cf_index), as `part-*.parquet`\n\
+         behind the key stands `request`, the SHA-256 of all rows of the folder: hand it on with \
+         the scores, and it is checked that they answer these rows\n\
+         then come the sensitive columns and the features, under the names and with the types of \
+         the source",
+    ),
+];
+
+const WEIGHT: &str = "data.weight: C names the column that says how many people a row stands for: \
+    0 or more\n\
+    models that are trained here, every value, interval and gate take a person so often; a factor \
+    of all weights changes no value\n\
+    numbers of people, small_group, small_denominator and `enough` count every person once\n\
+    in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and \
+    denominator are the cases behind it\n\
+    intervals: percentiles over blocks of people with Poisson weights; of score metrics as without \
+    weights\n\
+    weights are added in whole multiples of their largest common measure, where the largest is at \
+    most 2^32 of it; else each is rounded by less than 2^-32 of the largest";
+
+const CLARIFY: &str = "metrics.clarify: {favoured: {sex: [Male]}, strata: occupation, flip_test: \
+    {}} says how the family clarify is measured\n\
+    favoured: groups that are favoured, each against every group that is not among them; rest: \
+    every group against all others together; left out: the reference\n\
+    strata: the column by whose values CDDPL is averaged; people without a value are left out of \
+    it and counted\n\
+    labels and predictions are counted by the favourable side, which data.label names; `di` is of \
+    the family group and measured for these facets too";
+
+const RECOURSE: &str = "block of the job, recourse: {ATTRIBUTE: {model, subgroups, actions, \
+    may_change, ...}}: what would refused people have to change, and is that harder for one group \
+    than for another?\n\
+    a subgroup is all affected people who share some traits, an action the levels it leads to; an \
+    action counts where enough people with the favourable decision have these levels\n\
+    definitions: equal-effectiveness (the same share can be helped), equal-choice (as many actions \
+    that help a share phi), equal-effectiveness-within-budget (the same share within a budget), \
+    equal-cost-of-effectiveness (a share phi at the same cost), fair-trade-off (the same share at \
+    every cost), equal-conditional-mean-recourse (the same mean cost of those who can be helped), \
+    mean-recourse (of all, where people whom no action helps count with no_way_costs)\n\
+    a share phi is one of the people of a group in a subgroup; where no action, at any cost, helps \
+    so many the cost is infinite, though some may be helped\n\
+    views: macro, one action for all people of a subgroup; micro, each person the action that \
+    helps\n\
+    tables: recourse, recourse_columns, subgroups, actions, ecd, comparatives, ranking_analysis, \
+    aggregated_rankings\n\
+    every person counts once, whatever a row weighs; after Fairness Aware Counterfactuals for \
+    Subgroups (FACTS)";
+
+const VIEWS: &str = "how a definition of recourse sees a subgroup: macro, one action for all of \
+    its people; micro, each person the action that helps\n\
+    under a model that adds up its features both give the same values; where they do in every \
+    subgroup, the page counts them as one way to judge";
+
+const BUDGET: &str = "of equal-effectiveness-within-budget: the most that an action may cost\n\
+    budgets: costs; budget_percentiles: percentiles of the costs at which half of a group in a \
+    subgroup are helped";
+
+const MAY_CHANGE: &str = "key of a block of recourse: what people may change, by column; a column \
+    that is not named may not change\n\
+    any: freely; up, down: to no lower or higher position of the declared order, or number; never: \
+    not at all\n\
+    {up: {steps: 2}}: at most two positions (of numbers without bins: at most so much); {any: \
+    {not_to: [LEVEL]}}: not to these levels\n\
+    nothing becomes missing, and what is missing moves neither up nor down";
+
+const UNFAIR: &str = "what gates on recourse count: subgroups that are unfair by one definition \
+    and view\n\
+    gates: {NAME: {recourse: ATTRIBUTE, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, \
+    unfair_subgroups_at_most: 0, smallest: 100}}\n\
+    view: macro unless named; score_at_least: any score above 0 unless named; smallest: affected \
+    people in the smaller group of a subgroup\n\
+    subgroups against either group count; each pair of groups is judged and the worst decides; \
+    inconclusive where no subgroup has actions and so many people";
+
+const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none, max_rows: 100000} \
+    runs FT: of every person of the disfavoured facet the nearest people of the favoured one vote \
+    on the prediction\n\
+    distances are Euclidean over the numeric features, as they stand or in standard deviations; of \
+    equal distances the earlier row counts\n\
+    beyond max_rows people a sample is drawn by the seed, flagged `sampled`; ci_method says of how \
+    many\n\
+    the interval draws the people of the disfavoured facet and keeps their neighbours";
+
+const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value of the label a \
+    class of its own; models give a score per class (`columns: {Low: p_low, ...}`), and the class \
+    with the highest is predicted, of equal scores the one named first\n\
+    of all classes together (`class` empty in the tables): acc and mcc of labels and predictions, \
+    cr, sr and cmcc of counterfactuals, and their differences; the cells of the matrices are in \
+    `counts`, the rates from class to class in `transitions`\n\
+    every other metric is of one class against all others (`class` names it): the class is \
+    positive, all others are negative, and the score is that of the class; nsr is how often \
+    predictions leave the class, psr how often they join it\n\
+    a group at a disadvantage is named only for a class that has its side of `positive` and the \
+    rest for itself\n\
+    clarify, compare, placebo and outcomes are not offered";
+
+const HARM_TO: &str = "gates: {NAME: {harm_to: {sex: Female}, model: M, counterfactual: S, \
+    at_most: 0.02}}\n\
+    two shares must keep the limit, against each other group B: denied_by_group from Female to B \
+    (refused, and granted as B) and favoured_by_group from B to Female (granted, and refused as \
+    Female)\n\
+    a row each in the table `gates`; fail if any fails, else inconclusive if any is inconclusive \
+    or undefined, else pass\n\
+    each is judged for itself; `family_error: holm` judges them together";
+
+const GATE: &str = "one question about one metric, or about harm to a group (`harm_to`), with a \
+    limit\n\
+    at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all \
+    of it is above, else inconclusive\n\
+    at_least L mirrors it; decide_by estimate looks at the value alone\n\
+    decide_by worlds looks at the interval over causal graphs and refits of their coefficients in \
+    its place; metrics of graphs, such as h_ga, take no model and no interval\n\
+    fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a \
+    pass\n\
+    level warn is shown only; of level fail, a fail (and, with on_inconclusive: fail, an \
+    inconclusive gate) ends the run with status 1";
+
+/// The entries of a word: its own, else those of columns of that name. Metrics are also known by
+/// their symbol.
+pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWord> {
+    let exact: Vec<&ExplainedWord> = entries.iter().filter(|e| e.word == word).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let lower = word.to_lowercase();
+    let by_symbol = catalog().find(|m| m.symbol.to_lowercase() == lower).map(|m| m.id);
+    let tail = format!(".{lower}");
+    entries
+        .iter()
+        .filter(|e| {
+            Some(e.word.as_str()) == by_symbol
+                || e.word == lower
+                || (e.kind == "column" && e.word.ends_with(&tail))
+        })
+        .collect()
+}
+
+/// The known word closest to one that is not known.
+pub fn nearest(entries: &[ExplainedWord], word: &str) -> Option<String> {
+    let lower = word.to_lowercase();
+    let (distance, word) =
+        entries.iter().map(|e| (strsim::damerau_levenshtein(&lower, &e.word), &e.word)).min()?;
+    (distance <= lower.chars().count() / 2).then(|| word.clone())
+}
+
+fn number(x: f64) -> String {
+    if x == f64::INFINITY {
+        "∞".to_owned()
+    } else if x == f64::NEG_INFINITY {
+        "-∞".to_owned()
+    } else {
+        format!("{x}")
+    }
+}
+
+/// A range as text: `[0, 1]`, `[0, ∞)`.
+pub fn range((lo, hi): (f64, f64)) -> String {
+    let open = if lo.is_finite() { "[" } else { "(" };
+    let close = if hi.is_finite() { "]" } else { ")" };
+    format!("{open}{}, {}{close}", number(lo), number(hi))
+}
+
+fn metric_text(metric: &Metric) -> String {
+    let symbol =
+        if metric.symbol == metric.name { String::new() } else { format!(" ({})", metric.symbol) };
+    let mut text = format!("{}{symbol}, family {}\n", metric.name, metric.family.as_str());
+    let ideal = metric.ideal.map_or_else(|| "none stated".to_owned(), number);
+    let lines = [
+        ("formula", metric.formula.to_owned()),
+        ("says", metric.reading.to_owned()),
+        ("range", range(metric.range)),
+        ("ideal", ideal),
+        ("sign", metric.sign.to_owned()),
+        ("at a disadvantage, where the numbers are clear", impaired(metric.impaired)),
+        ("undefined when", metric.undefined_when.to_owned()),
+        ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
+        ("source", metric.source.to_owned()),
+    ];
+    write_lines(&mut text, &lines);
+    text.trim_end().to_owned()
+}
+
+/// Whom a metric shows at a disadvantage, in words.
+fn impaired(rule: ImpairedGroupRule) -> String {
+    let side = |side: DirectionSide| match side {
+        DirectionSide::Original => "the group that people belong to",
+        DirectionSide::New => "the group that they are moved to",
+    };
+    match rule {
+        ImpairedGroupRule::Unstated => "nobody is named".to_owned(),
+        ImpairedGroupRule::LowerRate(_) => {
+            "the group with the lower rate of favourable predictions".to_owned()
+        }
+        ImpairedGroupRule::AboveZero(Facet::First) => {
+            "above 0 the favoured facet, below it the other".to_owned()
+        }
+        ImpairedGroupRule::AboveZero(Facet::Second) => {
+            "above 0 the disfavoured facet, below it the other".to_owned()
+        }
+        ImpairedGroupRule::Switch { if_positive, if_negative, .. }
+            if if_positive == if_negative =>
+        {
+            side(if_positive).to_owned()
+        }
+        ImpairedGroupRule::Switch { if_positive, if_negative, .. } => {
+            format!(
+                "{} where the positive prediction is favourable, else {}",
+                side(if_positive),
+                side(if_negative)
+            )
+        }
+    }
+}
+
+fn measure_text(measure: &QualityMetric) -> String {
+    let table = match measure.scope {
+        QualityScope::Pair => "table cf_quality",
+        QualityScope::Transport => "table cf_quality, of transport only",
+        QualityScope::Feature => "table cf_features",
+    };
+    let mut text = format!("{}, family cf_quality, {table}\n", measure.name);
+    let lines = [
+        ("formula", measure.formula.to_owned()),
+        ("says", measure.reading.to_owned()),
+        ("range", range(measure.range)),
+        ("undefined when", measure.undefined_when.to_owned()),
+        ("source", measure.source.to_owned()),
+    ];
+    write_lines(&mut text, &lines);
+    text.trim_end().to_owned()
+}
+
+/// Writes each line that says something, with its head.
+fn write_lines(text: &mut String, lines: &[(&str, String)]) {
+    for (head, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{head}: {line}");
+    }
+}
+
+fn table_text(table: &TableDef) -> String {
+    let mut text = format!(
+        "one row per {}; version {}; written by {}, read by {}\n",
+        table.one_row_per, table.version, table.writer, table.readers
+    );
+    for (i, column) in table.columns.iter().enumerate() {
+        let key = if i < table.n_key { "key  " } else { "     " };
+        let kind = format!("{:?}", column.kind).to_lowercase();
+        let _ = writeln!(text, "{key}{:<18}{kind:<6}{}", column.name, column.meaning);
+    }
+    text.trim_end().to_owned()
+}
+
+fn data_set_text(set: &PublicDataSet) -> String {
+    let mut text = format!("{}\nsource: {}\n", set.title, set.source);
+    for member in set.members {
+        let forms: Vec<String> = member
+            .versions
+            .iter()
+            .map(|form| format!("{} bytes, SHA-256 {}", form.bytes, form.sha256))
+            .collect();
+        let _ = writeln!(
+            text,
+            "file: <data-dir>/{}/{} ({})",
+            set.name,
+            member.name,
+            forms.join("; or ")
+        );
+    }
+    for address in set.archives.iter().chain(set.members.iter().flat_map(|member| member.addresses))
+    {
+        let _ = writeln!(text, "address: {address}");
+    }
+    let stand_in = if set.stand_in.is_some() { "on `when_unreachable: stand_in`" } else { "none" };
+    let _ = writeln!(text, "stand-in: {stand_in}\ncolumns:");
+    for (name, holds) in set.columns {
+        let _ = writeln!(text, "     {name:<25}{}", holds.name());
+    }
+    text.trim_end().to_owned()
+}
+
+/// The description of all tables, for `cfaudit schema tables`.
+pub fn tables() -> String {
+    TABLES.iter().map(|t| format!("{}: {}", t.name, table_text(t))).collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{STAGES, entries, find, nearest};
+
+    #[test]
+    fn every_kind_of_stage_is_explained() {
+        assert_eq!(STAGES.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), crate::stage::KINDS);
+    }
+
+    #[test]
+    fn words_are_found_by_id_symbol_and_column() {
+        let all = entries(&[("unknown-key", "a key that the job file does not have")]);
+        assert_eq!(find(&all, "nsr")[0].kind, "metric");
+        assert_eq!(find(&all, "NSR")[0].word, "nsr");
+        assert_eq!(find(&all, "prepare")[0].kind, "stage");
+        assert_eq!(find(&all, "4")[0].kind, "exit status");
+        assert_eq!(find(&all, "compas")[0].kind, "data set");
+        assert_eq!(find(&all, "unknown-key")[0].kind, "error code");
+        assert_eq!(find(&all, "gates.verdict")[0].kind, "column");
+        assert_eq!(find(&all, "one_to_rest")[0].kind, "scope of a metric");
+        for (word, says) in [
+            ("dist_after", "Kolmogorov-Smirnov"),
+            ("no_filter", "keep_within"),
+            ("approximate_share", "of transport only"),
+        ] {
+            assert!(find(&all, word)[0].text.contains(says), "{word}");
+        }
+        for word in [
+            "placebo",
+            "recheck",
+            "waiting",
+            "to-score",
+            "rest_to_one",
+            "direction",
+            "pair",
+            "total",
+            "group",
+            "any_switch",
+            "clarify",
+            "flip_test",
+            "one_vs_rest",
+            "worst_case",
+            "compare",
+            "holm",
+            "noise",
+            "valid",
+        ] {
+            assert!(!find(&all, word).is_empty(), "{word}");
+        }
+        assert!(find(&all, "verdict").iter().all(|e| e.kind == "column"));
+        for (word, says) in [
+            (
+                "denied_by_group",
+                "at a disadvantage, where the numbers are clear: the group that people belong to",
+            ),
+            (
+                "favoured_by_group",
+                "at a disadvantage, where the numbers are clear: the group that they are moved to",
+            ),
+            (
+                "psr",
+                "the group that people belong to where the positive prediction is favourable, else \
+                 the group that they are",
+            ),
+            ("harm_to", "denied_by_group from Female to B"),
+        ] {
+            assert!(
+                find(&all, word)[0].text.contains(says),
+                "{word}: {}",
+                find(&all, word)[0].text
+            );
+        }
+        assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
+        assert!(find(&all, "nonsense-word").is_empty());
+        assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));
+    }
+}

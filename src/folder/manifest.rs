@@ -1,0 +1,479 @@
+//! `manifest.json` and `summary.json`: what an output folder says about itself beside its tables.
+//!
+//! The manifest is deterministic: no times, no host, no absolute paths. It holds every word of the
+//! job that a reader of the tables needs (so that `report`, `gate` and `diff` work from a folder
+//! alone, on another machine, months later) and the hash of every other file of the folder; so its
+//! own hash is the fingerprint of an audit. Report and diff read it; the stage `report` writes it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `manifest.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// Format of this file.
+    pub cfaudit: u32,
+    /// Version of the program that wrote the folder.
+    pub program: String,
+    /// Name of the job.
+    pub job: String,
+    /// First six hex digits of the hash of job and inputs.
+    pub run: String,
+    /// SHA-256 of `job.resolved.yaml`.
+    pub job_hash: String,
+    /// Set where generated stand-in data took the place of this catalog data set: no number is
+    /// about real people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// Words for the report.
+    pub words: ReportWords,
+    /// The label; absent where the job has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<LabelWords>,
+    /// Of a job without a label whether the positive prediction is the one people want; absent
+    /// where the job does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub favourable_without_label: Option<bool>,
+    /// The sensitive attributes.
+    pub attributes: Vec<AttributeWords>,
+    /// The counterfactual sets.
+    pub counterfactuals: Vec<SetWords>,
+    /// The models.
+    pub models: Vec<ModelWords>,
+    /// The experiments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<ExperimentWords>,
+    /// Families of metrics measured.
+    pub families: Vec<String>,
+    /// Level of the intervals; absent where the job asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<f64>,
+    /// Replicates of the bootstrap.
+    pub bootstrap_samples: u64,
+    /// The seed.
+    pub seed: u64,
+    /// Numbers of rows.
+    pub rows: RowCounts,
+    /// What identifies a row: `row number`, or the column.
+    pub row_id: String,
+    /// The column of weights; absent where everybody counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<String>,
+    /// How rows were split, in words.
+    pub split: String,
+    /// Input files with their hashes.
+    pub inputs: Vec<InputFile>,
+    /// Values given on the command line by `--set`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<String>,
+    /// The command that reproduces the folder.
+    pub command: String,
+    /// Version of every table.
+    pub tables: BTreeMap<String, u32>,
+    /// Versions of the rules that decide what values mean; a folder without them was written by
+    /// version 0.1.
+    #[serde(default)]
+    pub policies: PolicyVersions,
+    /// The earlier run that this one was compared with; absent where none was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<RunComparison>,
+    /// Files of scores that were not there; where there is one, nothing was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<AwaitedScores>,
+    /// Files of scores, and the rows that they answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<AnsweredRequest>,
+    /// SHA-256 of every other file of the folder that does not vary between runs.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
+/// that two folders with different numbers tell that the values it touches cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PolicyVersions {
+    /// Who counts in which metric. 1: where the job has a label, people without one count in none;
+    /// 2: each metric counts everybody it can.
+    pub who_counts: u32,
+    /// Intervals of rates of which nobody or everybody is a case. 1: none where only a bootstrap
+    /// would give one; 2: Wilson's on people.
+    pub boundaries: u32,
+    /// Starts of a search for causal graphs where the job names none. 1: one; 2: ten.
+    pub starts: u32,
+}
+
+impl Default for PolicyVersions {
+    /// Those of version 0.1, whose folders name none.
+    fn default() -> Self {
+        PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 }
+    }
+}
+
+/// Words for the report; none of them changes a number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportWords {
+    /// Title of the page.
+    pub title: String,
+    /// The decision that the model makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who answers for the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Version of the audited model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Rows of a long table that the page shows.
+    pub rows_shown: u64,
+    /// What the job says of its gates, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gate_notes: BTreeMap<String, String>,
+}
+
+impl Manifest {
+    /// Whether the positive prediction is the one people want; none where the job does not say.
+    pub fn favourable_is_positive(&self) -> Option<bool> {
+        self.label
+            .as_ref()
+            .map(|label| label.favourable_is_positive)
+            .or(self.favourable_without_label)
+    }
+}
+
+/// The label in the job's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LabelWords {
+    /// The column.
+    pub column: String,
+    /// Values that count as positive.
+    pub positive: Vec<String>,
+    /// Values seen that count as negative.
+    pub negative: Vec<String>,
+    /// The classes of a label of several, in the order of the job; absent where it has two sides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+    /// Whether the positive prediction is the one people want.
+    pub favourable_is_positive: bool,
+}
+
+/// A sensitive attribute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AttributeWords {
+    /// Its name.
+    pub name: String,
+    /// Its groups in declared order.
+    pub groups: Vec<String>,
+    /// The reference group.
+    pub reference: String,
+    /// How its groups are derived from columns, in words; none where they are values of a column as
+    /// it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_of: Option<String>,
+}
+
+/// A counterfactual set.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SetWords {
+    /// Its name.
+    pub name: String,
+    /// Its strategy: `naive`, ...
+    pub strategy: String,
+    /// Its knobs as written in the resolved job, `name: value`.
+    pub knobs: Vec<String>,
+    /// The attributes it changes, one at a time.
+    pub attributes: Vec<String>,
+    /// Repeats of its placebo; absent where the job asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placebo: Option<u64>,
+    /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
+    /// classes that the fit read are equal in value. Empty for sets that are not fitted, and in
+    /// folders of version 0.1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted_on: BTreeMap<String, String>,
+    /// What stands for the groups of derived attributes in the rows that models saw, by attribute.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub written: BTreeMap<String, Vec<WrittenValue>>,
+}
+
+/// What the counterfactuals of a direction got in a column that a derived attribute is made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WrittenValue {
+    /// The group of the people.
+    pub from_group: String,
+    /// The group they are moved to.
+    pub to_group: String,
+    /// The column of the rows.
+    pub column: String,
+    /// The value.
+    pub value: String,
+    /// Counterfactuals that got it.
+    pub n: u64,
+}
+
+/// A model.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelWords {
+    /// Its name.
+    pub name: String,
+    /// Its kind: `logistic`, `scores`, ...
+    pub kind: String,
+    /// One sentence on what it is: inputs, penalty, where scores come from.
+    pub words: String,
+    /// The threshold: a number, or `column C`; in words where the label has several classes.
+    pub threshold: String,
+    /// `ge` or `gt`; empty where the label has several classes.
+    pub threshold_rule: String,
+    /// What scoring some rows again gave: of programs and ONNX files always, of scores made
+    /// elsewhere where the job asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<RecheckWords>,
+}
+
+/// An experiment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExperimentWords {
+    /// Its name.
+    pub name: String,
+    /// The model that is trained again.
+    pub model: String,
+    /// The counterfactual set.
+    pub counterfactual: String,
+    /// Number of folds; absent where the split of the job decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<u64>,
+    /// The arms, the base first.
+    pub arms: Vec<ArmWords>,
+    /// As that of a set, where the set was fitted in folds of the experiment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fitted_on: BTreeMap<String, String>,
+}
+
+/// An arm of an experiment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmWords {
+    /// Its name, such as `all`.
+    pub name: String,
+    /// What is added to the training rows, in words.
+    pub words: String,
+}
+
+/// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second
+/// time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecheckWords {
+    /// How many, over all sets and attributes.
+    pub rows: u64,
+    /// Those of them whose second score is another; above 0 only for programs and ONNX files.
+    #[serde(default)]
+    pub differ: u64,
+    /// The largest difference from their factual scores. Of scores made elsewhere there is no
+    /// folder where it is above the job's tolerance; of programs and ONNX files gates are
+    /// inconclusive where it is above 1e-6.
+    pub largest: f64,
+}
+
+/// A file of scores that a run waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AwaitedScores {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty for the rows as they are.
+    pub counterfactual: String,
+    /// The file, as the job names it.
+    pub path: String,
+    /// Its columns: those of the key, then the score.
+    pub columns: Vec<String>,
+    /// The folder of the rows to score, below the output folder.
+    pub to_score: String,
+    /// The id of these rows, SHA-256: it stands in their column `request`.
+    #[serde(default)]
+    pub request: String,
+    /// How many rows there are.
+    pub rows: u64,
+    /// How many of them are rows as they are, asked for again by `recheck`.
+    pub again: u64,
+}
+
+/// A file of scores and the rows to score that it answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AnsweredRequest {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty for the rows as they are.
+    pub counterfactual: String,
+    /// The file, as the job names it.
+    pub path: String,
+    /// Its SHA-256.
+    pub sha256: String,
+    /// The id of the rows to score, SHA-256.
+    pub request: String,
+    /// Whether the file names them itself; else nothing but its keys says that it answers these
+    /// rows.
+    pub named: bool,
+}
+
+/// How a run was compared with an earlier one, the old of the two.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunComparison {
+    /// Name of the old job.
+    pub job: String,
+    /// Id of the old run.
+    pub run: String,
+    /// Version of the model in the words of the old job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of its `manifest.json`.
+    pub fingerprint: String,
+    /// People audited there.
+    pub rows: u64,
+    /// Whether every definition is the same, so that equal names mean equal things.
+    pub comparable: bool,
+    /// Whether values were compared although a definition differs, because the caller asked for it.
+    #[serde(default)]
+    pub forced: bool,
+    /// Whether intervals rest on the same people in both runs, and why or why not.
+    pub pairing: String,
+    /// People whose outcomes both runs hold; 0 where intervals are not paired.
+    pub people_in_both: u64,
+    /// What in the job differs, definitions first.
+    pub differs: Vec<JobChange>,
+}
+
+/// One value of the job that differs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct JobChange {
+    /// Its dotted path.
+    pub path: String,
+    /// What it was; absent where it did not stand there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// What it is; absent where it stands there no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+    /// Which values mean something else for it, in words; empty where all mean the same.
+    pub breaks: String,
+}
+
+/// Numbers of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RowCounts {
+    /// Rows of the source.
+    pub source: u64,
+    /// Rows after filters and rules for missing values.
+    pub kept: u64,
+    /// Rows that train.
+    pub trained: u64,
+    /// Rows audited: the people of the report.
+    pub audited: u64,
+}
+
+/// An input file.
+#[derive(
+    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct InputFile {
+    /// What it is: `data`, `include`, `scores NAME`.
+    pub what: String,
+    /// Its path as the job names it.
+    pub path: String,
+    /// SHA-256.
+    pub sha256: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// `summary.json`, and with `out` the line at the end of a run. Its keys never change their
+/// meaning.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSummary {
+    /// Format.
+    pub cfaudit: u32,
+    /// Name of the job.
+    pub job: String,
+    /// Id of the run.
+    pub run: String,
+    /// The output folder; not in `summary.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<String>,
+    /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate
+    /// was judged, or `waiting` for scores: then nothing was measured.
+    pub verdict: String,
+    /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says,
+    /// because no flag changes its bytes.
+    pub exit: u8,
+    /// Set where stand-in data were used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Number of gates by verdict.
+    pub gates: GateTally,
+    /// The worst gate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<WorstGate>,
+    /// A few values by `model.set.attribute.metric` for tools that follow numbers, such as
+    /// `dvc metrics diff`: total switch rates, accuracy, the widest gaps of positive predictions.
+    /// As many as fit a thousand letters.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headline: BTreeMap<String, f64>,
+    /// People audited.
+    pub rows: u64,
+    /// The page.
+    pub report: String,
+}
+
+/// Number of gates by verdict; `warn` counts gates of level `warn` that did not pass, in none of
+/// the others.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GateTally {
+    /// Passed.
+    pub pass: u32,
+    /// Failed.
+    pub fail: u32,
+    /// Could not be decided.
+    pub inconclusive: u32,
+    /// Of level `warn` and not passed.
+    pub warn: u32,
+    /// Not judged.
+    pub skipped: u32,
+}
+
+/// The worst gate of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorstGate {
+    /// Its name.
+    pub gate: String,
+    /// The metric.
+    pub metric: String,
+    /// The value; null where it is undefined.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// Lower end of the interval; null = none.
+    #[serde(default)]
+    pub lo: Option<f64>,
+    /// Upper end of the interval; null = none.
+    #[serde(default)]
+    pub hi: Option<f64>,
+    /// Cases below the rate; null where the metric is no rate.
+    #[serde(default)]
+    pub n: Option<i64>,
+    /// The limit.
+    pub limit: f64,
+    /// pass, fail or inconclusive.
+    pub verdict: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Manifest, PolicyVersions};
+
+    #[test]
+    fn a_folder_without_policies_has_those_of_version_0_1() {
+        let policies = PolicyVersions { who_counts: 2, boundaries: 2, starts: 2 };
+        let manifest = Manifest { policies, ..Manifest::default() };
+        let mut written = serde_json::to_value(manifest).unwrap();
+        let read = |json| serde_json::from_value::<Manifest>(json).unwrap().policies;
+        assert_eq!(read(written.clone()), policies);
+        assert!(written.as_object_mut().unwrap().shift_remove("policies").is_some());
+        assert_eq!(read(written), PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 });
+    }
+}

@@ -1,0 +1,138 @@
+//! An output folder as it is read back: its manifest, and files that must be what the manifest
+//! lists.
+//!
+//! A folder may come from anywhere, so nothing in it is taken on trust: every path that a manifest
+//! names goes through [`path_below`], and every file that is used is hashed first.
+
+use std::fmt::Display;
+use std::path::{Component, Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::exec::files;
+use crate::folder::manifest::Manifest;
+use crate::table::TABLES;
+
+/// What a folder says of itself.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The summary of a folder.
+pub const SUMMARY: &str = "summary.json";
+
+/// An error about a file that is not as it was written.
+pub fn damaged(path: &Path, cause: impl Display) -> Error {
+    let hint = "the folder was changed after it was written; run the job again, or copy the whole \
+                folder from where it is sound";
+    Error::operator("read", path, cause, hint)
+}
+
+/// The path of a file that the manifest of a folder names.
+///
+/// # Errors
+/// The name is absolute, leads out of the folder, is the manifest itself, or has another form than
+/// cfaudit writes.
+pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    let plain = !parts.is_empty() && parts.iter().all(|part| matches!(part, Component::Normal(_)));
+    if plain && parts.iter().collect::<PathBuf>().as_os_str() == name && name != MANIFEST {
+        return Ok(folder.join(name));
+    }
+    let cause =
+        format!("it lists `{}`, which is no path of a file inside the folder", name.escape_debug());
+    Err(damaged(&folder.join(MANIFEST), cause))
+}
+
+/// The manifest of a folder, whose paths all lie in the folder, and its bytes.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or its manifest is not as it was written.
+pub fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    let path = folder.join(MANIFEST);
+    // What is no regular file may never end.
+    let text = match files::metadata(&path) {
+        Ok(there) if !there.is_file() => Err("it is no file".to_owned()),
+        _ => files::read(&path).map_err(|e| e.cause()),
+    };
+    let bytes = text.map_err(|cause| {
+        let hint = "name an output folder of `cfaudit run` that is finished, such as outputs/demo";
+        Error::operator("read", folder, format!("it has no readable manifest.json ({cause})"), hint)
+    })?;
+    let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
+    manifest.files.keys().try_for_each(|name| path_below(folder, name).map(|_| ()))?;
+    Ok((manifest, bytes))
+}
+
+/// The manifest of a folder, and its bytes, once each file that is wanted was found to be what the
+/// manifest lists. Rows may have been deleted, and a summary may have been left behind.
+///
+/// # Errors
+/// As [`manifest`]; a wanted file is not there or has another content, or there is a table that the
+/// manifest does not list.
+pub fn verified(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<(Manifest, Vec<u8>)> {
+    let (manifest, bytes) = manifest(folder)?;
+    for table in TABLES.iter().map(|table| format!("tables/{}", table.file())) {
+        let file = folder.join(&table);
+        if wanted(&table) && !manifest.files.contains_key(&table) && file.exists() {
+            return Err(damaged(&file, "it is there, and manifest.json does not list it"));
+        }
+    }
+    for (name, sha256) in manifest.files.iter().filter(|(name, _)| wanted(name)) {
+        let file = path_below(folder, name)?;
+        if (name.starts_with("rows/") || name == SUMMARY) && !file.exists() {
+            continue;
+        }
+        check_hash(&file, sha256)?;
+    }
+    Ok((manifest, bytes))
+}
+
+/// Whether a file is what the manifest lists.
+///
+/// # Errors
+/// It is not there, or its content is another.
+pub fn check_hash(file: &Path, sha256: &str) -> Result<()> {
+    if !file.is_file() {
+        return Err(damaged(file, "it is not there, and manifest.json lists it"));
+    }
+    if files::hash_file(file)?.0 != sha256 {
+        return Err(damaged(file, "its content is not what manifest.json lists"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::path_below;
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_refused() {
+        let folder = Path::new("out");
+        for name in [
+            "summary.json",
+            "tables/metrics.parquet",
+            "to-score/flip/part-00000.parquet",
+            "exports/..dot",
+        ] {
+            assert_eq!(path_below(folder, name).unwrap(), folder.join(name));
+        }
+        for name in [
+            "",
+            ".",
+            "..",
+            "../secret.txt",
+            "tables/../../secret.txt",
+            "/etc/passwd",
+            "./report.html",
+            "tables//gates.parquet",
+            "tables/",
+            "manifest.json",
+        ] {
+            let error = path_below(folder, name).unwrap_err().to_string();
+            assert!(
+                error.contains("out/manifest.json") && error.contains("hint: "),
+                "{name}: {error}"
+            );
+        }
+    }
+}

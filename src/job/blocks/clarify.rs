@@ -1,0 +1,159 @@
+//! The block `metrics.clarify`: whom Clarify's metrics favour, by which strata, and whether the
+//! flip test runs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::job::{DataBlock, Job};
+use crate::param::{ColumnName, Count, Word};
+
+/// How the family clarify is measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClarifyBlock {
+    /// By sensitive attribute the favoured groups, each compared with every group that is none of
+    /// them; or `rest`: every group is compared with all others together. Left out: the reference
+    /// group.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub favoured: IndexMap<ColumnName, FavouredGroups>,
+    /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
+    /// of it are left out of CDDPL and counted. Left out: CDDPL is not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strata: Option<ColumnName>,
+    /// Neighbours of the flip test where `flip_test` does not say; runs none by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Count>,
+    /// Runs the flip test FT over the numeric features. Left out: it is not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip_test: Option<FlipTestBlock>,
+}
+
+/// The flip test: would people be predicted otherwise, if predicted as the people of the favoured
+/// facet most like them?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlipTestBlock {
+    /// Neighbours that vote, an odd number. Left out: `clarify.neighbours`, else 5. Where the
+    /// favoured facet has fewer than twice as many people, one neighbour decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Count>,
+    /// The units of the features: `none`, as they stand; `standard`, standard deviations of the
+    /// people looked at.
+    #[serde(default)]
+    pub scale: FeatureScale,
+    /// People looked at, at least 2. Of more a sample is drawn by the seed, and every value says
+    /// so.
+    #[serde(default = "a_hundred_thousand")]
+    pub max_rows: Count,
+}
+
+fn a_hundred_thousand() -> Count {
+    Count::new(100_000).expect("100,000 is a count")
+}
+
+/// The units in which features enter a distance.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FeatureScale {
+    /// As they stand.
+    #[default]
+    None,
+    /// Standard deviations.
+    Standard,
+}
+
+/// The favoured groups of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FavouredGroups {
+    /// All others together.
+    Rest,
+    /// Each of these.
+    Groups(Vec<Word>),
+}
+
+impl Serialize for FavouredGroups {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            FavouredGroups::Rest => serializer.serialize_str("rest"),
+            FavouredGroups::Groups(groups) => groups.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for FavouredGroups {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct FavouredVisitor;
+        impl<'de> Visitor<'de> for FavouredVisitor {
+            type Value = FavouredGroups;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`rest`, or the list of the favoured groups")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FavouredGroups, E> {
+                if text == "rest" {
+                    Ok(FavouredGroups::Rest)
+                } else {
+                    Err(E::custom(format_args!(
+                        "`{text}` is not `rest`; one favoured group is a list of one: `[{text}]`"
+                    )))
+                }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<FavouredGroups, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(FavouredGroups::Groups)
+            }
+        }
+        deserializer.deserialize_any(FavouredVisitor)
+    }
+}
+
+impl JsonSchema for FavouredGroups {
+    fn schema_name() -> Cow<'static, str> {
+        "Favoured".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let groups = generator.subschema_for::<Vec<Word>>();
+        json_schema!({"anyOf": [{"const": "rest"}, groups]})
+    }
+}
+
+impl ClarifyBlock {
+    /// Whom it favours among the groups of an attribute; the reference where it does not say.
+    pub fn favoured_of(&self, name: &ColumnName, data: &DataBlock) -> Option<FavouredGroups> {
+        self.favoured
+            .get(name)
+            .cloned()
+            .or_else(|| data.reference_of(name).map(|group| FavouredGroups::Groups(vec![group])))
+    }
+
+    /// Fills in what the block leaves to defaults.
+    pub fn resolve(&mut self, data: &DataBlock) {
+        for name in data.sensitive.keys() {
+            let groups = self.favoured_of(name, data);
+            self.favoured.extend(groups.map(|groups| (name.clone(), groups)));
+        }
+        if let Some(test) = &mut self.flip_test {
+            test.neighbours = test.neighbours.or(self.neighbours).or(Count::new(5));
+        }
+    }
+}
+
+impl Job {
+    /// The column whose values are strata.
+    pub fn strata(&self) -> Option<&ColumnName> {
+        self.metrics.clarify.as_ref()?.strata.as_ref()
+    }
+
+    /// The flip test, where it runs.
+    pub fn flip_test(&self) -> Option<&FlipTestBlock> {
+        self.metrics.clarify.as_ref()?.flip_test.as_ref()
+    }
+}

@@ -1,0 +1,376 @@
+//! The block `data`: rows, label, sensitive attributes, features, split.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::data::prepare::derive::Derivation;
+use crate::data::prepare::keep::KeepCondition;
+use crate::data::prepare::{DuplicateRule, MissingBlock, OrdinalOrder};
+use crate::data::rows::split::{SplitShares, Stratification};
+use crate::data::source::import::CsvBlock;
+use crate::data::source::synthetic::SyntheticBlock;
+use crate::param::{ColumnName, Count, Finite, Word};
+use crate::recourse::knobs::RecourseBins;
+
+/// The rows and the roles of their columns. A column that is not named here, and by no model, never
+/// travels on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataBlock {
+    /// Where the rows come from.
+    pub rows: RowSource,
+    /// Column that identifies a row (integers or text, unique). Left out: the row number of the
+    /// source is used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row_id: Option<ColumnName>,
+    /// Columns made of others, in order; each may be made of columns above it. They behave as
+    /// columns of the rows in every later role, and are computed again where a counterfactual
+    /// changes what they are made of. Their names are new: none is that of a column of the rows.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub derive: IndexMap<ColumnName, Derivation>,
+    /// What happens to rows that equal an earlier one in every column that the job names, but for
+    /// `row_id` and the column that splits. They are looked for after the filters of `keep`.
+    #[serde(default)]
+    pub duplicates: DuplicateRule,
+    /// Filters in order; the report shows the rows lost by each. A missing value fails every
+    /// condition but `missing`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
+    /// The label, or `none`.
+    pub label: LabelRole,
+    /// Which prediction people want, of a job with `label: none`; of a label its key `favourable`
+    /// says so. Left out: the job names no side, the report says positive and negative, and
+    /// `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub favourable: Option<FavourableClass>,
+    /// The rows whose distributions strategies learn. Left out: the rows that train; where none
+    /// does, those that are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<ReferenceBlock>,
+    /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere.
+    /// Left out: one each. Training, metrics, intervals and gates take every person so often;
+    /// numbers of people, `min_group_size`, `min_denominator`, `enough` and recourse do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<ColumnName>,
+    /// Sensitive attributes by name.
+    pub sensitive: IndexMap<ColumnName, SensitiveBlock>,
+    /// Feature columns by kind.
+    #[serde(default)]
+    pub features: FeaturesBlock,
+    /// What the job says of single columns, by name.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub columns: IndexMap<ColumnName, ColumnBlock>,
+    /// What happens to missing values, per kind of column.
+    #[serde(default)]
+    pub missing: MissingBlock,
+    /// Bins of columns of numbers, in which recourse speaks of subgroups and actions:
+    /// `{age: [17, 26, 34]}`, or named ones. Nothing else reads them.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub bins: IndexMap<ColumnName, RecourseBins>,
+    /// Which rows train and which are audited. Left out: every row is audited, and no model can be
+    /// trained here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitBlock>,
+}
+
+/// What the job says of one column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnBlock {
+    /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
+    /// no others. Left out: where all values are whole, of `data.reference` where the job names
+    /// one, else of the rows that are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integer: Option<bool>,
+}
+
+/// Where the rows come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowSource {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    Parquet(String),
+    /// A text file with one row per line.
+    Csv(CsvBlock),
+    /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
+    Catalog(CatalogRows),
+    /// Rows made by a seeded generator.
+    Synthetic(SyntheticBlock),
+}
+
+/// A public data set by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CatalogRows {
+    /// Its name in the catalog.
+    pub name: String,
+    /// What to do where it is neither in the data folder nor to be downloaded.
+    pub when_unreachable: WhenUnreachable,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CatalogMap {
+    /// Its name in the catalog.
+    name: String,
+    /// What to do where it is neither in the data folder nor to be downloaded.
+    #[serde(default)]
+    when_unreachable: WhenUnreachable,
+}
+
+impl<'de> Deserialize<'de> for CatalogRows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CatalogRowsVisitor;
+        impl<'de> Visitor<'de> for CatalogRowsVisitor {
+            type Value = CatalogRows;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a catalog data set, or a map with `name`")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<CatalogRows, E> {
+                Ok(CatalogRows {
+                    name: name.to_owned(),
+                    when_unreachable: WhenUnreachable::default(),
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CatalogRows, A::Error> {
+                let CatalogMap { name, when_unreachable } =
+                    Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                Ok(CatalogRows { name, when_unreachable })
+            }
+        }
+        deserializer.deserialize_any(CatalogRowsVisitor)
+    }
+}
+
+impl JsonSchema for CatalogRows {
+    fn schema_name() -> Cow<'static, str> {
+        "CatalogRows".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<CatalogMap>();
+        json_schema!({"anyOf": [{"type": "string"}, map]})
+    }
+}
+
+/// What to do where a catalog data set is neither in the data folder nor to be downloaded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenUnreachable {
+    /// End with status 3 and say where to put which file.
+    #[default]
+    Fail,
+    /// Go on with the catalog's generated stand-in; every output is marked `stand-in data`.
+    StandIn,
+}
+
+/// The label, or `none`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LabelRole {
+    /// There is no label: families that need one are refused.
+    None,
+    /// A column with its positive values.
+    Column(LabelColumn),
+}
+
+/// The label column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelColumn {
+    /// The column.
+    pub column: ColumnName,
+    /// Values that count as positive: the P of CP, SN, PSR. All other values are negative. Never
+    /// guessed from the order of values. With `classes` they say what is favourable, and what
+    /// strategies and strata of the split take for the positive label.
+    pub positive: Vec<Word>,
+    /// Values that count as negative. With them the list of values is closed: a row with any other
+    /// value ends the run, which names it. Left out: all values that are not positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negative: Option<Vec<Word>>,
+    /// The values of a label of several classes, each a class of its own, as models predict them: a
+    /// score per class, of which the highest decides; of equal scores that of the class named
+    /// first. The list is closed: a row with any other value ends the run, which names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<Vec<Word>>,
+    /// Which side people want; decides the words of the report.
+    pub favourable: FavourableClass,
+}
+
+impl LabelRole {
+    /// The label column, unless there is none.
+    pub fn column(&self) -> Option<&LabelColumn> {
+        match self {
+            LabelRole::None => None,
+            LabelRole::Column(column) => Some(column),
+        }
+    }
+}
+
+impl Serialize for LabelRole {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            LabelRole::None => serializer.serialize_str("none"),
+            LabelRole::Column(column) => column.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LabelRole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct LabelRoleVisitor;
+        impl<'de> Visitor<'de> for LabelRoleVisitor {
+            type Value = LabelRole;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`none`, or a map with `column`, `positive` and `favourable`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<LabelRole, E> {
+                if text == "none" {
+                    Ok(LabelRole::None)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LabelRole, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(LabelRole::Column)
+            }
+        }
+        deserializer.deserialize_any(LabelRoleVisitor)
+    }
+}
+
+impl JsonSchema for LabelRole {
+    fn schema_name() -> Cow<'static, str> {
+        "LabelRole".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<LabelColumn>();
+        json_schema!({"anyOf": [{"const": "none"}, map]})
+    }
+}
+
+/// Rows whose distributions strategies learn: a file with the columns that the features and the
+/// sensitive attributes are made of. It is taken whole, without the filters of `keep`; the rules
+/// for missing values are those of the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceBlock {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    pub parquet: String,
+    /// Its label column. Left out: that of `data.label`, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<ColumnName>,
+    /// The values of its label that count as positive. Left out: those of `data.label`; without
+    /// one, 1 of a column that holds 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Vec<Word>>,
+}
+
+/// Which side people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FavourableClass {
+    /// The positive prediction is the one people want.
+    Positive,
+    /// The negative prediction is the one people want.
+    Negative,
+}
+
+/// A sensitive attribute: its groups, and which of them the others are compared with. Its groups
+/// are values of a column, or they are derived in place by one of `map`, `bins`, `levels` and
+/// `cross`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SensitiveBlock {
+    /// The column; left out: the column named like the attribute. With `map`, `bins` and `levels`
+    /// it must be named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<ColumnName>,
+    /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.
+    /// Other values belong to no group, and are counted, unless `else` names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<IndexMap<Word, Vec<Word>>>,
+    /// The group of all values that `map` does not name. A missing value belongs to no group.
+    #[serde(default, rename = "else", skip_serializing_if = "Option::is_none")]
+    pub otherwise: Option<Word>,
+    /// Edges of bins, ascending: `[17, 30, 45]` gives the groups `[17, 30]` and `(30, 45]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<Vec<Finite>>,
+    /// Bins with names of their own: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
+    /// lowest with its left edge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<IndexMap<Word, [Finite; 2]>>,
+    /// Attributes above this one whose groups are joined: `[sex, age_band]` gives the groups
+    /// `Male & (30, 45]`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross: Option<Vec<ColumnName>>,
+    /// The groups to compare, at least two. Rows with other values are counted and named, never
+    /// dropped in silence. May be left out where the groups are derived: all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Word>,
+    /// The group that differences and ratios start from. May be left out for a cross of attributes:
+    /// the cross of their references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Word>,
+}
+
+/// Feature columns by kind; the kind decides how strategies, models and recourse treat a column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FeaturesBlock {
+    /// Numbers with distances.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continuous: Vec<ColumnName>,
+    /// Ordered values: `ascending` for numbers, or the list of levels from low to high.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub ordinal: IndexMap<ColumnName, OrdinalOrder>,
+    /// Levels without an order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nominal: Vec<ColumnName>,
+    /// Groups of 0/1 columns that stand for one nominal feature each: a name of yours, and the
+    /// columns. Models read the columns; strategies move the group as one feature, so that no row
+    /// gets two of its levels, or none.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub onehot: IndexMap<ColumnName, Vec<ColumnName>>,
+    /// Columns that are known and left out on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<ColumnName>,
+}
+
+/// Which rows train and which are audited: one of `column` with `train` and `audit`, `share`, or
+/// `folds`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitBlock {
+    /// Column whose values decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// Values of `column` that train.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<Vec<Word>>,
+    /// Values of `column` that are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Vec<Word>>,
+    /// Shares drawn by the seed; they sum to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<SplitShares>,
+    /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<Count>,
+    /// Within which strata rows are drawn (with `share` and `folds`). Left out: `label-and-group`,
+    /// or `none` without a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stratify: Option<Stratification>,
+}

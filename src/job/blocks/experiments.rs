@@ -1,0 +1,315 @@
+//! The block `experiments`: models that are trained again with rows added, and compared with what
+//! they were.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::job::{CounterfactualSet, Job, ModelBlock};
+use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
+
+/// A model that is trained again on more rows, once for each arm, and measured beside the model as
+/// it was (arm `base`). Counterfactuals of the training rows are made, and rows chosen, by what the
+/// training rows of the same fold show; what is audited is never trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExperimentBlock {
+    /// The model: one that is trained here, or a command with `train`.
+    pub model: Name,
+    /// The counterfactual set: its counterfactuals of the training rows are added, those of the
+    /// audited rows are what is measured.
+    pub from: Name,
+    /// The rows that are added, at least one arm. `base`, with none, is always measured.
+    pub arms: ArmsBlock,
+    /// Number of folds, at least 2: all rows that are kept are audited once, by models trained on
+    /// the other folds. Left out: the rows of `data.split` train and are audited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folds: Option<Count>,
+}
+
+/// What is added to the training rows, one model each.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmsBlock {
+    /// Every valid counterfactual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<AllValidArm>,
+    /// The counterfactuals that the base model of the fold decides otherwise than their originals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switched: Option<SwitchedArm>,
+    /// A fraction of the counterfactuals that match rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directed: Option<DirectedArm>,
+    /// Synthetic rows between neighbours of the rarer class (ADASYN).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adasyn: Option<AdasynArm>,
+    /// Counterfactuals, then synthetic rows made from training rows and counterfactuals together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cfs_adasyn: Option<CfsAdasynArm>,
+}
+
+/// Every valid counterfactual. It has no knobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllValidArm {}
+
+/// The counterfactuals that the base model decides otherwise than their originals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchedArm {
+    /// Whose predictions count.
+    #[serde(default)]
+    pub predictions: PredictionSource,
+}
+
+/// Whose predictions of training rows and their counterfactuals count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PredictionSource {
+    /// Those of the base model, which learned the rows.
+    #[default]
+    InSample,
+    /// Those of five further models, each trained without a fifth of the training rows, for that
+    /// fifth.
+    OutOfFold,
+}
+
+/// A fraction of the counterfactuals that match rules.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectedArm {
+    /// Rules by name. A counterfactual that matches several is added once.
+    pub rules: IndexMap<Name, DirectedRule>,
+    /// Fraction of each rule's matches that is added, above 0; drawn by the seed.
+    pub fraction: Fraction,
+}
+
+/// What a counterfactual must be to match: all that is said here, at least one thing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectedRule {
+    /// The attribute that is changed. Left out: any; to be written where the set changes several
+    /// and a group is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<ColumnName>,
+    /// The group of the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_group: Option<Word>,
+    /// The group of the counterfactual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_group: Option<Word>,
+    /// The label of the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<LabelSide>,
+    /// What the base model of the fold predicts of the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_prediction: Option<LabelSide>,
+    /// What the base model of the fold predicts of the counterfactual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cf_prediction: Option<LabelSide>,
+}
+
+/// A label or a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LabelSide {
+    /// One of `data.label.positive`.
+    Positive,
+    /// Any other.
+    Negative,
+}
+
+/// ADASYN: synthetic rows of the rarer class of the label, more of them where rows of the other
+/// class are near.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdasynArm {
+    /// Neighbours that are looked at (K).
+    #[serde(default = "five")]
+    pub neighbours: Count,
+    /// Share of the difference between the classes that is made up for, above 0.
+    #[serde(default = "one")]
+    pub beta: Finite,
+    /// Nothing is made where the rarer class is at least this share of the other (d_th), above 0,
+    /// at most 1.
+    #[serde(default = "whole")]
+    pub ratio: Fraction,
+}
+
+impl Default for AdasynArm {
+    fn default() -> Self {
+        AdasynArm { neighbours: five(), beta: one(), ratio: whole() }
+    }
+}
+
+/// Counterfactuals, then ADASYN.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CfsAdasynArm {
+    /// The counterfactuals that come first: those of this arm, which stands beside this one unless
+    /// it is `all`.
+    #[serde(default)]
+    pub first: FirstArm,
+    /// Neighbours that are looked at (K).
+    #[serde(default = "five")]
+    pub neighbours: Count,
+    /// Share of the difference between the classes that is made up for, above 0.
+    #[serde(default = "one")]
+    pub beta: Finite,
+    /// Nothing is made where the rarer class is at least this share of the other (d_th), above 0,
+    /// at most 1.
+    #[serde(default = "whole")]
+    pub ratio: Fraction,
+}
+
+impl Default for CfsAdasynArm {
+    fn default() -> Self {
+        CfsAdasynArm { first: FirstArm::All, neighbours: five(), beta: one(), ratio: whole() }
+    }
+}
+
+impl CfsAdasynArm {
+    /// The knobs of ADASYN.
+    pub fn adasyn(&self) -> AdasynArm {
+        AdasynArm { neighbours: self.neighbours, beta: self.beta, ratio: self.ratio }
+    }
+}
+
+/// An arm that adds counterfactuals.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FirstArm {
+    /// `all`.
+    #[default]
+    All,
+    /// `switched`.
+    Switched,
+    /// `directed`.
+    Directed,
+}
+
+fn five() -> Count {
+    Count::new(5).expect("5 is a count")
+}
+
+fn one() -> Finite {
+    Finite::new(1.0).expect("1 is finite")
+}
+
+fn whole() -> Fraction {
+    Fraction::new(1.0).expect("1 is a share")
+}
+
+impl ArmsBlock {
+    /// The names of the arms that are there, without `base`, in the order in which they are shown.
+    pub fn names(&self) -> Vec<&'static str> {
+        let there = [
+            ("all", self.all.is_some()),
+            ("switched", self.switched.is_some()),
+            ("directed", self.directed.is_some()),
+            ("adasyn", self.adasyn.is_some()),
+            ("cfs_adasyn", self.cfs_adasyn.is_some()),
+        ];
+        there.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+    }
+}
+
+impl ArmsBlock {
+    /// The arms with what each adds in words, `base` first.
+    pub fn in_words(&self) -> Vec<(&'static str, String)> {
+        let word = |name: &'static str| {
+            let words = match name {
+                "all" => "every valid counterfactual of the training rows".to_owned(),
+                "switched" => {
+                    let by = match self.switched.unwrap_or_default().predictions {
+                        PredictionSource::InSample => "which has learned the rows",
+                        PredictionSource::OutOfFold => "trained without the row",
+                    };
+                    format!(
+                        "counterfactuals that the base model, {by}, decides otherwise than their \
+                         originals"
+                    )
+                }
+                "directed" => self.directed.as_ref().map(DirectedArm::in_words).unwrap_or_default(),
+                "adasyn" => self.adasyn.unwrap_or_default().in_words(),
+                _ => {
+                    let both = self.cfs_adasyn.unwrap_or_default();
+                    let first = match both.first {
+                        FirstArm::All => "all",
+                        FirstArm::Switched => "switched",
+                        FirstArm::Directed => "directed",
+                    };
+                    format!("the counterfactuals of {first}, then {}", both.adasyn().in_words())
+                }
+            };
+            (name, words)
+        };
+        std::iter::once(("base", "nothing".to_owned()))
+            .chain(self.names().into_iter().map(word))
+            .collect()
+    }
+}
+
+impl AdasynArm {
+    fn in_words(&self) -> String {
+        let (neighbours, beta) = (self.neighbours.get(), self.beta.get());
+        let share = if beta == 1.0 { String::new() } else { format!(", {beta} of the difference") };
+        let from = if self.ratio.get() == 1.0 {
+            String::new()
+        } else {
+            format!(", where it is below {} of the other", self.ratio.get())
+        };
+        format!(
+            "synthetic rows of the rarer class between neighbours (ADASYN, {neighbours} \
+             neighbours{share}{from})"
+        )
+    }
+}
+
+impl DirectedArm {
+    fn in_words(&self) -> String {
+        let class = |class: LabelSide| match class {
+            LabelSide::Positive => "positive",
+            LabelSide::Negative => "negative",
+        };
+        let rule = |(name, rule): (&Name, &DirectedRule)| {
+            let said = [
+                rule.sensitive.as_ref().map(|a| format!("attribute {a}")),
+                rule.source_group.as_ref().map(|g| format!("from {g}")),
+                rule.target_group.as_ref().map(|g| format!("to {g}")),
+                rule.label.map(|c| format!("label {}", class(c))),
+                rule.original_prediction.map(|c| format!("predicted {}", class(c))),
+                rule.cf_prediction.map(|c| format!("counterfactual predicted {}", class(c))),
+            ];
+            format!("{name} ({})", said.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        };
+        let rules: Vec<String> = self.rules.iter().map(rule).collect();
+        format!(
+            "{} % of the counterfactuals that match each rule: {}",
+            (self.fraction.get() * 1e8).round() / 1e6,
+            rules.join("; ")
+        )
+    }
+
+    /// Whether a rule asks what the base model predicts.
+    pub fn asks_base(&self) -> bool {
+        self.rules
+            .values()
+            .any(|rule| rule.original_prediction.is_some() || rule.cf_prediction.is_some())
+    }
+}
+
+impl ModelBlock {
+    /// Whether it is trained in a run, so that it can be trained again.
+    pub fn is_trained(&self) -> bool {
+        self.is_trained_here()
+            || self.command.as_ref().is_some_and(|command| command.train.is_some())
+    }
+}
+
+impl CounterfactualSet {
+    /// The attributes that it changes, in the job's order.
+    pub fn attributes<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a ColumnName> {
+        job.data.sensitive.keys().filter(|name| self.changes(name))
+    }
+}

@@ -1,0 +1,291 @@
+//! The block `gates`: limits that a metric, its change, harm to a group or recourse must keep.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::job::blocks::metrics::ten;
+use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
+use crate::recourse::definition::RecourseView;
+use crate::recourse::knobs::OneDefinition;
+
+/// One question with a limit: about a `metric` of a `model`, about `harm_to` a group, or about
+/// `recourse`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{"required": ["metric"]},
+    {"required": ["harm_to", "model", "counterfactual"]},
+    {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
+pub struct GateBlock {
+    /// Id of the metric, such as `nsr` or `demp_ratio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// In the place of a metric: the group that must not be harmed, `{sex: Female}`. Two shares
+    /// must keep the limit, against each other group: of its people with the unfavourable decision
+    /// those who would get the favourable one in the other group (`denied_by_group`), and of the
+    /// other group's people with the favourable decision those who would get the unfavourable one
+    /// in it (`favoured_by_group`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harm_to: Option<BTreeMap<ColumnName, Word>>,
+    /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`. Left
+    /// out: the plain audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// The model; needed by every metric but those of graphs, such as `h_ga`. With `recourse` it is
+    /// that of the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Name>,
+    /// In the place of a metric: the attribute whose block under `recourse` is judged, by the
+    /// number of subgroups in which it is unfair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recourse: Option<ColumnName>,
+    /// With `recourse`: what is unfair, such as `{equal-cost-of-effectiveness: {phi: 0.7}}`; one
+    /// that the block judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<OneDefinition>,
+    /// With `recourse`: who acts. Left out: `macro`, or `micro` where the definition has no other
+    /// view.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<RecourseView>,
+    /// With `recourse`: no more subgroups may be unfair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfair_subgroups_at_most: Option<u64>,
+    /// With `recourse`: a subgroup counts from this score on, 0 or above. Left out: any above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_at_least: Option<Finite>,
+    /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected
+    /// people. Left out: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest: Option<Count>,
+    /// The counterfactual set; needed by metrics of the families ccm, eccm and shift, and by those
+    /// of graphs. A scenario of a graph-uncertain set is `SET/SCENARIO`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<SetName>,
+    /// The sensitive attribute; left out: the one that `direction`, `between` or `group` names,
+    /// else every attribute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<ColumnName>,
+    /// From which group to which: `{sex: [Female, Male]}`, or `any`: each ordered pair is judged,
+    /// the worst decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<GateDirection>,
+    /// Two groups, the first against the second: difference first - second, ratio first / second;
+    /// `{race: [Asian, rest]}` takes all others together. Metrics of the family clarify take the
+    /// favoured facet first. Or `worst_case`: the groups that are furthest apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<GateBetween>,
+    /// The class that is set against all others, where `data.label` has `classes`. Left out: all
+    /// classes together, for `acc`, `mcc`, `cr`, `sr`, `cmcc`, `acc_difference` and
+    /// `mcc_difference`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Word>,
+    /// One group, for metrics of the family performance: `{sex: Female}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<BTreeMap<ColumnName, Word>>,
+    /// The value must not be above this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Finite>,
+    /// The value must not be below this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Finite>,
+    /// `baseline`: not the value is judged but its change from the run that `--baseline` names;
+    /// without one the gate is skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<ChangeFrom>,
+    /// With `against`: the value must not rise by more than this; a negative number asks for a
+    /// fall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rise_at_most: Option<Finite>,
+    /// With `against`: the value must not fall by more than this; a negative number asks for a
+    /// rise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fall_at_most: Option<Finite>,
+    /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`:
+    /// the whole interval over causal graphs and refits of their coefficients must;
+    /// `estimate`: the value alone decides, as it does for metrics of graphs whatever stands here.
+    #[serde(default)]
+    pub decide_by: GateDecideBy,
+    /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of
+    /// them broken that is not stays that of one. Left out: each is judged for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family_error: Option<FamilywiseError>,
+    /// Cases needed below the rate; with fewer the gate is inconclusive.
+    #[serde(default = "ten")]
+    pub enough: Count,
+    /// `fail` counts for the exit status, `warn` is shown only.
+    #[serde(default)]
+    pub level: GateLevel,
+    /// A note for the report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// What a change is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeFrom {
+    /// The run that `--baseline` names.
+    Baseline,
+}
+
+/// What many comparisons promise together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FamilywiseError {
+    /// Holm's method: of m comparisons the k-th clearest is judged at the level 1 - alpha / (m -
+    /// k + 1).
+    Holm,
+}
+
+/// From which group to which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateDirection {
+    /// Each ordered pair of groups; the worst decides.
+    Any,
+    /// One pair by attribute.
+    Pair(BTreeMap<ColumnName, [Word; 2]>),
+}
+
+impl Serialize for GateDirection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            GateDirection::Any => serializer.serialize_str("any"),
+            GateDirection::Pair(map) => map.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GateDirection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct GateDirectionVisitor;
+        impl<'de> Visitor<'de> for GateDirectionVisitor {
+            type Value = GateDirection;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`any`, or `{ATTRIBUTE: [FROM, TO]}`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateDirection, E> {
+                if text == "any" {
+                    Ok(GateDirection::Any)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateDirection, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(GateDirection::Pair)
+            }
+        }
+        deserializer.deserialize_any(GateDirectionVisitor)
+    }
+}
+
+impl JsonSchema for GateDirection {
+    fn schema_name() -> Cow<'static, str> {
+        "GateDirection".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
+        json_schema!({"anyOf": [{"const": "any"}, map]})
+    }
+}
+
+/// What is compared with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateBetween {
+    /// The groups that are furthest apart.
+    WorstCase,
+    /// Two groups of an attribute; `rest` stands for all others.
+    Pair(BTreeMap<ColumnName, [Word; 2]>),
+}
+
+impl Serialize for GateBetween {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            GateBetween::WorstCase => serializer.serialize_str("worst_case"),
+            GateBetween::Pair(map) => map.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for GateBetween {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct GateBetweenVisitor;
+        impl<'de> Visitor<'de> for GateBetweenVisitor {
+            type Value = GateBetween;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`{ATTRIBUTE: [FIRST, SECOND]}`, or `worst_case`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<GateBetween, E> {
+                if text == "worst_case" {
+                    Ok(GateBetween::WorstCase)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GateBetween, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(GateBetween::Pair)
+            }
+        }
+        deserializer.deserialize_any(GateBetweenVisitor)
+    }
+}
+
+impl JsonSchema for GateBetween {
+    fn schema_name() -> Cow<'static, str> {
+        "GateBetween".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
+        json_schema!({"anyOf": [{"const": "worst_case"}, map]})
+    }
+}
+
+/// What decides a gate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateDecideBy {
+    /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else
+    /// inconclusive.
+    #[default]
+    Interval,
+    /// The same with the interval over the graphs of a graph-uncertain set and refits of their
+    /// coefficients; what other people would give has no part in it.
+    Worlds,
+    /// The value alone: pass or fail.
+    Estimate,
+}
+
+/// Whether a gate counts for the exit status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateLevel {
+    /// It counts.
+    #[default]
+    Fail,
+    /// It is shown only.
+    Warn,
+}
+
+/// What an inconclusive gate of level `fail` does to the exit status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInconclusive {
+    /// Exit status 1.
+    #[default]
+    Fail,
+    /// It is shown only.
+    Warn,
+}

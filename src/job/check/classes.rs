@@ -1,0 +1,366 @@
+//! Checks what a label of several classes asks of the rest of the job: a column of scores per
+//! class, and nothing that reads two sides only.
+
+use crate::counterfactual::forms::ConditionOn;
+use crate::job::blocks::threshold::ThresholdBlock;
+use crate::job::read::nearest::{list, suggest};
+use crate::job::read::tree::join;
+use crate::job::{
+    GateBetween, GateBlock, KeepRows, LabelColumn, MetricFamily, ModelBlock, ThresholdRule,
+};
+use crate::param::{ColumnName, Name, Word};
+
+use super::clarify::REST;
+use super::{JobChecker, KnownMetric, path};
+
+/// The most classes: evidence has a cell for each class of label, prediction and counterfactual
+/// prediction.
+const MOST_CLASSES: usize = 64;
+
+/// The metrics of all classes together.
+const OF_ALL: [&str; 7] = ["acc", "mcc", "acc_difference", "mcc_difference", "cr", "sr", "cmcc"];
+
+impl JobChecker<'_> {
+    /// The list of classes beside the positive values.
+    pub(super) fn label_classes(&mut self, label: &LabelColumn) {
+        let Some(classes) = &label.classes else { return };
+        let at = "data.label.classes";
+        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
+        if !self.check_distinct(at, "class", &names) {
+            return;
+        }
+        if let Some(i) = names.iter().position(|name| name.is_empty()) {
+            let hint = "give these rows a value with a name by `data.derive`";
+            self.push_problem(
+                "empty-value",
+                format!("{at}[{i}]"),
+                "a class has an empty name, which means all classes in tables",
+                hint,
+            );
+            return;
+        }
+        if classes.len() < 2 {
+            self.push_problem(
+                "bad-value",
+                at,
+                format!("`{}` is the only class", classes[0]),
+                "name all values of the label, at least two",
+            );
+        }
+        if classes.len() > MOST_CLASSES {
+            let what = format!("{} classes are too many", classes.len());
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                format!("at most {MOST_CLASSES}; join values by `data.derive` with `map`"),
+            );
+        }
+        if label.negative.is_some() {
+            let what = "`negative` and `classes` both say which values the label has";
+            self.push_problem(
+                "one-of",
+                "data.label.negative",
+                what,
+                "take `negative` out: the classes that are not positive are its values",
+            );
+        }
+        for (i, value) in label.positive.iter().enumerate() {
+            self.class(format!("data.label.positive[{i}]"), value, &names);
+        }
+        if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
+            let hint = "leave at least one class out of `positive`: strategies and the words of \
+                        the report need both sides";
+            self.push_problem("bad-value", "data.label.positive", "every class is positive", hint);
+        }
+    }
+
+    /// Complains about a class that the label does not have.
+    fn class(&mut self, at: String, class: &Word, names: &[&str]) {
+        if !names.contains(&class.as_str()) {
+            let hint = suggest(class.as_str(), "classes of the label", names.iter().copied());
+            self.push_problem(
+                "unknown-name",
+                at,
+                format!("the label has no class `{class}`"),
+                hint,
+            );
+        }
+    }
+
+    /// What is not offered where the label has several classes.
+    pub(super) fn beside_classes(&mut self) {
+        if self.job.data.label.classes().is_none() || !self.is_sound(&["data.label"]) {
+            return;
+        }
+        let named = self
+            .job
+            .metrics
+            .families
+            .iter()
+            .flatten()
+            .position(|&family| family == MetricFamily::Clarify);
+        if let Some(i) = named.filter(|_| self.is_sound(&["metrics.families"])) {
+            let what = "the family `clarify` is defined for a label of two sides, and `data.label` \
+                        has `classes`";
+            self.push_problem(
+                "not-offered",
+                format!("metrics.families[{i}]"),
+                what,
+                "take it out; the other families are measured for each class",
+            );
+        }
+        if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
+            let what =
+                "models are compared on a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "metrics.compare",
+                what,
+                "take `compare` out; the values of both models stand in the tables",
+            );
+        }
+        if !self.job.experiments.is_empty() && self.is_sound(&["experiments"]) {
+            let what =
+                "experiments train models on a label of two sides, and `data.label` has `classes`";
+            self.push_problem("not-offered", "experiments", what, "take them out");
+        }
+        if !self.job.metrics.by.is_empty() && self.is_sound(&["metrics.by"]) {
+            let what =
+                "slices are measured for a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "metrics.by",
+                what,
+                "take `by` out, or keep the rows of one slice by `data.keep`",
+            );
+        }
+        if self.job.run.keep_rows == Some(KeepRows::Outcomes) && self.is_sound(&["run"]) {
+            let what = "outcomes are kept for a label of two sides, and `data.label` has `classes`";
+            self.push_problem(
+                "not-offered",
+                "run.keep_rows",
+                what,
+                "take it out: with classes no rows are kept",
+            );
+        }
+        for (name, set) in &self.job.counterfactuals {
+            let at = path(&["counterfactuals", name.as_str()]);
+            if !self.is_sound(&[&at]) {
+                continue;
+            }
+            if set.placebo.is_some() {
+                let what = "a placebo is measured for a label of two sides, and `data.label` has \
+                            `classes`";
+                self.push_problem("not-offered", join(&at, "placebo"), what, "take it out");
+            }
+            if let Some(ConditionOn::Prediction(model)) =
+                set.knobs().map(|knobs| knobs.condition_on())
+            {
+                let what = format!(
+                    "the prediction of `{model}` is one of several classes, and a set conditions \
+                     on a prediction of two sides"
+                );
+                let key = set.strategies().first().copied().unwrap_or_default();
+                let hint = "write `condition_on: label` (whether it is positive) or `{label: raw}` \
+                            (each class)";
+                self.push_problem("not-offered", format!("{at}.{key}.condition_on"), what, hint);
+            }
+        }
+    }
+
+    /// A model in a job whose label has several classes, or one that is given scores of classes
+    /// where it has none.
+    pub(super) fn model_of_classes(&mut self, at: &str, name: &Name, model: &ModelBlock) {
+        if !self.is_sound(&["data.label"]) {
+            return;
+        }
+        let classes = self.job.data.label.classes().map(<[Word]>::to_vec);
+        if let Some(scores) = &model.scores {
+            let mut files = vec![("factual", &scores.factual.column, &scores.factual.columns)];
+            files.extend(
+                scores
+                    .counterfactual
+                    .iter()
+                    .map(|file| ("counterfactual", &file.column, &file.columns)),
+            );
+            for (key, column, columns) in files {
+                let here = format!("{at}.scores.{key}");
+                match (&classes, column, columns) {
+                    (None, _, Some(_)) => {
+                        let what =
+                            "`columns` gives a score per class, and `data.label` has no `classes`";
+                        let hint = "write `column: NAME`, or add `classes: [...]` to `data.label`";
+                        self.push_problem("bad-value", join(&here, "columns"), what, hint);
+                    }
+                    (None, None, None) => {
+                        let what = format!("`{here}` does not say which column holds the score");
+                        self.push_problem("missing-key", here, what, "add `column: NAME`");
+                    }
+                    (None, Some(_), None) => {}
+                    (Some(classes), Some(_), _) => {
+                        let what = "`column` gives one score, and `data.label` has `classes`: each \
+                                    has a score of its own";
+                        self.push_problem(
+                            "bad-value",
+                            join(&here, "column"),
+                            what,
+                            format!("write {} in its place", columns_form(classes)),
+                        );
+                    }
+                    (Some(classes), None, None) => {
+                        let what = format!(
+                            "`{here}` does not say which columns hold the scores of the classes"
+                        );
+                        self.push_problem(
+                            "missing-key",
+                            here,
+                            what,
+                            format!("add {}", columns_form(classes)),
+                        );
+                    }
+                    (Some(classes), None, Some(columns)) => {
+                        self.columns_of_classes(&join(&here, "columns"), classes, columns)
+                    }
+                }
+            }
+        }
+        let Some(classes) = classes else { return };
+        let kinds = [
+            ("logistic", model.logistic.is_some()),
+            ("boosting", model.boosting.is_some()),
+            ("forest", model.forest.is_some()),
+            ("onnx", model.onnx.is_some()),
+            ("command", model.command.is_some()),
+        ];
+        for (key, there) in kinds {
+            if there {
+                let what = format!(
+                    "the model `{name}` gives one score a row, and `data.label` has {} classes",
+                    classes.len()
+                );
+                let hint = format!(
+                    "score the rows elsewhere and give a column per class by `scores`, such as {} \
+                     under `factual`",
+                    columns_form(&classes)
+                );
+                self.push_problem("not-offered", join(at, key), what, hint);
+            }
+        }
+        for (key, there) in [
+            ("threshold", model.threshold != ThresholdBlock::default()),
+            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
+        ] {
+            if there {
+                let what = format!(
+                    "`{key}` has no part where `data.label` has `classes`: the class with the \
+                     highest score is predicted"
+                );
+                self.push_problem("bad-value", join(at, key), what, "take it out");
+            }
+        }
+    }
+
+    fn columns_of_classes(
+        &mut self,
+        at: &str,
+        classes: &[Word],
+        columns: &indexmap::IndexMap<Word, ColumnName>,
+    ) {
+        if self.has_problem(&["data.label"]) {
+            return;
+        }
+        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
+        for class in columns.keys() {
+            self.class(join(at, class.as_str()), class, &names);
+        }
+        let without: Vec<&str> = names
+            .into_iter()
+            .filter(|name| columns.keys().all(|class| class.as_str() != *name))
+            .collect();
+        if !without.is_empty() {
+            let (what, noun) =
+                if without.len() == 1 { ("class", "has") } else { ("classes", "have") };
+            let what = format!("the {what} {} {noun} no column of scores", list(&without));
+            self.push_problem(
+                "missing-key",
+                at,
+                what,
+                "the class with the highest score is predicted, so each needs one",
+            );
+        }
+        for (i, (class, column)) in columns.iter().enumerate() {
+            if let Some((other, _)) = columns.iter().take(i).find(|(_, earlier)| *earlier == column)
+            {
+                let what =
+                    format!("`{other}` and `{class}` have the same column of scores, `{column}`");
+                self.push_problem(
+                    "duplicate-value",
+                    join(at, class.as_str()),
+                    what,
+                    "name the column of each class",
+                );
+            }
+        }
+    }
+
+    /// The class that a gate asks about.
+    pub(super) fn gate_class(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        if !self.is_sound(&["data.label"]) {
+            return;
+        }
+        let Some(classes) = self.job.data.label.classes() else {
+            if gate.class.is_some() {
+                let what =
+                    "`class` names one of several classes, and `data.label` has no `classes`";
+                self.push_problem(
+                    "bad-scope",
+                    join(at, "class"),
+                    what,
+                    "take it out: the gate is about the positive side",
+                );
+            }
+            return;
+        };
+        let names: Vec<&str> = classes.iter().map(Word::as_str).collect();
+        if let Some(class) = &gate.class {
+            self.class(join(at, "class"), class, &names);
+            return;
+        }
+        let rest = |words: &[Word; 2]| words.iter().any(|word| word.as_str() == REST);
+        let one_pair = match &gate.between {
+            Some(GateBetween::WorstCase) => false,
+            Some(GateBetween::Pair(map)) => !map.values().any(rest),
+            None => true,
+        };
+        if !OF_ALL.contains(&metric.id) {
+            let what = format!(
+                "`{}` is measured for each class against all others, and `{at}` names none",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                at,
+                what,
+                format!("add `class: ...`, one of {}", list(&names)),
+            );
+        } else if !one_pair {
+            let what = format!(
+                "of all classes together `{}` is measured between two groups only",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                join(at, "between"),
+                what,
+                format!("name both groups, or add `class: ...`, one of {}", list(&names)),
+            );
+        }
+    }
+}
+
+/// The key as a job writes it.
+fn columns_form(classes: &[Word]) -> String {
+    let each: Vec<String> = classes.iter().take(3).map(|class| format!("{class}: ...")).collect();
+    format!("`columns: {{{}{}}}`", each.join(", "), if classes.len() > 3 { ", ..." } else { "" })
+}

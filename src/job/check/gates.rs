@@ -1,0 +1,918 @@
+//! Checks gates against the metric catalog and against what the job declares.
+
+use std::collections::BTreeMap;
+
+use crate::job::blocks::clarify::FavouredGroups;
+use crate::job::blocks::experiments::ExperimentBlock;
+use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::tree::join;
+use crate::job::{
+    GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, Word,
+};
+use crate::param::{ColumnName, Finite, Name};
+
+use super::clarify::REST;
+use super::{GateScope, JobChecker, KnownMetric, RatioOrder, families, family_word, path};
+
+/// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
+const HARM: &str = "denied_by_group";
+
+/// The most replicates of a bootstrap: all of them are held in memory at once.
+const MOST_SAMPLES: u64 = 1_000_000;
+
+impl JobChecker<'_> {
+    /// The block `gates`.
+    pub(super) fn gates(&mut self) {
+        let samples = self.job.metrics.bootstrap.samples.get();
+        if samples > MOST_SAMPLES && self.is_sound(&["metrics"]) {
+            let what = format!("`{samples}` replicates are too many");
+            self.push_problem(
+                "bad-value",
+                "metrics.bootstrap.samples",
+                what,
+                format!("at most {MOST_SAMPLES}; 2000 are usual"),
+            );
+        }
+        let words: Vec<String> =
+            self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
+        if self.is_sound(&["exports"]) && !words.is_empty() {
+            self.check_distinct("exports", "form", &words);
+        }
+        for (name, gate) in &self.job.gates {
+            let at = path(&["gates", name.as_str()]);
+            if self.is_sound(&[&at]) {
+                self.gate(&at, name, gate);
+            }
+        }
+    }
+
+    fn gate(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+        if !self.keys_of_gate(at, gate) {
+            return;
+        }
+        if let Some(attribute) = &gate.recourse {
+            self.recourse_gate(at, attribute, gate);
+            return;
+        }
+        let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM)) else {
+            for (key, there, form) in [
+                ("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"),
+                ("model", gate.model.is_some(), "model: NAME"),
+            ] {
+                if !there {
+                    self.push_problem(
+                        "missing-key",
+                        at,
+                        format!("`{at}` has no `{key}`"),
+                        format!("add `{form}`"),
+                    );
+                }
+            }
+            return;
+        };
+        if gate.harm_to.is_some() && !self.harm(at, gate) {
+            return;
+        }
+        self.limit(at, name, gate);
+        if let Some(model) = gate
+            .model
+            .as_ref()
+            .filter(|_| self.are_names_sound("models") && !self.job.models.is_empty())
+        {
+            self.check_known(
+                "model",
+                format!("{at}.model"),
+                model.as_str(),
+                self.job.models.keys().map(Name::as_str),
+                "unknown-name",
+            );
+        }
+        self.arm(at, gate);
+        let named = self.named(at, gate);
+        let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
+            if self.catalog.measures.contains(&metric) {
+                let what = format!(
+                    "`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates \
+                     cannot ask it",
+                    metric
+                );
+                let hint = "choose a metric of predictions; `cf_quality` stands on the page and in \
+                            the tables `cf_quality` and `cf_features`";
+                self.push_problem("unknown-metric", format!("{at}.metric"), what, hint);
+                return;
+            }
+            let mut ids: Vec<&str> = self.catalog.metrics.iter().map(|m| m.id).collect();
+            ids.sort_unstable();
+            self.push_problem(
+                "unknown-metric",
+                format!("{at}.metric"),
+                format!("no metric is called `{metric}`"),
+                suggest(metric, "known metrics", ids),
+            );
+            return;
+        };
+        match (&gate.model, metric.family) {
+            (Some(_), MetricFamily::Graph) => {
+                let what = format!("`{}` is about graphs, which no model has a part in", metric.id);
+                self.push_problem("bad-scope", format!("{at}.model"), what, "take `model` out");
+            }
+            (None, family) if family != MetricFamily::Graph => {
+                let what = format!("`{at}` has no `model`");
+                let models: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
+                let hint = if models.is_empty() {
+                    "add `model: ...`".to_owned()
+                } else {
+                    format!("add `model: ...`, one of {}", list(&models))
+                };
+                self.push_problem("missing-key", at, what, hint);
+            }
+            _ => {}
+        }
+        self.evidence(at, gate, metric);
+        self.reachable(at, gate, metric);
+        self.gate_class(at, gate, metric);
+        self.scope(at, gate, metric, named);
+        let intervals = self.job.metrics.interval.method != IntervalMethod::None;
+        if gate.decide_by == GateDecideBy::Worlds && metric.family == MetricFamily::Graph {
+            let what = format!(
+                "`{}` is one number of all graphs together, without an interval across them",
+                metric.id
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "take `decide_by` out: its value decides",
+            );
+        } else if gate.decide_by == GateDecideBy::Worlds && gate.against.is_some() {
+            let what = format!(
+                "the gate `{name}` judges a change, and the interval of a change is one of people, \
+                 not of graphs"
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "write `decide_by: interval` or `decide_by: estimate`",
+            );
+        } else if gate.decide_by == GateDecideBy::Worlds
+            && self.is_sound(&["counterfactuals"])
+            && self.are_names_sound("counterfactuals")
+        {
+            self.gate_worlds(at, name, gate);
+        }
+        if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
+            self.gate_scores(at, name, gate, metric);
+        }
+        if metric.family != MetricFamily::Graph
+            && gate.decide_by == GateDecideBy::Interval
+            && !intervals
+            && self.is_sound(&["metrics.interval"])
+        {
+            let what = format!(
+                "the gate `{name}` is decided by the interval, and `metrics.interval.method` is \
+                 `none`"
+            );
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                "write `decide_by: estimate`",
+            );
+        }
+        if gate.family_error.is_some() {
+            self.family(at, name, gate);
+        }
+    }
+
+    /// Complains about keys that say otherwise than `harm_to` of whom and of what is asked; gives
+    /// back whether there is none.
+    fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
+        let keys = [
+            ("metric", gate.metric.is_some(), "`harm_to` asks for two metrics of its own"),
+            (
+                "direction",
+                gate.direction.is_some(),
+                "`harm_to` asks for both directions between the group and each other",
+            ),
+            (
+                "between",
+                gate.between.is_some(),
+                "`harm_to` asks for both directions between the group and each other",
+            ),
+            ("group", gate.group.is_some(), "`harm_to` names the group"),
+            ("at_least", gate.at_least.is_some(), "less harm is never worse"),
+            ("fall_at_most", gate.fall_at_most.is_some(), "less harm is never worse"),
+        ];
+        for (key, _, what) in keys.iter().filter(|(_, there, _)| *there) {
+            let code = if key.contains('_') { "bad-limit" } else { "bad-scope" };
+            let hint = match *key {
+                "metric" => "keep one of `metric` and `harm_to`",
+                "at_least" => "write `at_most: X`",
+                "fall_at_most" => "write `rise_at_most: X`",
+                _ => "take it out",
+            };
+            self.push_problem(code, join(at, key), (*what).to_owned(), hint);
+        }
+        keys.iter().all(|(_, there, _)| !there)
+    }
+
+    /// Complains about an arm that there is not, and about one of another model or set.
+    fn arm(&mut self, at: &str, gate: &GateBlock) {
+        let Some(arm) = &gate.arm else { return };
+        if !self.is_sound(&["experiments"]) {
+            return;
+        }
+        let here = format!("{at}.arm");
+        let of = |(name, experiment): (&Name, &ExperimentBlock)| {
+            let arms = std::iter::once("base").chain(experiment.arms.names());
+            arms.map(|arm| format!("{name}/{arm}")).collect::<Vec<_>>()
+        };
+        let arms: Vec<String> = self.job.experiments.iter().flat_map(of).collect();
+        if !self.check_known(
+            "arm",
+            here.clone(),
+            arm,
+            arms.iter().map(String::as_str),
+            "unknown-name",
+        ) {
+            return;
+        }
+        let Some((name, experiment)) = self
+            .job
+            .experiments
+            .iter()
+            .find(|(name, _)| arm.split('/').next() == Some(name.as_str()))
+        else {
+            return;
+        };
+        if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
+            let what = format!(
+                "the experiment `{name}` is about the model `{}`, and the gate asks `{model}`",
+                experiment.model
+            );
+            self.push_problem(
+                "bad-scope",
+                here.clone(),
+                what,
+                format!("write `model: {}`", experiment.model),
+            );
+        }
+        if let Some(set) =
+            gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str())
+        {
+            let what = format!(
+                "the arms of `{name}` are measured with the set `{}`, and the gate asks for \
+                 `{set}`",
+                experiment.from
+            );
+            self.push_problem(
+                "bad-scope",
+                here,
+                what,
+                format!("write `counterfactual: {}`", experiment.from),
+            );
+        }
+    }
+
+    /// Complains about a family of one, and of values without intervals.
+    fn family(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+        let here = format!("{at}.family_error");
+        if gate.decide_by != GateDecideBy::Interval {
+            let by = if gate.decide_by == GateDecideBy::Estimate {
+                "the estimate, which has"
+            } else {
+                "graphs, which have"
+            };
+            let what = format!("the gate `{name}` is decided by {by} no error to share out");
+            self.push_problem(
+                "no-interval",
+                here,
+                what,
+                "write `decide_by: interval`, or take `family_error` out",
+            );
+            return;
+        }
+        let everybody = gate.direction.is_none()
+            && gate.between.as_ref().is_none_or(|b| *b == GateBetween::WorstCase)
+            && gate.group.is_none();
+        let attributes = if gate.sensitive.is_some() { 1 } else { self.job.data.sensitive.len() };
+        if gate.harm_to.is_none()
+            && gate.direction != Some(GateDirection::Any)
+            && !(everybody && attributes > 1)
+            && self.are_names_sound("data.sensitive")
+        {
+            let what =
+                format!("the gate `{name}` makes one comparison, and `family_error` is about many");
+            self.push_problem(
+                "bad-scope",
+                here,
+                what,
+                "write `direction: any`, or take `family_error` out",
+            );
+        }
+    }
+
+    /// Exactly one limit, of the kind that the gate asks about.
+    fn limit(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+        let values = [("at_most", gate.at_most), ("at_least", gate.at_least)];
+        let changes = [("rise_at_most", gate.rise_at_most), ("fall_at_most", gate.fall_at_most)];
+        let (asked, others) =
+            if gate.against.is_some() { (changes, values) } else { (values, changes) };
+        if let Some((key, _)) = others.iter().find(|(_, limit)| limit.is_some()) {
+            let (what, hint) = match gate.against {
+                Some(_) => (
+                    format!("the gate `{name}` judges a change, and `{key}` limits a value"),
+                    "write `rise_at_most: X` or `fall_at_most: X`, or take `against` out",
+                ),
+                None => (
+                    format!(
+                        "`{key}` limits a change, and the gate `{name}` does not say from what"
+                    ),
+                    "add `against: baseline`",
+                ),
+            };
+            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
+            return;
+        }
+        let [(one, first), (other, second)] = asked;
+        match (first, second) {
+            (None, None) => {
+                let or = if gate.harm_to.is_some() {
+                    String::new()
+                } else {
+                    format!(" or `{other}: X`")
+                };
+                self.push_problem(
+                    "bad-limit",
+                    at,
+                    format!("the gate `{name}` has no limit"),
+                    format!("add `{one}: X`{or}"),
+                );
+            }
+            (Some(_), Some(_)) => {
+                let hint = "keep one; a band is two gates";
+                self.push_problem(
+                    "bad-limit",
+                    format!("{at}.{other}"),
+                    format!("the gate `{name}` has both `{one}` and `{other}`"),
+                    hint,
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Complains about a limit outside of what the metric, or a change of it, can be: a percentage
+    /// written without its hundredth, for instance.
+    fn reachable(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        let (least, most) = metric.range;
+        let range = match &gate.between {
+            // Of what has directions a pair is the difference of its two.
+            Some(GateBetween::Pair(_)) if metric.needs_counterfactual => {
+                (least - most, most - least)
+            }
+            // The furthest groups are told so that a difference is not below 0, and a ratio not
+            // above 1.
+            Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
+            Some(GateBetween::WorstCase) => (least.max(0.0), most),
+            _ => metric.range,
+        };
+        let width = range.1 - range.0;
+        let limits = [
+            ("at_most", gate.at_most, range, "value"),
+            ("at_least", gate.at_least, range, "value"),
+            ("rise_at_most", gate.rise_at_most, (-width, width), "change"),
+            ("fall_at_most", gate.fall_at_most, (-width, width), "change"),
+        ];
+        for (key, limit, (lo, hi), of) in limits {
+            let Some(limit) = limit.map(Finite::get).filter(|limit| *limit < lo || *limit > hi)
+            else {
+                continue;
+            };
+            let bounds = match (lo.is_finite(), hi.is_finite()) {
+                (true, true) => format!("lies between {lo} and {hi}"),
+                (true, false) => format!("is never below {lo}"),
+                (false, _) => format!("is never above {hi}"),
+            };
+            let what = format!(
+                "the {of} of `{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be",
+                metric.id
+            );
+            let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
+                format!("for {limit} % or points write `{}`", limit / 100.0)
+            } else {
+                "write a limit that some values keep and others break".to_owned()
+            };
+            self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
+        }
+    }
+
+    /// The label, the set and the family that the metric rests on.
+    fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
+        let named = self.job.sets();
+        let of_graphs = metric.family == MetricFamily::Graph;
+        let sets: Vec<&str> = named
+            .iter()
+            .filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
+        let family = family_word(metric.family);
+        let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
+        match (&gate.counterfactual, metric.needs_counterfactual) {
+            (Some(_), false) => {
+                let what =
+                    format!("`{id}` is measured on the rows as they are, without counterfactuals");
+                self.push_problem(
+                    "bad-scope",
+                    format!("{at}.counterfactual"),
+                    what,
+                    "take `counterfactual` out",
+                );
+            }
+            (None, true) => {
+                let hint = if sets.is_empty() {
+                    "add a set under `counterfactuals` and name it here".to_owned()
+                } else {
+                    format!("add `counterfactual: ...`, one of {}", list(&sets))
+                };
+                self.push_problem(
+                    "missing-key",
+                    at,
+                    format!("`{id}` needs a counterfactual set, and `{at}` names none"),
+                    hint,
+                );
+            }
+            (Some(set), true)
+                if of_graphs
+                    && !sets.contains(&set.as_str())
+                    && named.iter().any(|(name, _)| name == set.as_str()) =>
+            {
+                let what = format!("`{id}` is about graphs, and the set `{set}` has none");
+                let hint = if sets.is_empty() {
+                    "choose another metric".to_owned()
+                } else {
+                    format!("name one of {}", list(&sets))
+                };
+                self.push_problem("bad-scope", format!("{at}.counterfactual"), what, hint);
+            }
+            _ => {}
+        }
+        if metric.by_favourable
+            && self.job.data.favourable_side().is_none()
+            && self.is_sound(&["data.label", "data.favourable"])
+        {
+            let what = format!(
+                "`{id}` must know which prediction people want, and the job has neither a label \
+                 nor `data.favourable`"
+            );
+            self.push_problem(
+                "needs-label",
+                asked,
+                what,
+                "write `favourable: positive` or `favourable: negative` below `data`",
+            );
+        } else if metric.needs_label
+            && self.job.data.label.column().is_none()
+            && self.is_sound(&["data.label"])
+        {
+            self.push_problem(
+                "needs-label",
+                asked,
+                format!("`{id}` needs a label, and `data.label` is `none`"),
+                "choose a metric without labels, or name the label column",
+            );
+        } else if !of_graphs
+            && self.is_sound(&["metrics.families"])
+            && let measured = families(self.job, self.catalog)
+            && !measured.is_empty()
+            && [Some(metric.family),
+                metric.also].into_iter().flatten().all(|family| !measured.contains(&family))
+            // Without a list of families only this one must be asked for; what else is missing has
+            // its own complaint.
+            && (self.job.metrics.families.is_some() || metric.family == MetricFamily::Clarify)
+        {
+            let (what, hint) = match &self.job.metrics.families {
+                Some(_) => (
+                    format!(
+                        "`{id}` is of the family `{family}`, which `metrics.families` leaves out"
+                    ),
+                    format!("add `{family}` to `metrics.families`"),
+                ),
+                None => {
+                    let words: Vec<&str> = measured
+                        .iter()
+                        .map(|family| family_word(*family))
+                        .chain([family])
+                        .collect();
+                    let what = format!(
+                        "`{id}` is of the family `{family}`, which is measured only where \
+                         `metrics.families` names it"
+                    );
+                    (what, format!("write `families: [{}]` below `metrics`", words.join(", ")))
+                }
+            };
+            self.push_problem("not-measured", asked, what, hint);
+        } else if let Some(key) = metric.asked_by
+            && self.is_sound(&["metrics.clarify"])
+        {
+            let clarify = self.job.metrics.clarify.as_ref();
+            let there = clarify.is_some_and(|c| {
+                if key == "strata" { c.strata.is_some() } else { c.flip_test.is_some() }
+            });
+            if !there {
+                let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
+                let what =
+                    format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
+                self.push_problem(
+                    "not-measured",
+                    asked,
+                    what,
+                    format!("add `clarify: {{{form}}}` to `metrics`"),
+                );
+            }
+        }
+    }
+
+    /// The key that says of whom the metric is asked, and what it names.
+    fn scope(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        mut named: Vec<ColumnName>,
+    ) {
+        let keys = [
+            (GateScope::Direction, gate.direction.is_some()),
+            (GateScope::Pair, matches!(gate.between, Some(GateBetween::Pair(_)))),
+            (GateScope::WorstCase, matches!(gate.between, Some(GateBetween::WorstCase))),
+            (GateScope::Group, gate.group.is_some()),
+        ];
+        let mut fits = true;
+        if matches!(gate.between, Some(GateBetween::WorstCase))
+            && metric.also == Some(MetricFamily::Clarify)
+            && self.is_sound(&["metrics.families"])
+            && !families(self.job, self.catalog).contains(&metric.family)
+        {
+            let what = format!(
+                "`{}` with `between: worst_case` is of the family `group`, which is not measured",
+                metric.id
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.between"),
+                what,
+                "add the family to `metrics.families`, or name two groups",
+            );
+        }
+        for (scope, _) in
+            keys.iter().filter(|(scope, there)| *there && !metric.scopes.contains(scope))
+        {
+            let (key, form) = (
+                scope_key(*scope),
+                if *scope == GateScope::WorstCase {
+                    "between: worst_case"
+                } else {
+                    scope_key(*scope)
+                },
+            );
+            let what = format!("`{}` cannot be asked with `{form}`", metric.id);
+            let hint = match metric.scopes {
+                [GateScope::Total] if metric.min_groups > 2 => format!(
+                    "take it out: the metric asks of each person whether a move to any other group \
+                     switches the prediction; of one direction that is `{}`",
+                    metric.id.trim_end_matches("_any")
+                ),
+                [GateScope::Total] => "take it out: the metric is asked of everybody".to_owned(),
+                scopes => format!("use {}", scope_forms(scopes)),
+            };
+            self.push_problem("bad-scope", format!("{at}.{key}"), what, hint);
+            fits = false;
+        }
+        let there: Vec<&str> =
+            keys.iter().filter(|(_, there)| *there).map(|(scope, _)| scope_key(*scope)).collect();
+        if fits && there.len() > 1 {
+            self.push_problem(
+                "bad-scope",
+                at,
+                format!("`{at}` has {}", all(&there)),
+                "keep one of them",
+            );
+        }
+        if there.is_empty() && gate.harm_to.is_none() && !metric.scopes.contains(&GateScope::Total)
+        {
+            self.push_problem(
+                "bad-scope",
+                at,
+                format!("`{at}` does not say of whom `{}` is asked", metric.id),
+                format!("add {}", scope_forms(metric.scopes)),
+            );
+        }
+        if let Some(attribute) = &gate.sensitive
+            && self.are_names_sound("data.sensitive")
+            && self.attribute(format!("{at}.sensitive"), attribute)
+            && let Some(other) = named.iter().find(|n| *n != attribute)
+        {
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.sensitive"),
+                format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
+                "take `sensitive` out: the groups say it",
+            );
+        }
+        named.extend(gate.sensitive.clone());
+        self.enough_groups(at, metric, named.first());
+        if let Some(GateBetween::Pair(map)) = &gate.between
+            && fits
+        {
+            self.compared(&format!("{at}.between"), metric, map);
+            self.turned_ratio(&format!("{at}.between"), gate, metric, map);
+        }
+        let named_sets = self.job.sets();
+        let set = gate
+            .counterfactual
+            .as_ref()
+            .and_then(|name| Some((name, named_sets.iter().find(|(n, _)| n == name.as_str())?.1)));
+        if let (Some(attribute), Some((name, set))) = (named.first(), set)
+            && metric.needs_counterfactual
+            && self.is_sound(&[&path(&[
+                "counterfactuals",
+                name.as_str().split('/').next().unwrap_or_default(),
+            ])])
+            && self.job.data.sensitive.contains_key(attribute)
+            && let Some(changed) =
+                set.sensitive.as_ref().filter(|changed| !changed.contains(attribute))
+            && changed.iter().all(|c| self.job.data.sensitive.contains_key(c))
+        {
+            let what = format!("the counterfactual set `{name}` does not change `{attribute}`");
+            self.push_problem(
+                "bad-scope",
+                at,
+                what,
+                format!(
+                    "it changes {}; name another set, or add the attribute to it",
+                    list(changed)
+                ),
+            );
+        }
+    }
+
+    /// Complains about two groups whose comparison is not measured.
+    fn compared(&mut self, at: &str, metric: &KnownMetric, map: &BTreeMap<ColumnName, [Word; 2]>) {
+        let Some((attribute, [first, second])) = map.iter().next().filter(|_| map.len() == 1)
+        else {
+            return;
+        };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
+            return;
+        }
+        let is_rest = |group: &Word| group.as_str() == REST && !groups.contains(group);
+        // A metric of two families, only one of which is measured.
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
+        if metric.family != MetricFamily::Clarify && !by_facets {
+            let measured = groups.len() > 2
+                || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
+                    && metric.also == Some(MetricFamily::Clarify);
+            if (is_rest(first) || is_rest(second)) && !measured {
+                let what = format!("`{attribute}` has two groups, so the rest of one is the other");
+                self.push_problem("bad-scope", here, what, "name both groups");
+            }
+            return;
+        }
+        let favoured = self.favoured_of(attribute);
+        let (fits, form) = match &favoured {
+            Some(FavouredGroups::Rest) => {
+                let fits = |a: &Word, b: &Word| is_rest(a) && groups.contains(b);
+                (
+                    fits(first, second) || by_facets && fits(second, first),
+                    format!("[{REST}, GROUP]"),
+                )
+            }
+            Some(FavouredGroups::Groups(favoured)) => {
+                let one = favoured.first().map_or("FAVOURED", Word::as_str);
+                let fits = |a: &Word, b: &Word| {
+                    favoured.contains(a) && groups.contains(b) && !favoured.contains(b)
+                };
+                (fits(first, second) || by_facets && fits(second, first), format!("[{one}, GROUP]"))
+            }
+            None => return,
+        };
+        if !fits {
+            let what = format!(
+                "`{}` is not measured between `{first}` and `{second}`: the favoured facet stands \
+                 first",
+                metric.id
+            );
+            let hint = format!(
+                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, \
+                 the reference where it is left out"
+            );
+            self.push_problem("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Complains about the change of a ratio that is asked the other way round than it is measured:
+    /// how a reciprocal changes does not follow from how the ratio does, so the gate could never
+    /// decide.
+    fn turned_ratio(
+        &mut self,
+        at: &str,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+        map: &BTreeMap<ColumnName, [Word; 2]>,
+    ) {
+        let (Some(order), Some((attribute, pair))) =
+            (metric.ratio.filter(|_| gate.against.is_some()), map.iter().next())
+        else {
+            return;
+        };
+        let (data, here) = (&self.job.data, join(at, attribute.as_str()));
+        let groups = data.groups_of(attribute);
+        if self.has_problem(&[&here])
+            || groups.is_empty()
+            || !self.is_sound(&["metrics.clarify", "data.sensitive"])
+        {
+            return;
+        }
+        let by_facets = metric.also == Some(MetricFamily::Clarify)
+            && !families(self.job, self.catalog).contains(&metric.family);
+        let favoured = self.favoured_of(attribute).filter(|_| by_facets);
+        let reference = data.reference_of(attribute);
+        // All others stand last, but where Clarify takes them for favoured.
+        let place = |group: &Word| match (&favoured, groups.iter().position(|g| g == group)) {
+            (Some(FavouredGroups::Rest), place) => usize::from(place.is_some()),
+            (Some(FavouredGroups::Groups(favoured)), _) => usize::from(!favoured.contains(group)),
+            (None, Some(_)) if reference.as_ref() == Some(group) => 0,
+            (None, place) => place.map_or(usize::MAX, |place| 1 + place),
+        };
+        let [first, second] = pair;
+        let as_measured = match order {
+            RatioOrder::FirstOverSecond => place(first) < place(second),
+            RatioOrder::SecondOverFirst => place(first) > place(second),
+        };
+        if !as_measured {
+            let what = format!(
+                "`{}` is measured as `{second}` over `{first}`, and how its reciprocal changes \
+                 does not follow from how it changes",
+                metric.id
+            );
+            let (limit, other) =
+                if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
+            let hint = format!(
+                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` in \
+                 the place of `{limit}_at_most`: where one ratio falls the other rises"
+            );
+            self.push_problem("bad-scope", here, what, hint);
+        }
+    }
+
+    /// Who is favoured, by the job or as the reference.
+    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups> {
+        self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
+    }
+
+    /// Complains where every attribute that a gate is about has too few groups for the metric.
+    fn enough_groups(&mut self, at: &str, metric: &KnownMetric, named: Option<&ColumnName>) {
+        if !self.is_sound(&["data.sensitive"]) {
+            return;
+        }
+        let data = &self.job.data;
+        let asked: Vec<&ColumnName> =
+            data.sensitive.keys().filter(|name| named.is_none_or(|named| named == *name)).collect();
+        // Groups that only the data can tell are none here.
+        let too_few =
+            |name: &ColumnName| (1..metric.min_groups).contains(&data.groups_of(name).len());
+        if !asked.is_empty() && asked.into_iter().all(too_few) {
+            let what = format!(
+                "`{}` is measured for attributes with {} groups or more",
+                metric.id, metric.min_groups
+            );
+            self.push_problem(
+                "bad-scope",
+                format!("{at}.metric"),
+                what,
+                "with two groups a direction says the same: use `sr`, `psr` or `nsr`",
+            );
+        }
+    }
+
+    /// Checks the set and the groups that a gate names, and gives the attributes back.
+    fn named(&mut self, at: &str, gate: &GateBlock) -> Vec<ColumnName> {
+        if let Some(set) =
+            gate.counterfactual.as_ref().filter(|_| self.are_names_sound("counterfactuals"))
+        {
+            let sets = self.job.sets();
+            let sets = sets.iter().map(|(name, _)| name.as_str());
+            self.check_known(
+                "counterfactual set",
+                format!("{at}.counterfactual"),
+                set.as_str(),
+                sets,
+                "unknown-name",
+            );
+        }
+        let mut named: Vec<ColumnName> = Vec::new();
+        if let Some(GateDirection::Pair(map)) = &gate.direction {
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.direction"), "[FROM, TO]", &pairs));
+        }
+        if let Some(GateBetween::Pair(map)) = &gate.between {
+            let pairs: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, pair)| (a, pair.as_slice())).collect();
+            named.extend(self.people(&format!("{at}.between"), "[FIRST, SECOND]", &pairs));
+        }
+        if let Some(map) = &gate.harm_to {
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.harm_to"), "GROUP", &groups));
+        }
+        if let Some(map) = &gate.group {
+            let groups: Vec<(&ColumnName, &[Word])> =
+                map.iter().map(|(a, group)| (a, std::slice::from_ref(group))).collect();
+            named.extend(self.people(&format!("{at}.group"), "GROUP", &groups));
+        }
+        named
+    }
+
+    /// One attribute with the groups it names; gives the attribute back where it is declared.
+    fn people(
+        &mut self,
+        at: &str,
+        form: &str,
+        named: &[(&ColumnName, &[Word])],
+    ) -> Option<ColumnName> {
+        let &[(attribute, groups)] = named else {
+            let what = format!("`{at}` must name one attribute, found {}", named.len());
+            self.push_problem("bad-scope", at, what, format!("write `{{ATTRIBUTE: {form}}}`"));
+            return None;
+        };
+        let here = join(at, attribute.as_str());
+        if !self.are_names_sound("data.sensitive") || !self.attribute(here.clone(), attribute) {
+            return None;
+        }
+        let declared_at = path(&["data", "sensitive", attribute.as_str()]);
+        let declared = self.job.data.groups_of(attribute);
+        if self.is_sound(&[&declared_at]) && declared.len() > 1 {
+            let rest = |group: &Word| group.as_str() == REST && at.ends_with(".between");
+            for (i, group) in groups
+                .iter()
+                .enumerate()
+                .filter(|(_, group)| !declared.contains(group) && !rest(group))
+            {
+                let place = if groups.len() > 1 { format!("{here}[{i}]") } else { here.clone() };
+                let hint = suggest(group.as_str(), "its groups", declared.iter().map(Word::as_str));
+                self.push_problem(
+                    "unknown-group",
+                    place,
+                    format!("`{attribute}` has no group `{group}`"),
+                    hint,
+                );
+            }
+        }
+        if let [first, second] = groups
+            && first == second
+        {
+            self.push_problem(
+                "bad-scope",
+                format!("{here}[1]"),
+                format!("`{first}` is compared with itself"),
+                format!("name two groups: `{{{attribute}: {form}}}`"),
+            );
+        }
+        Some(attribute.clone())
+    }
+}
+
+fn scope_key(scope: GateScope) -> &'static str {
+    match scope {
+        GateScope::Total => "",
+        GateScope::Group => "group",
+        GateScope::Pair | GateScope::WorstCase => "between",
+        GateScope::Direction => "direction",
+    }
+}
+
+/// The keys that a metric takes, as a job writes them.
+fn scope_forms(scopes: &[GateScope]) -> String {
+    let forms: Vec<&str> = scopes
+        .iter()
+        .filter_map(|scope| match scope {
+            GateScope::Total => None,
+            GateScope::Group => Some("`group: {ATTRIBUTE: GROUP}`"),
+            GateScope::Pair => Some("`between: {ATTRIBUTE: [FIRST, SECOND]}`"),
+            GateScope::WorstCase => Some("`between: worst_case`"),
+            GateScope::Direction => Some("`direction: {ATTRIBUTE: [FROM, TO]}`"),
+        })
+        .collect();
+    let total =
+        if scopes.contains(&GateScope::Total) { ", or none of them for everybody" } else { "" };
+    forms.join(" or ") + total
+}

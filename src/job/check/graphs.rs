@@ -1,0 +1,429 @@
+//! Checks graph-uncertain sets: the attribute, the variables, what is known of them, and the models
+//! that can be asked.
+//!
+//! A counterfactual of such a set has levels by halves and counts below 0: only models that are
+//! trained here, on the one encoding, can score it. Nothing that follows from a variable by another
+//! rule than the graph may be read by a model.
+
+use crate::counterfactual::graph_uncertain::knobs::{
+    GraphSource, GraphUncertainBlock, KnowledgeProblem,
+};
+use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::tree::join;
+use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily};
+use crate::param::{ColumnName, Name};
+
+use super::{JobChecker, KnownMetric};
+
+/// The most variables of a graph.
+const MOST_VARIABLES: usize = 128;
+
+/// The most bootstraps: each has matrices of its own in memory.
+const MOST_BOOTSTRAPS: u64 = 10_000;
+
+/// The most starts of a search.
+const MOST_STARTS: u64 = 1000;
+
+impl JobChecker<'_> {
+    /// What a graph-uncertain set asks for.
+    pub(super) fn graphs(
+        &mut self,
+        at: &str,
+        name: &Name,
+        set: &CounterfactualSet,
+        graphs: &GraphUncertainBlock,
+    ) {
+        let here = format!("{at}.{}", GraphUncertainBlock::WORD);
+        if set.placebo.is_some() {
+            let what = "a placebo repeats a strategy on shuffled groups, and graphs have \
+                        bootstraps of their own";
+            self.push_problem(
+                "not-offered",
+                format!("{at}.placebo"),
+                what,
+                "take it out: `world_lo` and `world_hi` show how far graphs and refits disagree",
+            );
+        }
+        self.graph_files(&here, name, graphs);
+        self.graph_numbers(&here, graphs);
+        self.graph_rows(&here);
+        self.graph_models(&here, name);
+        if !self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.label"])
+            || self.has_problem(&["data.sensitive", "data.features"])
+        {
+            return;
+        }
+        let attributes = self.attributes_of(set);
+        let [attribute] = attributes.as_slice() else {
+            if attributes.len() > 1 {
+                let what = format!(
+                    "a graph-uncertain set changes one attribute, and this one would change {}",
+                    list(&attributes)
+                );
+                self.push_problem(
+                    "one-of",
+                    at,
+                    what,
+                    format!("name it: `sensitive: [{}]`", attributes[0]),
+                );
+            }
+            return;
+        };
+        let groups = self.job.data.groups_of(attribute);
+        if self.job.data.is_derived(self.job.data.column_of(attribute)) {
+            let what = format!(
+                "`{attribute}` is derived, and a graph-uncertain set sets a column of the rows"
+            );
+            self.push_problem(
+                "cannot-set",
+                here,
+                what,
+                "declare the column itself as a sensitive attribute, or derive it before the rows \
+                 come here",
+            );
+            return;
+        }
+        if groups.len() != 2 {
+            let what = format!(
+                "a graph-uncertain set needs an attribute with two groups, and `{attribute}` has \
+                 {}",
+                groups.len()
+            );
+            let hint = format!(
+                "name two groups and keep their rows: `data.keep: [{{{attribute}: {{in: [...]}}}}]`"
+            );
+            self.push_problem("bad-value", here, what, hint);
+            return;
+        }
+        if graphs.knowledge.is_empty() {
+            let what = format!("`{here}.knowledge` is empty");
+            self.push_problem(
+                "empty-list",
+                format!("{here}.knowledge"),
+                what,
+                "name at least one scenario, such as `none: {}`",
+            );
+        }
+        let variables = self.job.data.graph_variables(graphs, attribute);
+        if !self.graph_columns(&here, graphs, attribute, &variables) {
+            return;
+        }
+        self.followers(&here, &variables);
+        let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
+        let mut said: Vec<(String, String)> = Vec::new();
+        for scenario in graphs.knowledge.keys() {
+            for KnowledgeProblem { keys, below, what } in graphs.problems(scenario, &names) {
+                let place = keys.iter().fold(here.clone(), |place, key| join(&place, key)) + &below;
+                // A graph is drawn once for all scenarios.
+                if said.contains(&(place.clone(), what.clone())) {
+                    continue;
+                }
+                said.push((place.clone(), what.clone()));
+                let hint = if what.ends_with("is no variable of the graph") {
+                    format!("its variables are {}", list(&names))
+                } else {
+                    "what is known of a graph must hold all at once: take one of them out"
+                        .to_owned()
+                };
+                self.push_problem("bad-knowledge", place, what, hint);
+            }
+        }
+    }
+
+    /// Complains about a scenario whose exported graphs would replace those of another set: in
+    /// names of files the slash is a dot.
+    fn graph_files(&mut self, here: &str, name: &Name, graphs: &GraphUncertainBlock) {
+        let file = |set: &Name, scenario: &Name| format!("{set}.{scenario}");
+        for scenario in graphs.knowledge.keys() {
+            let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
+            let scenarios = before.filter_map(|(other, set)| {
+                Some((other, set.graph_uncertain.as_ref()?.knowledge.keys()))
+            });
+            let mut names = scenarios.flat_map(|(other, keys)| keys.map(move |key| (other, key)));
+            if let Some((other, twin)) =
+                names.find(|(other, twin)| file(other, twin) == file(name, scenario))
+            {
+                let what = format!(
+                    "`{other}/{twin}` and `{name}/{scenario}` would write their graphs to the same \
+                     files"
+                );
+                let hint = format!(
+                    "rename one of them: both are `{}` in names of files",
+                    file(name, scenario)
+                );
+                self.push_problem(
+                    "bad-value",
+                    join(&format!("{here}.knowledge"), scenario.as_str()),
+                    what,
+                    hint,
+                );
+            }
+        }
+    }
+
+    fn graph_numbers(&mut self, here: &str, graphs: &GraphUncertainBlock) {
+        if graphs.n_bootstraps() > MOST_BOOTSTRAPS {
+            let what = format!("`{}` bootstraps are too many", graphs.n_bootstraps());
+            self.push_problem(
+                "bad-value",
+                format!("{here}.bootstraps"),
+                what,
+                format!("at most {MOST_BOOTSTRAPS}; 100 are usual"),
+            );
+        }
+        let GraphSource::Boss(boss) = &graphs.discovery else { return };
+        if graphs.n_bootstraps() == 0 {
+            let what = "without bootstraps a search finds one class of graphs and says nothing of \
+                        how sure it is";
+            self.push_problem(
+                "bad-value",
+                format!("{here}.bootstraps"),
+                what,
+                "write 1 or more; 100 are usual",
+            );
+        }
+        if boss.penalty.get() <= 0.0 {
+            let what = format!("a penalty of `{}` is not above 0", boss.penalty.get());
+            self.push_problem(
+                "bad-value",
+                format!("{here}.discovery.boss.penalty"),
+                what,
+                "write a number above 0; the paper's is 2",
+            );
+        }
+        if boss.starts.get() > MOST_STARTS {
+            let what = format!("`{}` starts are too many", boss.starts.get());
+            self.push_problem(
+                "bad-value",
+                format!("{here}.discovery.boss.starts"),
+                what,
+                format!("at most {MOST_STARTS}; 10 is the default, 30 is thorough"),
+            );
+        }
+    }
+
+    /// Rows that graphs cannot be learnt from.
+    fn graph_rows(&mut self, here: &str) {
+        let data = &self.job.data;
+        if data.weight.is_some() {
+            let what = "bootstraps of graphs draw rows one by one, and `data.weight` says that \
+                        rows stand for many";
+            self.push_problem(
+                "not-offered",
+                here,
+                what,
+                "take `data.weight` out, or leave the graph-uncertain set out",
+            );
+        }
+        if data.split.as_ref().is_some_and(|split| split.folds.is_some()) {
+            let what = "graphs are learnt from one set of training rows, and `data.split.folds` \
+                        makes several";
+            self.push_problem("not-offered", here, what, "split by `column` or `share`");
+        }
+    }
+
+    /// Models that cannot be asked.
+    fn graph_models(&mut self, here: &str, name: &Name) {
+        if !self.is_sound(&["models"]) {
+            return;
+        }
+        let job = self.job;
+        for (model, block) in &job.models {
+            let kind = match (&block.scores, &block.command) {
+                (Some(scores), _) if scores.counterfactual.is_some() => "has scores made elsewhere",
+                (_, Some(_)) => "is a command",
+                _ if block.onnx.is_some() => "is an ONNX file",
+                _ => continue,
+            };
+            let what = format!(
+                "counterfactuals of `{name}` have levels by halves and counts below 0, which only \
+                 models trained here can read, and the model `{model}` {kind}"
+            );
+            self.push_problem(
+                "not-offered",
+                here,
+                what,
+                "take the set or the model out: audit them in jobs of their own",
+            );
+        }
+    }
+
+    /// Complains about variables that are none.
+    fn graph_columns(
+        &mut self,
+        here: &str,
+        graphs: &GraphUncertainBlock,
+        attribute: &ColumnName,
+        variables: &[ColumnName],
+    ) -> bool {
+        let data = &self.job.data;
+        let at =
+            if graphs.variables.is_some() { format!("{here}.variables") } else { here.to_owned() };
+        let own = data.column_of(attribute);
+        let known: Vec<&ColumnName> = data
+            .inputs()
+            .into_iter()
+            .filter(|column| !data.is_derived(column) && data.onehot_of(column).is_none())
+            .collect();
+        if graphs.variables.is_some() {
+            if !self.check_distinct(&at, "column", variables) {
+                return false;
+            }
+            for (i, column) in
+                variables.iter().enumerate().filter(|(_, column)| !known.contains(column))
+            {
+                let (data, place) = (&self.job.data, format!("{at}[{i}]"));
+                if data.label.column().is_some_and(|label| label.column == *column) {
+                    let what = format!("`{column}` is the label, which is no part of the graph");
+                    self.push_problem(
+                        "column-twice",
+                        place,
+                        what,
+                        "take it out: the model stands for it",
+                    );
+                } else if data.is_derived(column) || data.onehot_of(column).is_some() {
+                    let what = format!(
+                        "`{column}` follows from other columns by a rule, which no linear equation \
+                         keeps"
+                    );
+                    self.push_problem(
+                        "derived-column",
+                        place,
+                        what,
+                        "name columns of the rows, or take it out",
+                    );
+                } else {
+                    let hint =
+                        suggest(column.as_str(), "features", known.iter().map(|c| c.as_str()));
+                    self.push_problem(
+                        "unknown-column",
+                        place,
+                        format!("no feature is called `{column}`"),
+                        hint,
+                    );
+                }
+            }
+            if !variables.contains(own) {
+                let what = format!("`{own}` is not in the graph, so nothing can follow from it");
+                self.push_problem("missing-key", at.clone(), what, format!("add `{own}`"));
+            }
+        }
+        if variables.len() > MOST_VARIABLES {
+            let what = format!("a graph of {} variables is too large", variables.len());
+            self.push_problem(
+                "bad-value",
+                at.clone(),
+                what,
+                format!("at most {MOST_VARIABLES}; name them by `variables: [...]`"),
+            );
+        }
+        if variables.len() < 2 {
+            let what = format!("a graph of `{own}` alone moves nothing");
+            self.push_problem(
+                "no-input",
+                at.clone(),
+                what,
+                "declare features under `data.features`, or use `naive: {}`",
+            );
+        }
+        !self.has_problem(&[&at])
+    }
+
+    /// Complains about features that follow from variables and that a model reads.
+    fn followers(&mut self, here: &str, variables: &[ColumnName]) {
+        let data = &self.job.data;
+        let derived: Vec<(ColumnName, ColumnName)> = data
+            .listed_features()
+            .filter(|column| data.is_derived(column))
+            .filter_map(|column| {
+                Some((
+                    column.clone(),
+                    data.roots(column).into_iter().find(|root| variables.contains(root))?,
+                ))
+            })
+            .collect();
+        for (column, root) in derived {
+            let reads = |omitted: Option<&[ColumnName]>| {
+                omitted.is_some_and(|omitted| !omitted.contains(&column))
+            };
+            let readers: Vec<&Name> = self
+                .job
+                .models
+                .iter()
+                .filter(|(_, model)| reads(model.omitted()))
+                .map(|(name, _)| name)
+                .collect();
+            if !readers.is_empty() {
+                let what = format!(
+                    "`{column}` is computed from `{root}` by a rule that no graph keeps, and {} \
+                     reads it",
+                    all(&readers)
+                );
+                let hint = format!(
+                    "let the models do without it by `omit: [{column}]`, or leave `{root}` out of \
+                     `variables`"
+                );
+                self.push_problem("derived-column", here, what, hint);
+            }
+        }
+    }
+
+    fn asks_graphs(&self, gate: &GateBlock) -> bool {
+        let of = |set: &str| {
+            self.job
+                .sets()
+                .into_iter()
+                .any(|(name, block)| name == set && block.graph_uncertain.is_some())
+        };
+        gate.counterfactual.as_ref().is_some_and(|set| of(set.as_str()))
+    }
+
+    /// Complains about a gate that waits for an interval of people where scores have none.
+    pub(super) fn gate_scores(
+        &mut self,
+        at: &str,
+        name: &Name,
+        gate: &GateBlock,
+        metric: &KnownMetric,
+    ) {
+        if metric.family == MetricFamily::Shift
+            && gate.decide_by == GateDecideBy::Interval
+            && self.asks_graphs(gate)
+        {
+            let what = format!(
+                "the gate `{name}` is decided by the interval, and of graphs `{}` has none but the \
+                 one across them",
+                metric.id
+            );
+            let by = if gate.against.is_some() { "estimate" } else { "worlds" };
+            self.push_problem(
+                "no-interval",
+                format!("{at}.decide_by"),
+                what,
+                format!("write `decide_by: {by}`"),
+            );
+        }
+    }
+
+    /// Complains about a gate that is decided by graphs where there are none.
+    pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &GateBlock) {
+        if !self.asks_graphs(gate) {
+            let what = format!(
+                "the gate `{name}` is decided by the interval over graphs and refits, and its set \
+                 has no graphs"
+            );
+            let sets = self.job.sets();
+            let graphs: Vec<&str> = sets
+                .iter()
+                .filter(|(_, set)| set.graph_uncertain.is_some())
+                .map(|(name, _)| name.as_str())
+                .collect();
+            let hint = if graphs.is_empty() {
+                "write `decide_by: interval`".to_owned()
+            } else {
+                format!("write `decide_by: interval`, or name a set with graphs: {}", list(&graphs))
+            };
+            self.push_problem("no-interval", format!("{at}.decide_by"), what, hint);
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Checks models and the families that are measured.
+
+use crate::job::read::nearest::{all, list, suggest};
+use crate::job::{LogisticBlock, MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
+use crate::param::{ColumnName, Name};
+
+use super::{JobChecker, families, family_word, needs_counterfactual, path};
+
+impl JobChecker<'_> {
+    /// The blocks `counterfactuals`, `models` and `metrics`.
+    pub(super) fn models(&mut self) {
+        self.single_columns();
+        self.reference();
+        for (name, set) in &self.job.counterfactuals {
+            self.set(name, set);
+        }
+        if self.job.models.is_empty() && self.are_names_sound("models") && self.are_names_sound("")
+        {
+            self.push_problem(
+                "no-model",
+                "models",
+                "the job names no model",
+                "add one under `models`, such as `live: {scores: {factual: {column: score}}}`",
+            );
+        }
+        self.families();
+        let asked = self.asked_family();
+        for (name, model) in &self.job.models {
+            self.model(name, model, asked);
+        }
+    }
+
+    /// Complains about a sensitive attribute that is not declared.
+    pub(super) fn attribute(&mut self, at: String, name: &ColumnName) -> bool {
+        self.check_known(
+            "sensitive attribute",
+            at,
+            name.as_str(),
+            self.job.data.sensitive.keys().map(ColumnName::as_str),
+            "unknown-name",
+        )
+    }
+
+    fn families(&mut self) {
+        let Some(named) =
+            self.job.metrics.families.as_ref().filter(|_| self.is_sound(&["metrics.families"]))
+        else {
+            return;
+        };
+        let words: Vec<&str> = named.iter().map(|&f| family_word(f)).collect();
+        if !self.check_distinct(
+            "metrics.families",
+            "family, or leave the key out for all that the job allows",
+            &words,
+        ) {
+            return;
+        }
+        let no_label = self.job.data.label.column().is_none() && self.is_sound(&["data.label"]);
+        let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
+        for (i, &family) in named.iter().enumerate() {
+            let (at, word) = (format!("metrics.families[{i}]"), family_word(family));
+            if no_label && self.catalog.family_needs_label(family) {
+                self.push_problem(
+                    "needs-label",
+                    at,
+                    format!("the family `{word}` needs a label, and `data.label` is `none`"),
+                    "take it out, or name the label column",
+                );
+            } else if no_label && family == MetricFamily::Clarify {
+                self.push_problem(
+                    "needs-label",
+                    at,
+                    "the family `clarify` must know which prediction is favourable, and \
+                     `data.label` is `none`",
+                    "take it out, or name the label column with its `favourable` side",
+                );
+            } else if family == MetricFamily::CfQuality
+                && !no_set
+                && self.is_sound(&["counterfactuals"])
+                && !self.job.has_fitted_sets()
+            {
+                self.push_problem(
+                    "needs-counterfactual",
+                    at,
+                    "the family `cf_quality` is about sets that move features by distributions, \
+                     and no set here does",
+                    "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+                );
+            } else if no_set && (family == MetricFamily::CfQuality || needs_counterfactual(family))
+            {
+                self.push_problem(
+                    "needs-counterfactual",
+                    at,
+                    format!("the family `{word}` needs a counterfactual set"),
+                    "add one, such as `counterfactuals: {flip: {naive: {}}}`",
+                );
+            }
+        }
+    }
+
+    /// The first family with counterfactuals that the job asks for, where that is known.
+    fn asked_family(&self) -> Option<MetricFamily> {
+        if !self.is_sound(&["metrics.families"]) {
+            return None;
+        }
+        let sets = !self.job.counterfactuals.is_empty();
+        match &self.job.metrics.families {
+            Some(named) => named.iter().copied().find(|&f| needs_counterfactual(f)),
+            None => sets.then_some(MetricFamily::Ccm),
+        }
+    }
+
+    fn model(&mut self, name: &Name, model: &ModelBlock, asked: Option<MetricFamily>) {
+        let at = path(&["models", name.as_str()]);
+        if !self.is_sound(&[&at]) {
+            return;
+        }
+        let kinds = [
+            ("logistic", model.logistic.is_some()),
+            ("boosting", model.boosting.is_some()),
+            ("forest", model.forest.is_some()),
+            ("onnx", model.onnx.is_some()),
+            ("scores", model.scores.is_some()),
+            ("command", model.command.is_some()),
+        ];
+        let found: Vec<&str> =
+            kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
+        if found.len() != 1 {
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let what = format!(
+                "the model `{name}` needs exactly one of {}, found {found}",
+                all(&kinds.map(|(kind, _)| kind))
+            );
+            let hint = "write `logistic: {l2: 1.0}`, `boosting: {}` or `forest: {}` to train one \
+                        here, `onnx: {model: FILE}`, `scores: {factual: {column: score}}` for \
+                        scores made elsewhere, or `command: {score: [./score]}` for a program";
+            self.push_problem("one-of", at, what, hint);
+            return;
+        }
+        self.model_of_classes(&at, name, model);
+        if let Some(logistic) = &model.logistic {
+            self.logistic(&format!("{at}.logistic"), name, logistic);
+        }
+        if let Some(boosting) = &model.boosting {
+            self.boosting(&format!("{at}.boosting"), name, boosting);
+        }
+        if let Some(forest) = &model.forest {
+            self.forest(&format!("{at}.forest"), name, forest);
+        }
+        if let Some(onnx) = &model.onnx {
+            self.onnx(&format!("{at}.onnx"), name, onnx);
+        }
+        self.threshold(&format!("{at}.threshold"), name, model);
+        if let Some(scores) = &model.scores {
+            self.scores(&format!("{at}.scores"), name, scores, asked);
+        }
+        if let Some(command) = &model.command {
+            self.command(&format!("{at}.command"), name, command);
+        }
+    }
+
+    fn logistic(&mut self, at: &str, name: &Name, logistic: &LogisticBlock) {
+        if logistic.l2.get() < 0.0 {
+            self.push_problem(
+                "bad-value",
+                format!("{at}.l2"),
+                format!("a penalty of `{}` is below 0", logistic.l2.get()),
+                "write 0 or more; 1.0 is scikit-learn's default",
+            );
+        }
+        self.trains(at, name);
+        self.inputs(at, name, &logistic.omit);
+    }
+
+    /// Complains about a model that is trained in this run and has no label or no rows to learn
+    /// from.
+    pub(super) fn trains(&mut self, at: &str, name: &Name) {
+        let data = &self.job.data;
+        if data.label.column().is_none() && self.is_sound(&["data.label"]) {
+            self.push_problem(
+                "needs-label",
+                at,
+                format!(
+                    "the model `{name}` is trained here and needs a label, and `data.label` is \
+                     `none`"
+                ),
+                "name the label column, or give the model's scores by `scores`",
+            );
+        }
+        match &data.split {
+            None if self.is_sound(&["data.split"]) => {
+                let hint = "add `data.split`, such as `{share: {train: 0.8, audit: 0.2}}`: a model \
+                            is not audited on the rows it learned";
+                self.push_problem(
+                    "needs-split",
+                    at,
+                    format!(
+                        "the model `{name}` is trained here, and no row is set aside for training"
+                    ),
+                    hint,
+                );
+            }
+            Some(split)
+                if split.share.is_some_and(|s| s.train.get() == 0.0 && s.audit.get() == 1.0)
+                    && self.is_sound(&["data.split"]) =>
+            {
+                self.push_problem(
+                    "needs-split",
+                    "data.split.share.train",
+                    format!("the model `{name}` is trained here, and no row trains"),
+                    "give `train` a share above 0",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// The columns that a model may see.
+    pub(super) fn columns(&self) -> Vec<&str> {
+        self.job.data.inputs().into_iter().map(ColumnName::as_str).collect()
+    }
+
+    /// Complains about omitted columns that are not there, and about a model that sees none.
+    pub(super) fn inputs(&mut self, at: &str, name: &Name, omit: &[ColumnName]) {
+        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
+            return;
+        }
+        let inputs: Vec<String> = self.columns().into_iter().map(str::to_owned).collect();
+        if !omit.is_empty() {
+            let omit_at = format!("{at}.omit");
+            self.check_distinct(&omit_at, "column", omit);
+            for (i, column) in omit
+                .iter()
+                .enumerate()
+                .filter(|(_, c)| inputs.iter().all(|input| input != c.as_str()))
+            {
+                let what = format!("the model `{name}` has no input `{column}` to omit");
+                self.push_problem(
+                    "unknown-column",
+                    format!("{omit_at}[{i}]"),
+                    what,
+                    suggest(column.as_str(), "its inputs", inputs.iter().map(String::as_str)),
+                );
+            }
+        }
+        if inputs.iter().all(|input| omit.iter().any(|c| c.as_str() == *input)) {
+            self.push_problem(
+                "no-input",
+                at,
+                format!("the model `{name}` has no input column left"),
+                "declare features, or omit fewer columns",
+            );
+        }
+    }
+
+    fn scores(&mut self, at: &str, name: &Name, scores: &ScoresBlock, asked: Option<MetricFamily>) {
+        if let Some(file) = &scores.factual.parquet {
+            self.score_path(format!("{at}.factual.parquet"), file, &[]);
+        }
+        match &scores.counterfactual {
+            Some(file) => {
+                let here = format!("{at}.counterfactual.parquet");
+                let sets = &self.job.counterfactuals;
+                if self.score_path(here.clone(), &file.parquet, &["counterfactual"])
+                    && sets.len() > 1
+                    && !file.parquet.contains("{counterfactual}")
+                {
+                    let names: Vec<&str> = sets.keys().map(Name::as_str).collect();
+                    let what = format!(
+                        "one file cannot hold the scores of {} counterfactual sets: {}",
+                        sets.len(),
+                        list(&names)
+                    );
+                    self.push_problem(
+                        "bad-placeholder",
+                        here,
+                        what,
+                        "put `{counterfactual}` into the path; it stands for the name of the set",
+                    );
+                }
+            }
+            None => {
+                if let Some(family) = asked.filter(|_| !self.job.counterfactuals.is_empty()) {
+                    let what = format!(
+                        "the model `{name}` has no scores of counterfactuals, which the family \
+                         `{}` needs",
+                        family_word(family)
+                    );
+                    let allowed: Vec<&str> = families(self.job, self.catalog)
+                        .into_iter()
+                        .filter(|&f| !needs_counterfactual(f))
+                        .map(family_word)
+                        .collect();
+                    let hint = format!(
+                        "add `counterfactual: {{parquet: PATH, column: score}}`, or measure only \
+                         `families: [{}]`",
+                        allowed.join(", ")
+                    );
+                    self.push_problem("needs-scores", at, what, hint);
+                }
+            }
+        }
+        if let Some(recheck) = &scores.recheck {
+            self.recheck(&format!("{at}.recheck"), name, scores, recheck);
+        }
+        self.key_columns(at, scores);
+    }
+
+    fn recheck(&mut self, at: &str, name: &Name, scores: &ScoresBlock, recheck: &RecheckBlock) {
+        if recheck.share.get() == 0.0 {
+            self.push_problem(
+                "bad-value",
+                format!("{at}.share"),
+                "a share of `0` asks for no row",
+                "give it a share above 0, or take `recheck` out",
+            );
+        }
+        if recheck.tolerance.get() < 0.0 {
+            let what = format!("a tolerance of `{}` is below 0", recheck.tolerance.get());
+            self.push_problem(
+                "bad-value",
+                format!("{at}.tolerance"),
+                what,
+                "write 0 or more; 1.0e-6 leaves room for scores of single precision",
+            );
+        }
+        if recheck.tolerance.get() >= 1.0 {
+            let what = format!(
+                "a tolerance of `{}` is never exceeded: scores lie in [0, 1]",
+                recheck.tolerance.get()
+            );
+            self.push_problem(
+                "bad-value",
+                format!("{at}.tolerance"),
+                what,
+                "write a number below 1; 1.0e-6 leaves room for scores of single precision",
+            );
+        }
+        if scores.counterfactual.is_none() {
+            let what = format!(
+                "the model `{name}` asks for rows again in the file of the counterfactuals, and \
+                 names none"
+            );
+            self.push_problem(
+                "needs-scores",
+                at,
+                what,
+                "add `counterfactual: {parquet: PATH, column: score}`, or take `recheck` out",
+            );
+        }
+    }
+
+    /// Complains about features that would stand twice in the rows to score, which begin with the
+    /// columns of the key.
+    fn key_columns(&mut self, at: &str, scores: &ScoresBlock) {
+        if !self.is_sound(&["data.features", "data.sensitive"]) {
+            return;
+        }
+        let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
+            (Some(_), _) => {
+                &["row_id", "sensitive", "from_group", "to_group", "cf_index", "request"]
+            }
+            (None, Some(_)) => &["row_id", "request"],
+            (None, None) => &[],
+        };
+        let data = &self.job.data;
+        let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
+            .chain(data.listed_features());
+        if let Some(column) = columns.map(ColumnName::as_str).find(|c| keys.contains(c)) {
+            let what =
+                format!("the column `{column}` has the name of a key column of the score files");
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                "rename it in the data: the rows to score hold both",
+            );
+        }
+    }
+
+    /// Complains about an empty path and about `{words}` that nothing fills.
+    fn score_path(&mut self, at: String, file: &str, known: &[&str]) -> bool {
+        if file.is_empty() {
+            self.push_problem(
+                "empty-value",
+                at.clone(),
+                format!("`{at}` is empty"),
+                "name a Parquet file",
+            );
+            return false;
+        }
+        for piece in file.split('{').skip(1) {
+            let word = piece.split('}').next().unwrap_or(piece);
+            if !piece.contains('}') || !known.contains(&word) {
+                let hint = if known.is_empty() {
+                    "this path holds no placeholders; variables are written `${vars.NAME}`"
+                        .to_owned()
+                } else {
+                    suggest(word, "known placeholders", known.iter().copied())
+                };
+                self.push_problem(
+                    "bad-placeholder",
+                    at,
+                    format!("nothing fills `{{{word}}}` in this path"),
+                    hint,
+                );
+                return false;
+            }
+        }
+        true
+    }
+}

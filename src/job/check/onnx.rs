@@ -1,0 +1,60 @@
+//! Checks the block `onnx` of models: what of it can be known without the file.
+
+use crate::job::blocks::onnx::OnnxBlock;
+use crate::job::read::tree::join;
+use crate::param::Name;
+
+use super::JobChecker;
+use super::trees::rebuild;
+
+impl JobChecker<'_> {
+    pub(super) fn onnx(&mut self, at: &str, name: &Name, onnx: &OnnxBlock) {
+        if !cfg!(feature = "onnx") {
+            self.push_problem(
+                "not-built",
+                at,
+                "this build of cfaudit does without ONNX models",
+                rebuild("the ONNX runtime", "onnx"),
+            );
+        }
+        if onnx.model.is_empty() {
+            self.push_problem(
+                "empty-value",
+                format!("{at}.model"),
+                format!("`{at}.model` is empty"),
+                "name an ONNX file",
+            );
+        }
+        self.inputs(at, name, &onnx.omit);
+        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
+            return;
+        }
+        let seen: Vec<String> = self
+            .columns()
+            .into_iter()
+            .filter(|c| onnx.omit.iter().all(|o| o.as_str() != *c))
+            .map(str::to_owned)
+            .collect();
+        for (input, columns) in &onnx.inputs {
+            let here = join(&format!("{at}.inputs"), input);
+            if columns.is_empty() {
+                let what = format!("the input `{input}` gets no column");
+                self.push_problem(
+                    "empty-list",
+                    here.clone(),
+                    what,
+                    "name its columns in order, or leave the input out",
+                );
+            }
+            for (i, column) in columns.iter().enumerate() {
+                self.check_known(
+                    "column",
+                    format!("{here}[{i}]"),
+                    column.as_str(),
+                    seen.iter().map(String::as_str),
+                    "unknown-column",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,774 @@
+//! Checks the `data` block: the source, the roles of columns, groups, splits, generated columns.
+
+use indexmap::IndexMap;
+
+use crate::data::prepare::keep::KeepCondition;
+use crate::data::prepare::{MissingRule, OrdinalOrder};
+use crate::data::rows::split::Stratification;
+use crate::data::source::synthetic::{Mechanism, MechanismNoise, SyntheticBlock};
+use crate::job::read::nearest::{all, suggest};
+use crate::job::read::tree::join;
+use crate::job::{RowSource, SplitBlock};
+use crate::param::{ColumnName, Finite, Fraction, Word};
+
+use super::{JobChecker, path};
+
+/// How far a sum of shares may be from 1.
+const SUM_SLACK: f64 = 1e-9;
+
+impl JobChecker<'_> {
+    /// The whole `data` block.
+    pub(super) fn rows(&mut self) {
+        self.source();
+        self.label();
+        self.derived();
+        self.attributes();
+        self.roles();
+        self.missing();
+        self.keep();
+        self.split();
+        self.generated_columns();
+    }
+
+    fn source(&mut self) {
+        if !self.is_sound(&["data.rows"]) {
+            return;
+        }
+        match &self.job.data.rows {
+            RowSource::Parquet(file) if file.is_empty() => self.empty_path("data.rows.parquet"),
+            RowSource::Parquet(_) => {}
+            RowSource::Csv(csv) => {
+                if csv.path.is_empty() {
+                    self.empty_path("data.rows.csv.path");
+                }
+                if !csv.delimiter.is_ascii() || matches!(csv.delimiter, '"' | '\n' | '\r') {
+                    let what = format!("`{}` cannot separate fields", csv.delimiter.escape_debug());
+                    self.push_problem(
+                        "bad-value",
+                        "data.rows.csv.delimiter",
+                        what,
+                        "use one ASCII character, such as `,`, `;` or \"\\t\"",
+                    );
+                }
+            }
+            RowSource::Catalog(rows) => {
+                let at = if self.places.0.contains_key("data.rows.catalog.name") {
+                    "data.rows.catalog.name"
+                } else {
+                    "data.rows.catalog"
+                };
+                self.check_known(
+                    "data set",
+                    at.to_owned(),
+                    &rows.name,
+                    self.catalog.data_sets.iter().copied(),
+                    "unknown-data-set",
+                );
+            }
+            RowSource::Synthetic(synthetic) => self.synthetic(synthetic),
+        }
+    }
+
+    pub(super) fn empty_path(&mut self, at: &str) {
+        self.push_problem("empty-value", at, format!("`{at}` is empty"), "name a file or a glob");
+    }
+
+    fn synthetic(&mut self, synthetic: &SyntheticBlock) {
+        let columns = &synthetic.columns;
+        if columns.is_empty() {
+            self.push_problem(
+                "empty-list",
+                "data.rows.synthetic.columns",
+                "no column is generated",
+                "declare at least the sensitive column and one feature",
+            );
+        }
+        for (i, (name, mechanism)) in columns.iter().enumerate() {
+            let at = path(&["data", "rows", "synthetic", "columns", name.as_str()]);
+            match mechanism {
+                Mechanism::Bernoulli(_) => {}
+                Mechanism::Levels(levels) => self.levels(&join(&at, "levels"), levels),
+                Mechanism::Linear(linear) => {
+                    let MechanismNoise::Normal(noise) = &linear.noise;
+                    if noise.sd.get() < 0.0 {
+                        let what =
+                            format!("a standard deviation of `{}` is below 0", noise.sd.get());
+                        self.push_problem(
+                            "bad-value",
+                            format!("{at}.linear.noise.normal.sd"),
+                            what,
+                            "write 0 or more",
+                        );
+                    }
+                    self.parents(
+                        &format!("{at}.linear.effects"),
+                        name,
+                        &linear.effects,
+                        columns,
+                        i,
+                    );
+                }
+                Mechanism::Logit(logit) => {
+                    self.parents(&format!("{at}.logit.effects"), name, &logit.effects, columns, i)
+                }
+            }
+        }
+    }
+
+    fn levels(&mut self, at: &str, levels: &IndexMap<Word, Fraction>) {
+        let sum: f64 = levels.values().map(|p| p.get()).sum();
+        if levels.is_empty() {
+            self.push_problem(
+                "empty-list",
+                at,
+                format!("`{at}` is empty"),
+                "name levels with their probabilities, such as `{a: 0.4, b: 0.6}`",
+            );
+        } else if (sum - 1.0).abs() > SUM_SLACK {
+            self.push_problem(
+                "bad-sum",
+                at,
+                format!("the probabilities of `{at}` sum to {}, not to 1", rounded(sum)),
+                "change one of them",
+            );
+        }
+    }
+
+    fn parents(
+        &mut self,
+        at: &str,
+        child: &ColumnName,
+        effects: &IndexMap<String, Finite>,
+        columns: &IndexMap<ColumnName, Mechanism>,
+        position: usize,
+    ) {
+        for parent in effects.keys() {
+            let here = join(at, parent);
+            let split = columns.iter().enumerate().find_map(|(i, (name, m))| {
+                let rest = parent.strip_prefix(name.as_str())?;
+                let level = rest.strip_prefix('=');
+                (rest.is_empty() || level.is_some()).then_some((i, name, m, level))
+            });
+            let Some((i, name, mechanism, level)) = split else {
+                let word = parent.split('=').next().unwrap_or(parent);
+                let hint = suggest(
+                    word,
+                    "columns above it",
+                    columns.keys().take(position).map(ColumnName::as_str),
+                );
+                self.push_problem(
+                    "unknown-column",
+                    here,
+                    format!("`{child}` depends on `{parent}`, which is not generated"),
+                    hint,
+                );
+                continue;
+            };
+            if i >= position {
+                let what = if name == child {
+                    format!("`{child}` depends on itself")
+                } else {
+                    format!("`{child}` depends on `{name}`, which is generated after it")
+                };
+                self.push_problem("bad-order", here, what, "write causes before effects");
+                continue;
+            }
+            match (mechanism, level) {
+                (Mechanism::Levels(levels), Some(level))
+                    if levels.keys().any(|l| l.as_str() == level) => {}
+                (Mechanism::Levels(levels), Some(level)) => {
+                    let hint = suggest(level, "its levels", levels.keys().map(Word::as_str));
+                    self.push_problem(
+                        "unknown-level",
+                        here,
+                        format!("`{name}` has no level `{level}`"),
+                        hint,
+                    );
+                }
+                (Mechanism::Levels(levels), None) => {
+                    let example = levels
+                        .keys()
+                        .next()
+                        .map_or_else(String::new, |l| format!("\"{name}={l}\": 1.0"));
+                    self.push_problem(
+                        "bad-value",
+                        here,
+                        format!("`{name}` has levels, so its effect needs one of them"),
+                        format!("write an effect per level, such as `{example}`"),
+                    );
+                }
+                (_, Some(_)) => self.push_problem(
+                    "bad-value",
+                    here,
+                    format!("`{name}` is a number and has no levels"),
+                    format!("write `{name}: ...`"),
+                ),
+                (_, None) => {}
+            }
+        }
+    }
+
+    fn label(&mut self) {
+        if self.job.data.favourable.is_some()
+            && self.is_sound(&["data.favourable", "data.label"])
+            && self.job.data.label.column().is_some()
+        {
+            let what = "the label has a key `favourable` of its own";
+            self.push_problem(
+                "bad-value",
+                "data.favourable",
+                what,
+                "take `data.favourable` out: it is for jobs with `label: none`",
+            );
+        }
+        if self.is_sound(&["data.label"])
+            && let Some(label) = self.job.data.label.column()
+        {
+            let words: Vec<&str> = label.positive.iter().map(Word::as_str).collect();
+            self.check_distinct("data.label.positive", "value that counts as positive", &words);
+            self.label_classes(label);
+            let negative: Vec<&str> = label.negative.iter().flatten().map(Word::as_str).collect();
+            if label.negative.is_some()
+                && self.check_distinct(
+                    "data.label.negative",
+                    "value that counts as negative",
+                    &negative,
+                )
+            {
+                for (i, word) in
+                    negative.iter().enumerate().filter(|(_, word)| words.contains(word))
+                {
+                    let (what, hint) = (
+                        format!("`{word}` counts as positive and as negative"),
+                        "keep it in one of the two lists",
+                    );
+                    self.push_problem(
+                        "duplicate-value",
+                        format!("data.label.negative[{i}]"),
+                        what,
+                        hint,
+                    );
+                }
+            }
+        }
+    }
+
+    fn attributes(&mut self) {
+        if !self.is_sound(&["data.sensitive"]) {
+            return;
+        }
+        if self.job.data.sensitive.is_empty() {
+            self.push_problem(
+                "empty-list",
+                "data.sensitive",
+                "no sensitive attribute is declared",
+                "add one, such as `sex: {groups: [Male, Female], reference: Male}`",
+            );
+        }
+        for (name, attribute) in &self.job.data.sensitive {
+            let at = path(&["data", "sensitive", name.as_str()]);
+            self.made_here(&at, name, attribute);
+            self.groups(&at, name, attribute);
+            let column = self.job.data.column_of(name);
+            let other = self
+                .job
+                .data
+                .sensitive
+                .keys()
+                .take_while(|n| *n != name)
+                .find(|n| self.job.data.column_of(n) == column);
+            if let Some(other) = other {
+                self.push_problem(
+                    "column-twice",
+                    at.clone(),
+                    format!("`{name}` and `{other}` are both made of the column `{column}`"),
+                    "keep one of the two attributes",
+                );
+            }
+            let roles = [
+                ("the label", "data.label", self.job.data.label.column().map(|l| &l.column)),
+                ("the row id", "data.row_id", self.job.data.row_id.as_ref()),
+            ];
+            for (role, block, taken) in roles {
+                let Some(taken) = taken.filter(|_| self.is_sound(&[block])) else { continue };
+                if taken == column {
+                    self.push_problem(
+                        "column-twice",
+                        at.clone(),
+                        format!("the sensitive column `{column}` is {role} too"),
+                        "a column has one role",
+                    );
+                } else if self.job.data.roots(column).contains(taken) {
+                    self.push_problem(
+                        "column-twice",
+                        at.clone(),
+                        format!(
+                            "the sensitive attribute `{name}` is derived from `{taken}`, which \
+                             is {role}"
+                        ),
+                        "a column has one role",
+                    );
+                }
+            }
+        }
+    }
+
+    /// Every column has one role.
+    fn roles(&mut self) {
+        let data = &self.job.data;
+        if !self.is_sound(&["data.features"]) {
+            return;
+        }
+        let features = &data.features;
+        let sensitive: Vec<(&ColumnName, &ColumnName)> =
+            data.sensitive.keys().map(|n| (data.column_of(n), n)).collect();
+        let mut columns: Vec<(String, &str, &ColumnName)> = Vec::new();
+        columns.extend(
+            features
+                .continuous
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (format!("data.features.continuous[{i}]"), "continuous", c)),
+        );
+        columns.extend(
+            features
+                .ordinal
+                .keys()
+                .map(|c| (path(&["data", "features", "ordinal", c.as_str()]), "ordinal", c)),
+        );
+        columns.extend(
+            features
+                .nominal
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (format!("data.features.nominal[{i}]"), "nominal", c)),
+        );
+        for (name, group) in &features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            columns
+                .extend(group.iter().enumerate().map(|(i, c)| (format!("{at}[{i}]"), "onehot", c)));
+        }
+        columns.extend(
+            features
+                .ignore
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (format!("data.features.ignore[{i}]"), "ignore", c)),
+        );
+        for (i, (at, kind, column)) in columns.iter().enumerate() {
+            if let Some((_, earlier, _)) = columns[..i].iter().find(|(_, _, c)| c == column) {
+                let what = if earlier == kind {
+                    format!("the column `{column}` stands twice under `{kind}`")
+                } else {
+                    format!("the column `{column}` stands under `{earlier}` and under `{kind}`")
+                };
+                self.push_problem(
+                    "column-twice",
+                    at.clone(),
+                    what,
+                    "keep one: a column has one kind",
+                );
+                continue;
+            }
+            // A derived column is a feature only where it is listed.
+            let may_be_listed = *kind != "ignore" && data.is_derived(column);
+            let attribute = sensitive
+                .iter()
+                .find(|(c, _)| c == column)
+                .filter(|_| !may_be_listed && self.is_sound(&["data.sensitive"]));
+            if let Some((_, attribute)) = attribute {
+                let hint = if *kind == "ignore" {
+                    "take it out of `ignore`, or do not declare it as sensitive"
+                } else {
+                    "take it out: a sensitive column is a feature already"
+                };
+                self.push_problem(
+                    "column-twice",
+                    at.clone(),
+                    format!("`{column}` is the column of the sensitive attribute `{attribute}`"),
+                    hint,
+                );
+                continue;
+            }
+            let roles = [
+                ("the label", "data.label", data.label.column().map(|l| &l.column)),
+                ("the row id", "data.row_id", data.row_id.as_ref()),
+                (
+                    "the column that splits the rows",
+                    "data.split",
+                    data.split.as_ref().and_then(|s| s.column.as_ref()),
+                ),
+                ("the weight", "data.weight", data.weight.as_ref()),
+            ];
+            let label = roles[0].2.filter(|label| {
+                *kind != "ignore" && *label != *column && data.roots(column).contains(*label)
+            });
+            if let Some(label) =
+                label.filter(|_| self.is_sound(&["data.label", "data.derive", "data.sensitive"]))
+            {
+                self.push_problem(
+                    "column-twice",
+                    at.clone(),
+                    format!("the feature `{column}` is derived from the label `{label}`"),
+                    "take it out: a model that sees the label knows the answer",
+                );
+            }
+            if *kind != "ignore"
+                && let Some((role, _, _)) =
+                    roles.iter().find(|(_, block, c)| *c == Some(column) && self.is_sound(&[block]))
+            {
+                self.push_problem(
+                    "column-twice",
+                    at.clone(),
+                    format!("the feature `{column}` is {role}"),
+                    if *role == "the label" {
+                        "take it out: a model that sees the label knows the answer"
+                    } else {
+                        "take it out: a column has one role"
+                    },
+                );
+            }
+        }
+        for (name, group) in &features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            if group.len() < 2 {
+                let what = format!(
+                    "the one-hot group `{name}` has {} column",
+                    if group.is_empty() { "no" } else { "one" }
+                );
+                self.push_problem(
+                    "empty-list",
+                    at.clone(),
+                    what,
+                    "name the columns of all its levels; a single 0/1 column is nominal",
+                );
+            }
+            if columns.iter().any(|(.., column)| *column == name)
+                || sensitive.iter().any(|(column, attribute)| *column == name || *attribute == name)
+            {
+                let what = format!("the one-hot group `{name}` has the name of a column");
+                self.push_problem("column-twice", at.clone(), what, "give it another name");
+            }
+            for (i, column) in
+                group.iter().enumerate().filter(|(_, column)| data.is_derived(column))
+            {
+                let what = format!(
+                    "`{column}` is derived, and a one-hot group is made of columns of the source"
+                );
+                self.push_problem(
+                    "derived-column",
+                    format!("{at}[{i}]"),
+                    what,
+                    "list it under `nominal`",
+                );
+            }
+        }
+        for (column, order) in &features.ordinal {
+            if let OrdinalOrder::Levels(levels) = order {
+                let words: Vec<&str> = levels.iter().map(Word::as_str).collect();
+                self.check_distinct(
+                    &path(&["data", "features", "ordinal", column.as_str()]),
+                    "level, from low to high",
+                    &words,
+                );
+            }
+        }
+    }
+
+    fn missing(&mut self) {
+        let missing = &self.job.data.missing;
+        for (kind, rule) in [("continuous", missing.continuous), ("ordinal", missing.ordinal)] {
+            let at = format!("data.missing.{kind}");
+            if rule == MissingRule::Level && self.is_sound(&[&at]) {
+                let what = format!("missing values of {kind} columns cannot become a level");
+                self.push_problem(
+                    "bad-value",
+                    at,
+                    what,
+                    "use `keep`, `drop-row` or `error`; only \
+                     nominal columns have a level `missing`",
+                );
+            }
+        }
+    }
+
+    fn keep(&mut self) {
+        for (i, filter) in self.job.data.keep.iter().enumerate() {
+            let at = format!("data.keep[{i}]");
+            if !self.is_sound(&[&at]) {
+                continue;
+            }
+            if filter.is_empty() {
+                self.push_problem(
+                    "empty-list",
+                    at.clone(),
+                    "the filter has no condition",
+                    "write `{COLUMN: {in: [...]}}`, or take it out",
+                );
+            }
+            for (column, condition) in filter {
+                let here = join(&at, column.as_str());
+                match condition {
+                    KeepCondition::In(words) => {
+                        let words: Vec<&str> = words.iter().map(Word::as_str).collect();
+                        self.check_distinct(&format!("{here}.in"), "value to keep", &words);
+                    }
+                    KeepCondition::NotIn(words) => {
+                        let words: Vec<&str> = words.iter().map(Word::as_str).collect();
+                        self.check_distinct(
+                            &format!("{here}.not_in"),
+                            "value to leave out",
+                            &words,
+                        );
+                    }
+                    KeepCondition::Between([low, high]) if low.get() > high.get() => {
+                        let what =
+                            format!("no number lies between `{}` and `{}`", low.get(), high.get());
+                        self.push_problem(
+                            "bad-value",
+                            format!("{here}.between"),
+                            what,
+                            "write the lower number first",
+                        );
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn split(&mut self) {
+        let Some(split) = self.job.data.split.as_ref().filter(|_| self.is_sound(&["data.split"]))
+        else {
+            return;
+        };
+        let forms = [
+            ("column", split.column.is_some()),
+            ("share", split.share.is_some()),
+            ("folds", split.folds.is_some()),
+        ];
+        let found: Vec<&str> =
+            forms.iter().filter(|(_, there)| *there).map(|(form, _)| *form).collect();
+        if found.len() != 1 {
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let hint = "choose `{column: C, train: [...], audit: [...]}`, `{share: {train: 0.8, \
+                        audit: 0.2}}` or `{folds: 5}`";
+            self.push_problem(
+                "one-of",
+                "data.split",
+                format!(
+                    "`data.split` takes exactly one of `column`, `share` and `folds`, found {found}"
+                ),
+                hint,
+            );
+            return;
+        }
+        if split.column.is_some() {
+            self.column_split(split);
+        } else {
+            for (key, there) in [("train", split.train.is_some()), ("audit", split.audit.is_some())]
+            {
+                if there {
+                    self.push_problem(
+                        "bad-split",
+                        format!("data.split.{key}"),
+                        format!("`{key}` lists values of a `column`, and there is none"),
+                        format!("take it out, or add `column` in place of `{}`", found[0]),
+                    );
+                }
+            }
+        }
+        if let Some(share) = split.share {
+            let sum = share.train.get() + share.audit.get();
+            if (sum - 1.0).abs() > SUM_SLACK {
+                self.push_problem(
+                    "bad-sum",
+                    "data.split.share",
+                    format!("the shares sum to {}, not to 1", rounded(sum)),
+                    "change one of them",
+                );
+            } else if share.audit.get() == 0.0 {
+                self.push_problem(
+                    "bad-split",
+                    "data.split.share.audit",
+                    "no row is audited",
+                    "give `audit` a share above 0",
+                );
+            }
+        }
+        if split.folds.is_some_and(|folds| folds.get() < 2) {
+            self.push_problem(
+                "bad-split",
+                "data.split.folds",
+                "one fold leaves no rows to train on",
+                "write 2 or more; 5 is usual",
+            );
+        }
+        match split.stratify {
+            Some(Stratification::Label | Stratification::LabelAndGroup)
+                if self.job.data.label.column().is_none()
+                    && split.column.is_none()
+                    && self.is_sound(&["data.label"]) =>
+            {
+                self.push_problem(
+                    "needs-label",
+                    "data.split.stratify",
+                    "rows cannot be stratified by a label: `data.label` is `none`",
+                    "write `stratify: none`",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    fn column_split(&mut self, split: &SplitBlock) {
+        for (key, values) in [("train", &split.train), ("audit", &split.audit)] {
+            let at = format!("data.split.{key}");
+            match values {
+                None => self.push_problem(
+                    "missing-key",
+                    "data.split",
+                    format!("`data.split` has no `{key}`"),
+                    format!("add `{key}: [...]`, the values of `column` that {key}"),
+                ),
+                Some(values) => {
+                    let words: Vec<&str> = values.iter().map(Word::as_str).collect();
+                    self.check_distinct(&at, "value of the column", &words);
+                }
+            }
+        }
+        if let (Some(train), Some(audit)) = (&split.train, &split.audit)
+            && let Some(i) = audit.iter().position(|value| train.contains(value))
+        {
+            let what = format!("rows with `{}` would train and be audited", audit[i]);
+            self.push_problem(
+                "bad-split",
+                format!("data.split.audit[{i}]"),
+                what,
+                "name each value on one side only",
+            );
+        }
+        if split.stratify.is_some() {
+            self.push_problem(
+                "bad-split",
+                "data.split.stratify",
+                "`stratify` has no meaning where a column decides",
+                "take it out, or split by `share` or `folds`",
+            );
+        }
+    }
+
+    /// Generated rows have the columns that the job generates, so roles can be checked without
+    /// data.
+    fn generated_columns(&mut self) {
+        let data = &self.job.data;
+        let RowSource::Synthetic(synthetic) = &data.rows else { return };
+        if !self.is_sound(&["data"]) {
+            return;
+        }
+        let mut named: Vec<(String, &ColumnName)> = Vec::new();
+        named.extend(data.row_id.as_ref().map(|c| ("data.row_id".to_owned(), c)));
+        named.extend(data.keep.iter().enumerate().flat_map(|(i, filter)| {
+            filter.keys().map(move |c| (join(&format!("data.keep[{i}]"), c.as_str()), c))
+        }));
+        named.extend(data.label.column().map(|l| ("data.label.column".to_owned(), &l.column)));
+        named.extend(
+            data.sensitive
+                .keys()
+                .map(|name| (path(&["data", "sensitive", name.as_str()]), data.column_of(name))),
+        );
+        for (name, derivation) in &data.derive {
+            let at = path(&["data", "derive", name.as_str()]);
+            named.extend(derivation.from.iter().map(|from| (format!("{at}.from"), from)));
+            named.extend(
+                derivation
+                    .cross
+                    .iter()
+                    .flatten()
+                    .enumerate()
+                    .map(|(i, part)| (format!("{at}.cross[{i}]"), part)),
+            );
+        }
+        for (name, attribute) in
+            data.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here())
+        {
+            let at = path(&["data", "sensitive", name.as_str(), "from"]);
+            named.extend(attribute.from.iter().map(|from| (at.clone(), from)));
+        }
+        named.extend(data.weight.as_ref().map(|c| ("data.weight".to_owned(), c)));
+        named.extend(
+            data.features
+                .continuous
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (format!("data.features.continuous[{i}]"), c)),
+        );
+        named.extend(
+            data.features
+                .ordinal
+                .keys()
+                .map(|c| (path(&["data", "features", "ordinal", c.as_str()]), c)),
+        );
+        named.extend(
+            data.features
+                .nominal
+                .iter()
+                .enumerate()
+                .map(|(i, c)| (format!("data.features.nominal[{i}]"), c)),
+        );
+        for (name, group) in &data.features.onehot {
+            let at = path(&["data", "features", "onehot", name.as_str()]);
+            named.extend(group.iter().enumerate().map(|(i, c)| (format!("{at}[{i}]"), c)));
+        }
+        named.extend(
+            data.split
+                .as_ref()
+                .and_then(|s| s.column.as_ref())
+                .map(|c| ("data.split.column".to_owned(), c)),
+        );
+        named.extend(self.job.strata().map(|c| ("metrics.clarify.strata".to_owned(), c)));
+        for (at, column) in named.into_iter().filter(|(_, column)| !data.is_derived(column)) {
+            if !synthetic.columns.contains_key(column) {
+                let hint = suggest(
+                    column.as_str(),
+                    "generated columns",
+                    synthetic.columns.keys().map(ColumnName::as_str),
+                );
+                self.push_problem(
+                    "unknown-column",
+                    at,
+                    format!("the column `{column}` is not generated"),
+                    hint,
+                );
+            }
+        }
+        for (name, attribute) in
+            data.sensitive.iter().filter(|(name, _)| !data.is_derived(data.column_of(name)))
+        {
+            let levels: Vec<&str> = match synthetic.columns.get(data.column_of(name)) {
+                Some(Mechanism::Levels(levels)) => levels.keys().map(Word::as_str).collect(),
+                Some(Mechanism::Bernoulli(_) | Mechanism::Logit(_)) => vec!["0", "1"],
+                _ => continue,
+            };
+            for (i, group) in attribute
+                .groups
+                .iter()
+                .enumerate()
+                .filter(|(_, group)| !levels.contains(&group.as_str()))
+            {
+                let at = format!("{}.groups[{i}]", path(&["data", "sensitive", name.as_str()]));
+                self.push_problem(
+                    "unknown-group",
+                    at,
+                    format!("no generated row has `{group}` in `{name}`"),
+                    suggest(group.as_str(), "generated levels", levels.iter().copied()),
+                );
+            }
+        }
+    }
+}
+
+/// A sum for people: without the last digits that come from adding.
+fn rounded(sum: f64) -> f64 {
+    (sum * 1e6).round() / 1e6
+}

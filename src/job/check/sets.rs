@@ -1,0 +1,787 @@
+//! Checks counterfactual sets: their strategy, what may move, what they condition on, and the rows
+//! they learn from.
+//!
+//! A strategy that is fitted may move the features that are columns of the source. A derived
+//! feature follows from what moved; what the attribute is mapped or crossed from is set with it.
+//! Anything that cannot be done is refused here, with what to do instead.
+
+use crate::counterfactual::filter::SelectRule;
+use crate::counterfactual::flip::CounterfactualsPerRow;
+use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
+use crate::counterfactual::greedy::RelationTest;
+use crate::counterfactual::knobs::{
+    DecorrelateBlock, FlipRulesBlock, KeepWithinBlock, StrategyBlock,
+};
+use crate::counterfactual::transport::TransportImage;
+use crate::data::prepare::OrdinalOrder;
+use crate::job::read::nearest::{all, list, suggest};
+use crate::job::read::tree::join;
+use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
+use crate::param::{ColumnName, Finite, Name};
+
+use super::{JobChecker, families, path};
+
+/// The name of the rows as they are, where sets are called by their names.
+const FACTUAL: &str = "factual";
+
+/// The most repeats of a placebo: each is a counterfactual set of its own.
+const MOST_REPEATS: u64 = 1000;
+
+/// The most rows a side of one problem of transport: its costs take 3.2 GB.
+const MOST_MATCHED: u64 = 20_000;
+
+/// The most counterfactuals of a row in a group.
+const MOST_CFS: u64 = 1000;
+
+/// The most pairs of rows of a direction on the page, which has to stay readable.
+const MOST_PAIRS: u64 = 20;
+
+impl JobChecker<'_> {
+    /// What the report is to show of counterfactuals.
+    pub(super) fn report(&mut self) {
+        let (pairs, at) = (self.job.report.example_pairs, "report.example_pairs");
+        if pairs == 0 || !self.is_sound(&[at, "counterfactuals"]) {
+            return;
+        }
+        if pairs > MOST_PAIRS {
+            self.push_problem(
+                "bad-value",
+                at,
+                format!("`{pairs}` pairs of rows a direction are too many"),
+                format!("at most {MOST_PAIRS}"),
+            );
+        } else if !self.job.has_fitted_sets() {
+            let what = "pairs of rows are shown of sets that move features, and the job has none";
+            self.push_problem(
+                "needs-counterfactual",
+                at,
+                what,
+                "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+            );
+        } else if self.is_sound(&["metrics.families"])
+            && !families(self.job, self.catalog).contains(&MetricFamily::CfQuality)
+        {
+            let what =
+                "pairs of rows stand beside the quality of counterfactuals, which is not measured";
+            self.push_problem("not-measured", at, what, "add `cf_quality` to `metrics.families`");
+        }
+    }
+
+    /// One counterfactual set.
+    pub(super) fn set(&mut self, name: &Name, set: &CounterfactualSet) {
+        let at = path(&["counterfactuals", name.as_str()]);
+        if !self.is_sound(&[&at]) {
+            return;
+        }
+        if name.as_str() == FACTUAL {
+            let what = format!(
+                "a counterfactual set cannot be called `{FACTUAL}`: these are the rows as they are"
+            );
+            self.push_problem("bad-value", at.clone(), what, "give it another name");
+        }
+        self.strategy(&at, name, set);
+        self.naive_reaches(&at, set);
+        self.changed_attributes(&at, set);
+        if let Some(knobs) = set.knobs() {
+            self.fitted(&at, name, set, knobs);
+        }
+        if let Some(graphs) = &set.graph_uncertain {
+            self.graphs(&at, name, set, graphs);
+        }
+        self.placebo(&at, set);
+    }
+
+    fn strategy(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
+        let found = set.strategies();
+        if found.len() != 1 {
+            let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
+            let what = format!(
+                "the counterfactual set `{name}` needs exactly one strategy, found {found}"
+            );
+            let hint = "write `naive: {}` to change the attribute alone, `greedy: {condition_on: \
+                        label}` to move all that depends on it, `plausible: {move: [...], \
+                        condition_on: label}` to move what you name, `transport: {move: all, \
+                        condition_on: label}`, or `graph-uncertain: {discovery: {boss: {}}, \
+                        knowledge: {none: {}}}`";
+            self.push_problem("one-of", at, what, hint);
+        }
+    }
+
+    fn changed_attributes(&mut self, at: &str, set: &CounterfactualSet) {
+        let Some(attributes) = &set.sensitive else { return };
+        let here = format!("{at}.sensitive");
+        if self.check_distinct(
+            &here,
+            "sensitive attribute, or leave the key out for all of them",
+            attributes,
+        ) && self.are_names_sound("data.sensitive")
+        {
+            for (i, attribute) in attributes.iter().enumerate() {
+                self.attribute(format!("{here}[{i}]"), attribute);
+            }
+        }
+    }
+
+    fn placebo(&mut self, at: &str, set: &CounterfactualSet) {
+        let Some(placebo) = set.placebo else { return };
+        if placebo.repeats.get() > MOST_REPEATS {
+            let what = format!("`{}` repeats of a placebo are too many", placebo.repeats.get());
+            self.push_problem(
+                "bad-value",
+                format!("{at}.placebo.repeats"),
+                what,
+                format!("at most {MOST_REPEATS}; 20 are usual"),
+            );
+        }
+        if set.knobs().is_none() || !self.is_sound(&["models"]) {
+            return;
+        }
+        let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
+        if let Some((name, model)) = elsewhere {
+            let why = match model {
+                ModelBlock { scores: Some(_), .. } => "scores made elsewhere",
+                ModelBlock { onnx: Some(_), .. } => "an ONNX file",
+                _ => "a command",
+            };
+            let what = format!(
+                "a placebo makes counterfactuals again and again, and the model `{name}` is {why}"
+            );
+            self.push_problem(
+                "not-offered",
+                format!("{at}.placebo"),
+                what,
+                "take it out: a placebo is offered where all models are trained here",
+            );
+        }
+    }
+
+    /// What a strategy that is fitted asks for.
+    fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet, knobs: StrategyBlock<'_>) {
+        let here = format!("{at}.{}", knobs.job_key());
+        if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
+            return;
+        }
+        let attributes = self.attributes_of(set);
+        self.movable(&here, name, &attributes, knobs);
+        self.binned(&here, &attributes, knobs);
+        self.condition(&format!("{here}.condition_on"), knobs.condition_on());
+        self.ranges(&here, knobs);
+        self.counterparts(&here, knobs);
+        if let Some((cfs, max, within)) = knobs.counterfactual_limits() {
+            self.several(&here, cfs, max.map(|max| max.get()), within);
+        }
+        if let Some(flip) = knobs.flip() {
+            self.flip(&format!("{here}.flip"), flip);
+        }
+        self.decorrelated(&here, &attributes, knobs.decorrelate());
+        match knobs {
+            StrategyBlock::Greedy(greedy) => {
+                let relation = &greedy.relation;
+                if relation.test == Some(RelationTest::None)
+                    && (relation.alpha.is_some() || relation.min_effect.is_some())
+                {
+                    let hint = "take `alpha` and `min_effect` out, or write `test: ks`";
+                    self.push_problem(
+                        "bad-value",
+                        format!("{here}.relation"),
+                        "without a test every feature counts as related",
+                        hint,
+                    );
+                }
+            }
+            StrategyBlock::Plausible(_) => {}
+            StrategyBlock::Transport(transport) => {
+                if transport.image == TransportImage::All {
+                    let what = "with `image: all` a row has parts of counterfactuals, and people \
+                                are counted whole";
+                    self.push_problem(
+                        "not-offered",
+                        format!("{here}.image"),
+                        what,
+                        "use `argmax` or `barycentre`",
+                    );
+                }
+                if transport.max_rows.get() > MOST_MATCHED {
+                    let what = format!(
+                        "`{}` rows a side are too many to match at once",
+                        transport.max_rows.get()
+                    );
+                    self.push_problem(
+                        "bad-value",
+                        format!("{here}.max_rows"),
+                        what,
+                        format!("at most {MOST_MATCHED}; 4000 is usual"),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The attributes that a set changes and that are declared.
+    pub(super) fn attributes_of(&self, set: &CounterfactualSet) -> Vec<ColumnName> {
+        let declared = self.job.data.sensitive.keys();
+        declared.filter(|name| set.changes(name)).cloned().collect()
+    }
+
+    /// Complains about names in the list of what may change, or may not.
+    fn movable(
+        &mut self,
+        here: &str,
+        name: &Name,
+        attributes: &[ColumnName],
+        knobs: StrategyBlock<'_>,
+    ) {
+        let data = &self.job.data;
+        let columns = data.movable();
+        if let Some((key, names)) = knobs.named_features() {
+            let at = format!("{here}.{key}");
+            if !self.check_distinct(&at, "feature", names) {
+                return;
+            }
+            for (i, column) in names.iter().enumerate() {
+                self.moves(format!("{at}[{i}]"), column, attributes);
+            }
+        }
+        let free = |attribute: &ColumnName| {
+            let set = data.set_with(attribute);
+            columns.iter().any(|column| knobs.may_move(column.as_str()) && !set.contains(*column))
+        };
+        let stuck: Vec<&ColumnName> =
+            attributes.iter().filter(|attribute| !free(attribute)).collect();
+        if let Some(attribute) = stuck
+            .first()
+            .filter(|_| knobs.named_features().is_none_or(|(key, _)| key == "keep_fixed"))
+        {
+            let what = format!(
+                "`{}` of the set `{name}` has no feature to move when it changes `{attribute}`",
+                knobs.job_key()
+            );
+            self.push_problem(
+                "no-input",
+                here,
+                what,
+                "declare features under `data.features`, or use `naive: {}`",
+            );
+        }
+    }
+
+    /// Complains about a column that no strategy moves.
+    fn moves(&mut self, at: String, column: &ColumnName, attributes: &[ColumnName]) {
+        let data = &self.job.data;
+        let columns = data.movable();
+        let set_with = |attribute: &&ColumnName| data.set_with(attribute).contains(column);
+        if data.is_derived(column) {
+            let roots: Vec<String> = data.roots(column).iter().map(ToString::to_string).collect();
+            let what = format!("`{column}` is derived and follows from {}", all(&roots));
+            self.push_problem(
+                "derived-column",
+                at,
+                what,
+                format!("name {} instead, or take it out", all(&roots)),
+            );
+        } else if let Some(group) = data.onehot_of(column) {
+            let what = format!("`{column}` is one of the columns of the one-hot group `{group}`");
+            self.push_problem(
+                "cannot-move",
+                at,
+                what,
+                format!("name `{group}`: its columns move together"),
+            );
+        } else if !columns.contains(&column) {
+            let hint =
+                suggest(column.as_str(), "features", columns.into_iter().map(ColumnName::as_str));
+            self.push_problem(
+                "unknown-column",
+                at,
+                format!("no feature is called `{column}`"),
+                hint,
+            );
+        } else if !attributes.is_empty() && attributes.iter().all(|attribute| set_with(&attribute))
+        {
+            let what = format!(
+                "`{column}` is set with {}, so a strategy does not move it",
+                all(attributes)
+            );
+            self.push_problem("cannot-move", at, what, "take it out");
+        }
+    }
+
+    /// Complains about an attribute that is binned from a number which a model may see and which
+    /// may not move.
+    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: StrategyBlock<'_>) {
+        let data = &self.job.data;
+        let listed = data.movable();
+        let mut found: Vec<(ColumnName, ColumnName)> = Vec::new();
+        for attribute in attributes {
+            let numbers = data.binned_below(attribute).into_iter();
+            found.extend(
+                numbers
+                    .filter(|n| listed.contains(&n) && !knobs.may_move(n.as_str()))
+                    .map(|n| (attribute.clone(), n)),
+            );
+        }
+        for (attribute, number) in found {
+            let what = format!("`{attribute}` is binned from `{number}`, which stays where it is");
+            let hint = format!(
+                "let `{number}` move, or leave `{attribute}` out of the set by `sensitive: [...]`"
+            );
+            self.push_problem("cannot-set", here, what, hint);
+        }
+    }
+
+    fn condition(&mut self, at: &str, condition: &ConditionOn) {
+        let data = &self.job.data;
+        if !self.is_sound(&["data.label", "data.reference", "data.split"]) {
+            return;
+        }
+        match condition {
+            ConditionOn::Label | ConditionOn::RawLabel if data.label.column().is_none() => {
+                let what = "the strategy conditions on the label, and `data.label` is `none`";
+                let hint = "write `{prediction: MODEL}` to condition on what a model predicts, or \
+                            `none`; the report says which";
+                self.push_problem("needs-label", at, what, hint);
+            }
+            ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => {}
+            ConditionOn::Prediction(name) => {
+                let models = self.job.models.keys().map(Name::as_str);
+                let here = format!("{at}.prediction");
+                if !self.are_names_sound("models")
+                    || !self.check_known(
+                        "model",
+                        here.clone(),
+                        name.as_str(),
+                        models,
+                        "unknown-name",
+                    )
+                {
+                    return;
+                }
+                let Some(model) = self
+                    .job
+                    .models
+                    .get(name)
+                    .filter(|_| self.is_sound(&[&path(&["models", name.as_str()])]))
+                else {
+                    return;
+                };
+                if scores_in_file(model) {
+                    let what = format!(
+                        "the counterfactuals wait for the scores of `{name}`, which stand in a \
+                         file of their own"
+                    );
+                    let hint = "put the score into a column of the rows and name it by `factual: \
+                                {column: ...}`";
+                    self.push_problem("not-offered", here, what, hint);
+                    return;
+                }
+                let trained = data.split.is_some() && data.reference.is_none();
+                let labelled = data.label.column().is_some()
+                    || data.reference.as_ref().is_some_and(|r| r.label.is_some());
+                if !labelled && (trained || data.reference.is_some()) {
+                    let what = format!(
+                        "the rows that the strategy learns from have no label, and `{name}` \
+                         predicts the audited rows only"
+                    );
+                    let hint = if trained {
+                        "name the label column, add `data.reference` with a label, or take \
+                         `data.split` out: then it learns from the audited rows"
+                    } else {
+                        "name the label of the reference: `reference: {parquet: PATH, label: COL}`"
+                    };
+                    self.push_problem("needs-label", here, what, hint);
+                }
+            }
+        }
+    }
+
+    fn ranges(&mut self, here: &str, knobs: StrategyBlock<'_>) {
+        for (column, bounds) in knobs.range() {
+            let at = join(&format!("{here}.range"), column.as_str());
+            if self.number_that_moves(&at, column, knobs, false) && bounds.0.get() > bounds.1.get()
+            {
+                let what = format!(
+                    "the range of `{column}` runs from `{}` down to `{}`",
+                    bounds.0.get(),
+                    bounds.1.get()
+                );
+                self.push_problem("bad-value", at, what, "write the lower end first");
+            }
+        }
+        for column in knobs.direction().keys() {
+            let at = join(&format!("{here}.direction"), column.as_str());
+            self.number_that_moves(&at, column, knobs, true);
+        }
+    }
+
+    /// Complains about a column with a range or direction that has no order, or does not move.
+    fn number_that_moves(
+        &mut self,
+        at: &str,
+        column: &ColumnName,
+        knobs: StrategyBlock<'_>,
+        levels: bool,
+    ) -> bool {
+        let features = &self.job.data.features;
+        let ordinal = features.ordinal.get(column);
+        let ordered = features.continuous.contains(column)
+            || ordinal.is_some_and(|o| levels || matches!(o, OrdinalOrder::Numbers(_)));
+        if !ordered {
+            let ordinal = features
+                .ordinal
+                .iter()
+                .filter(|(_, o)| levels || matches!(o, OrdinalOrder::Numbers(_)))
+                .map(|(name, _)| name);
+            let known = features.continuous.iter().chain(ordinal).map(ColumnName::as_str);
+            let what = if features.nominal.contains(column) || features.ordinal.contains_key(column)
+            {
+                format!("`{column}` has levels, no numbers")
+            } else {
+                format!("no feature is called `{column}`")
+            };
+            self.push_problem(
+                "unknown-column",
+                at,
+                what,
+                suggest(
+                    column.as_str(),
+                    if levels { "features with an order" } else { "features with numbers" },
+                    known,
+                ),
+            );
+            return false;
+        }
+        if self.job.data.is_derived(column) || !knobs.may_move(column.as_str()) {
+            self.push_problem(
+                "cannot-move",
+                at,
+                format!("`{column}` does not move in this set"),
+                "take the check out, or let it move",
+            );
+            return false;
+        }
+        true
+    }
+
+    fn counterparts(&mut self, here: &str, knobs: StrategyBlock<'_>) {
+        let Some(counterparts) = knobs.counterpart() else { return };
+        for (column, pairs) in counterparts {
+            let at = join(&format!("{here}.counterpart"), column.as_str());
+            let data = &self.job.data;
+            let sensitive = data
+                .sensitive
+                .keys()
+                .map(|name| data.column_of(name))
+                .filter(|column| !data.is_derived(column));
+            let onehot = data.features.onehot.keys();
+            let nominal: Vec<&ColumnName> = data
+                .features
+                .nominal
+                .iter()
+                .filter(|c| !data.is_derived(c))
+                .chain(sensitive)
+                .chain(onehot)
+                .collect();
+            if !nominal.contains(&column) {
+                let hint = suggest(
+                    column.as_str(),
+                    "nominal features",
+                    nominal.into_iter().map(ColumnName::as_str),
+                );
+                self.push_problem(
+                    "unknown-column",
+                    at,
+                    format!("no nominal feature is called `{column}`"),
+                    hint,
+                );
+                continue;
+            }
+            if !knobs.may_move(column.as_str()) {
+                self.push_problem(
+                    "cannot-move",
+                    at,
+                    format!("`{column}` does not move in this set"),
+                    "take it out, or let it move",
+                );
+                continue;
+            }
+            if pairs.is_empty() {
+                self.push_problem(
+                    "empty-list",
+                    at.clone(),
+                    format!("`{column}` has no counterparts"),
+                    "write `{LEVEL: LEVEL}`, or take it out",
+                );
+            }
+            if let Some(group) = data.features.onehot.get(column) {
+                let words = pairs.iter().flat_map(|(from, to)| [(from, from), (from, to)]);
+                for (from, word) in words
+                    .filter(|(_, word)| group.iter().all(|column| column.as_str() != word.as_str()))
+                {
+                    let hint =
+                        suggest(word.as_str(), "its columns", group.iter().map(ColumnName::as_str));
+                    self.push_problem(
+                        "unknown-level",
+                        join(&at, from.as_str()),
+                        format!("`{column}` has no column `{word}`"),
+                        hint,
+                    );
+                }
+            }
+            for (from, _) in pairs.iter().filter(|(from, to)| from == to) {
+                let what = format!("`{from}` is named as its own counterpart");
+                self.push_problem(
+                    "bad-value",
+                    join(&at, from.as_str()),
+                    what,
+                    "a counterpart is another level",
+                );
+            }
+        }
+    }
+
+    fn several(
+        &mut self,
+        here: &str,
+        cfs: CounterfactualsPerRow,
+        max: Option<u64>,
+        within: Option<&KeepWithinBlock>,
+    ) {
+        if cfs == CounterfactualsPerRow::Single && max.is_some() {
+            let what = "`max_cfs` limits several counterfactuals, and there is one";
+            self.push_problem(
+                "bad-value",
+                format!("{here}.max_cfs"),
+                what,
+                "take it out, or write `cfs: multiple`",
+            );
+        }
+        if let Some(max) = max.filter(|&max| max > MOST_CFS) {
+            let what = format!("`{max}` counterfactuals of a row are too many");
+            self.push_problem(
+                "bad-value",
+                format!("{here}.max_cfs"),
+                what,
+                format!("at most {MOST_CFS}; 8 is usual"),
+            );
+        }
+        let Some(within) = within else { return };
+        let at = format!("{here}.keep_within");
+        if within.centroid_sd.get() <= 0.0 {
+            let what = format!("a distance of `{}` keeps nothing", within.centroid_sd.get());
+            self.push_problem(
+                "bad-value",
+                format!("{at}.centroid_sd"),
+                what,
+                "write a number above 0; 1.5 is usual",
+            );
+        }
+        if within.explained.is_some_and(|share| share.get() == 0.0) {
+            self.push_problem(
+                "bad-value",
+                format!("{at}.explained"),
+                "a share of `0` explains nothing",
+                "write a share above 0; 0.9 is usual",
+            );
+        }
+        if within.select == SelectRule::Best && cfs == CounterfactualsPerRow::Single {
+            let what = "`best` chooses among several counterfactuals, and there is one";
+            self.push_problem(
+                "bad-value",
+                format!("{at}.select"),
+                what,
+                "take it out, or write `cfs: multiple`",
+            );
+        }
+    }
+
+    fn flip(&mut self, at: &str, flip: &FlipRulesBlock) {
+        let ratio = match flip.impossible_ratio {
+            Some(RatioGuard::AtMost(ratio)) => Some(ratio),
+            Some(RatioGuard::None) | None => None,
+        };
+        for (key, value) in [("impossible_ratio", ratio), ("min_expected", flip.min_expected)] {
+            if let Some(value) = value.map(Finite::get).filter(|value| *value < 0.0) {
+                self.push_problem(
+                    "bad-value",
+                    format!("{at}.{key}"),
+                    format!("`{value}` is below 0"),
+                    "write 0 or more",
+                );
+            }
+        }
+        if let Some(share) = flip.impossible.map(Finite::get).filter(|share| *share > 1.0) {
+            let hint = "write a probability; below 0 no level is impossible";
+            self.push_problem(
+                "bad-value",
+                format!("{at}.impossible"),
+                format!("`{share}` is above 1"),
+                hint,
+            );
+        }
+    }
+
+    fn decorrelated(
+        &mut self,
+        here: &str,
+        attributes: &[ColumnName],
+        entries: &[DecorrelateBlock],
+    ) {
+        let data = &self.job.data;
+        let labelled = data.label.column().is_some()
+            || data.reference.as_ref().is_some_and(|r| r.label.is_some());
+        if !entries.is_empty() && !labelled && self.is_sound(&["data.label", "data.reference"]) {
+            let what = "decorrelating needs the label of the rows that the strategy learns from, \
+                        and `data.label` is `none`";
+            self.push_problem(
+                "needs-label",
+                format!("{here}.decorrelate"),
+                what,
+                "take it out, or name a label",
+            );
+        }
+        for (i, entry) in entries.iter().enumerate() {
+            let at = format!("{here}.decorrelate[{i}]");
+            if !self.attribute(format!("{at}.sensitive"), &entry.sensitive) {
+                continue;
+            }
+            if entries[..i].iter().any(|other| other.sensitive == entry.sensitive) {
+                let what = format!("`{}` is decorrelated twice", entry.sensitive);
+                self.push_problem(
+                    "duplicate-value",
+                    format!("{at}.sensitive"),
+                    what,
+                    "keep one of the two",
+                );
+            }
+            let own = self.job.data.set_with(&entry.sensitive);
+            let clash = attributes
+                .iter()
+                .find(|attribute| !self.job.data.set_with(attribute).is_disjoint(&own));
+            if let Some(attribute) = clash {
+                let what = format!(
+                    "the set changes `{attribute}`, so `{}` cannot be made independent of it",
+                    entry.sensitive
+                );
+                let others: Vec<&ColumnName> = attributes
+                    .iter()
+                    .filter(|a| self.job.data.set_with(a).is_disjoint(&own))
+                    .collect();
+                let hint = if others.is_empty() {
+                    "take the entry out".to_owned()
+                } else {
+                    format!(
+                        "take the entry out, or change only {} by `sensitive: [...]`",
+                        list(&others)
+                    )
+                };
+                self.push_problem("bad-value", format!("{at}.sensitive"), what, hint);
+            }
+            if let MovableFeatures::These(names) = &entry.moves
+                && self.check_distinct(&format!("{at}.move"), "feature", names)
+            {
+                for (k, column) in names.iter().enumerate() {
+                    let at = format!("{at}.move[{k}]");
+                    self.moves(at.clone(), column, std::slice::from_ref(&entry.sensitive));
+                    let data = &self.job.data;
+                    let says = |a: &&ColumnName| {
+                        data.set_with(a).contains(column) || data.binned_below(a).contains(column)
+                    };
+                    if let Some(attribute) = attributes
+                        .iter()
+                        .find(says)
+                        .filter(|_| clash.is_none() && !data.is_derived(column))
+                    {
+                        let what = format!(
+                            "`{column}` says to which group of `{attribute}` a row belongs, which \
+                             the set changes: twins keep it"
+                        );
+                        let hint = format!(
+                            "take it out, or leave `{attribute}` out of the set by `sensitive: \
+                             [...]`"
+                        );
+                        self.push_problem("cannot-move", at, what, hint);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is said of single columns.
+    pub(super) fn single_columns(&mut self) {
+        if !self.is_sound(&["data.columns", "data.features"]) {
+            return;
+        }
+        let continuous = &self.job.data.features.continuous;
+        for (name, _) in self
+            .job
+            .data
+            .columns
+            .iter()
+            .filter(|(name, says)| says.integer.is_some() && !continuous.contains(name))
+        {
+            let at = join(&path(&["data", "columns", name.as_str()]), "integer");
+            let what = format!(
+                "`integer` is about numbers with distances, and no continuous feature is called \
+                 `{name}`"
+            );
+            self.push_problem(
+                "unknown-column",
+                at,
+                what,
+                suggest(
+                    name.as_str(),
+                    "continuous features",
+                    continuous.iter().map(ColumnName::as_str),
+                ),
+            );
+        }
+    }
+
+    /// The file of the reference.
+    pub(super) fn reference(&mut self) {
+        let at = "data.reference";
+        let Some(reference) = self.job.data.reference.as_ref().filter(|_| self.is_sound(&[at]))
+        else {
+            return;
+        };
+        if reference.parquet.is_empty() {
+            self.empty_path("data.reference.parquet");
+        }
+        let label = self.job.data.label.column().is_some();
+        if let Some(positive) = &reference.positive {
+            let words: Vec<&str> = positive.iter().map(|word| word.as_str()).collect();
+            self.check_distinct("data.reference.positive", "value that counts as positive", &words);
+            if reference.label.is_none() && !label && self.is_sound(&["data.label"]) {
+                let what = "values of a label are positive, and the reference has none";
+                self.push_problem("missing-key", at, what, "add `label: COL`");
+            }
+        }
+        let listed: Vec<&ColumnName> = self.job.data.listed_features().collect();
+        if let Some(column) = reference.label.as_ref().filter(|column| listed.contains(column)) {
+            let what = format!("the label `{column}` of the reference is a feature too");
+            self.push_problem(
+                "column-twice",
+                "data.reference.label",
+                what,
+                "a column has one role",
+            );
+        }
+        if !self.job.has_fitted_sets()
+            && self.are_names_sound("counterfactuals")
+            && self.is_sound(&["counterfactuals"])
+        {
+            let what = "no counterfactual set learns from the reference";
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+            );
+        }
+    }
+}
+
+/// Whether the scores of the rows as they are stand in a file that may come later.
+fn scores_in_file(model: &ModelBlock) -> bool {
+    model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some())
+}

@@ -1,0 +1,307 @@
+//! The job file as types: one struct per block, no behaviour; each engine's knobs live with the
+//! engine.
+//!
+//! `load` reads YAML into a [`Job`] and remembers where every key and value stands; `check` turns
+//! it into a [`check::CheckedJob`] or returns every problem with its line. The doc comments here
+//! are the descriptions in `schemas/job.schema.json`, so they are written for the author of a job.
+//!
+//! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is
+//! an error, never ignored.
+
+pub mod blocks;
+pub mod check;
+pub mod new;
+pub mod read;
+pub mod resolve;
+pub mod schema;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock, TransportBlock};
+use crate::job::blocks::experiments::ExperimentBlock;
+use crate::param::{ColumnName, Count, Name, Seed, Word};
+use crate::recourse::knobs::RecourseBlock;
+
+pub use blocks::data::{
+    CatalogRows, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole, ReferenceBlock,
+    RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
+};
+pub use blocks::gates::{
+    ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,
+    OnInconclusive,
+};
+pub use blocks::metrics::{
+    BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
+};
+pub use blocks::models::{
+    CommandBlock, CounterfactualScores, FactualScores, LogisticBlock, ModelBlock, RecheckBlock,
+    ScoresBlock, StreamFormat, ThresholdRule,
+};
+
+/// The codes of problems in job files with their meanings, for `cfaudit explain`.
+pub const CODES: &[(&str, &str)] = &[
+    ("bad-format", "`cfaudit` must be the number of a format of job files"),
+    ("bad-include", "a file under `include` cannot be merged"),
+    (
+        "bad-knowledge",
+        "what is said of a causal graph cannot hold, or names what is no variable of it",
+    ),
+    (
+        "bad-limit",
+        "a gate needs exactly one limit: `at_most` or `at_least`, with `against: baseline` one of \
+         `rise_at_most` and `fall_at_most`",
+    ),
+    ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
+    (
+        "bad-placeholder",
+        "a path or command lacks a placeholder that it needs, or holds one that nothing fills",
+    ),
+    ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
+    ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
+    ("bad-split", "`data.split` cannot divide the rows"),
+    ("bad-sum", "shares or probabilities do not sum to 1"),
+    ("bad-value", "a value is of the right type and not allowed"),
+    ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
+    ("cannot-move", "a strategy does not move the column that a knob names"),
+    ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
+    ("cannot-train", "an experiment names a model that is not trained in the run"),
+    ("column-twice", "a column has two roles"),
+    ("derived-column", "a derived column follows from others and is not moved on its own"),
+    ("duplicate-key", "a map holds the same key twice"),
+    ("duplicate-value", "a list names the same thing twice"),
+    ("empty-file", "a file holds nothing"),
+    ("empty-list", "a list or map must name at least one thing"),
+    ("empty-value", "a key has nothing behind it"),
+    ("missing-key", "a required key is missing"),
+    ("needs-counterfactual", "a family of metrics needs a counterfactual set"),
+    ("needs-label", "something needs a label, and the job has none"),
+    ("needs-scores", "scores of counterfactuals are needed and not given"),
+    ("needs-split", "a model is trained here, and no row is set aside for training"),
+    ("newer-format", "the job is written for a newer cfaudit"),
+    ("no-input", "a model has no input column left"),
+    ("no-interval", "a gate is decided by an interval that is not made"),
+    ("no-model", "the job names no model"),
+    ("no-such-file", "a file does not exist"),
+    ("not-a-job-file", "a folder, pipe or device stands where a job file is to be read"),
+    ("not-built", "this build of the program does without the library that a model needs"),
+    ("not-measured", "a gate, or what the report is to show, is of a family that is not measured"),
+    ("not-offered", "what is asked is well formed, and this version does not do it"),
+    ("not-utf8", "a file is not UTF-8 text"),
+    ("one-of", "exactly one of several keys must be there"),
+    ("required-variable", "a variable without a default was not given"),
+    ("too-few-groups", "a sensitive attribute needs at least two groups"),
+    (
+        "too-many-groups",
+        "the directions between the groups of an attribute take more memory than the run may have",
+    ),
+    ("too-many-problems", "more is wrong than is shown"),
+    ("unknown-column", "a column is named that the block does not have"),
+    ("unknown-data-set", "the catalog has no data set of this name"),
+    ("unknown-group", "a sensitive attribute does not declare this group"),
+    ("unknown-key", "a key has no meaning here"),
+    ("unknown-level", "a generated column does not have this level"),
+    ("unknown-metric", "no metric has this id"),
+    ("unknown-name", "a name is used that the job does not declare"),
+    ("unknown-word", "a word is not one of those that are allowed here"),
+    ("unused-variable", "a variable is declared and never used"),
+    ("wrong-type", "a value has the wrong type"),
+    ("yaml-documents", "a file holds several YAML documents"),
+    ("yaml-key", "a YAML key is empty, a list or a map"),
+    ("yaml-merge-key", "YAML merge keys are not supported"),
+    ("yaml-quote", "a value must be quoted, or YAML reads something else"),
+    ("yaml-syntax", "the file is not YAML"),
+    ("yaml-tag", "YAML tags are not supported"),
+    ("yaml-too-deep", "a file is nested too deeply"),
+    ("yaml-too-large", "a file is too long or holds too many values"),
+];
+
+/// A job of cfaudit: one file that says everything which changes a number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Format of this file; an old program refuses a newer number.
+    pub cfaudit: u32,
+    /// Id of the job: names the output folder, the summary and the logs.
+    pub name: Name,
+    /// Words for the report; none of them changes a number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<AboutBlock>,
+    /// Files whose maps are merged below this one; lists are replaced, this file wins. Paths are
+    /// relative to this file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Values that a caller may pass with `--set NAME=VALUE`; used as `${vars.NAME}`. `required`
+    /// means: no default.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub vars: IndexMap<Name, Word>,
+    /// The rows and the roles of their columns.
+    pub data: DataBlock,
+    /// Counterfactual sets by name, each with one strategy.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counterfactuals: BTreeMap<Name, CounterfactualSet>,
+    /// The models to audit, by name, each of one kind.
+    pub models: BTreeMap<Name, ModelBlock>,
+    /// What is measured.
+    #[serde(default)]
+    pub metrics: MetricsBlock,
+    /// Models that are trained again with rows added, by name, each compared with the model as it
+    /// was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub experiments: BTreeMap<Name, ExperimentBlock>,
+    /// Fairness of recourse for subgroups, by sensitive attribute.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub recourse: IndexMap<ColumnName, RecourseBlock>,
+    /// Questions with a limit; any `fail` makes the run end with exit status 1.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gates: BTreeMap<Name, GateBlock>,
+    /// What an inconclusive gate of level `fail` does to the exit status.
+    #[serde(default)]
+    pub on_inconclusive: OnInconclusive,
+    /// The HTML summary.
+    #[serde(default)]
+    pub report: ReportBlock,
+    /// Forms of other tools that every run writes into `exports/` of its folder, as
+    /// `cfaudit export` does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exports: Vec<ExportFormat>,
+    /// Seed and what is kept.
+    #[serde(default)]
+    pub run: RunBlock,
+}
+
+/// Words for the report; none of them changes a number.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AboutBlock {
+    /// The decision that the model makes, as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<String>,
+    /// Who answers for the audit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Version of the audited model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A counterfactual set: exactly one strategy beside the common keys.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterfactualSet {
+    /// Changes the sensitive attribute and nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub naive: Option<NaiveBlock>,
+    /// Also gives every feature that differs between the groups the place in the target group that
+    /// it has in its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub greedy: Option<GreedyBlock>,
+    /// Gives the features that may change the place in the target group that they have in their
+    /// own; the others stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plausible: Option<PlausibleBlock>,
+    /// Gives the rows of a group the values of real rows of the other group, at the least total
+    /// distance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<TransportBlock>,
+    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows
+    /// give under the stated knowledge.
+    #[serde(default, rename = "graph-uncertain", skip_serializing_if = "Option::is_none")]
+    pub graph_uncertain: Option<GraphUncertainBlock>,
+    /// The sensitive attributes to change, one at a time. Left out: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<Vec<ColumnName>>,
+    /// Repeats the strategy with group names shuffled inside the label strata: what noise alone
+    /// gives, shown beside each value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placebo: Option<PlaceboBlock>,
+}
+
+/// The same strategy with group names shuffled inside the label strata, measured with the same
+/// model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceboBlock {
+    /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
+    #[serde(default = "twenty")]
+    pub repeats: Count,
+}
+
+/// Changes the sensitive attribute and nothing else. It has no knobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NaiveBlock {}
+
+/// A form of another tool.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// `exports/junit.xml`: one test case per gate.
+    Junit,
+    /// `exports/cfaudit.prom`: values and gates for the textfile collector of Prometheus.
+    Prometheus,
+    /// `exports/metrics.csv`: the table of metrics.
+    Csv,
+    /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
+    Mlflow,
+}
+
+/// The HTML summary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportBlock {
+    /// Its title; left out: the job's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Rows of a long table that the page shows; the rest is in the table files.
+    #[serde(default = "twenty")]
+    pub rows_shown: Count,
+    /// Pairs of a person's row and its counterfactual that the page shows for each direction of the
+    /// sets that move features, drawn by the seed: 0 to 20. With 0 no row of a person leaves the
+    /// run but in `rows/`.
+    #[serde(default)]
+    #[schemars(range(max = 20))]
+    pub example_pairs: u64,
+}
+
+fn twenty() -> Count {
+    Count::new(20).expect("20 is a count")
+}
+
+impl Default for ReportBlock {
+    fn default() -> Self {
+        ReportBlock { title: None, rows_shown: twenty(), example_pairs: 0 }
+    }
+}
+
+/// Seed and what is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunBlock {
+    /// The one seed of the job; every use of chance is a named stream of it.
+    #[serde(default)]
+    pub seed: Seed,
+    /// Which rows go into the output folder. Left out: `outcomes` below ten million rows, `none`
+    /// from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_rows: Option<KeepRows>,
+}
+
+/// Which rows go into the output folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KeepRows {
+    /// None: aggregates only.
+    None,
+    /// `rows/outcomes.parquet`: predictions and scores of every counterfactual, without features.
+    Outcomes,
+}

@@ -1,0 +1,308 @@
+//! Columns of a file that no model should read, found by their values for `cfaudit new`: what tells
+//! the label, the score or the decision that people got, and what tells people apart.
+//!
+//! Choice: rows are compared on a sample drawn by the hash of their number
+//! ([`crate::data::source::file_profile`]), at least [`ROWS_AT_LEAST`] of them. A column is *the
+//! label again* where both are one to one; *tells the label* where its AUC is 0.99 or above, or
+//! 0.01 or below;
+//! *a score* where it has more than [`SCORE_VALUES_ABOVE`] numbers and its name says so, or where
+//! its rank correlation with such a column is 0.99 or more; *a decision* where it has two or three
+//! values that some score divides, where labels are missing for some of its values only, where its
+//! name says so, or where it is one to one with such a column. Of a column with at most
+//! [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive label,
+//! missing as a value of its own; of another, whether there is a value counts so. Free text is long
+//! text that mostly differs.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::data::source::file_profile::{ColumnProfile, FileProfile, SampledValue, hash_of};
+use crate::data::values::ValueClass;
+
+/// Rows that two columns must both have before anything is said about them.
+const ROWS_AT_LEAST: usize = 20;
+
+/// Different values that a score has at least, one more.
+const SCORE_VALUES_ABOVE: usize = 20;
+
+/// Rank correlation from which two columns say the same.
+const SAME_RANK_CORRELATION: f64 = 0.99;
+
+/// Words in the name of a column of scores. `score` at the end of a word counts, too.
+const SCORES: [&str; 11] = [
+    "score",
+    "scores",
+    "prob",
+    "proba",
+    "probability",
+    "pd",
+    "logit",
+    "pred",
+    "predicted",
+    "prediction",
+    "wahrscheinlichkeit",
+];
+
+/// Words in the name of a column of decisions.
+const DECISIONS: [&str; 10] = [
+    "decision",
+    "decided",
+    "approved",
+    "granted",
+    "accepted",
+    "rejected",
+    "denied",
+    "entscheidung",
+    "bewilligt",
+    "abgelehnt",
+];
+
+/// The words of a column's name, small: `LoanDefault` has two, as `loan_default` has.
+pub(crate) fn parts(name: &str) -> Vec<String> {
+    let (mut words, mut after_small) = (String::new(), false);
+    for c in name.chars() {
+        if after_small && c.is_uppercase() {
+            words.push(' ');
+        }
+        after_small = c.is_lowercase();
+        words.extend(c.to_lowercase());
+    }
+    words.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
+}
+
+/// What was found in the columns of a file.
+pub(crate) struct LeakyColumns {
+    /// Why the columns should be left out that should be, by name.
+    pub(crate) reasons: HashMap<String, String>,
+    /// The columns of decisions, each with its values whose rows have no label; these are none
+    /// where labels are not missing by the decision.
+    pub(crate) decisions: Vec<(String, Vec<String>)>,
+}
+
+/// Finds columns that no model should read. `positive` is a value of the label.
+pub(crate) fn find(glance: &FileProfile, label: &ColumnProfile, positive: &str) -> LeakyColumns {
+    let others = || glance.columns.iter().filter(|look| look.name != label.name);
+    let mut reasons = HashMap::new();
+    let mut scores: Vec<&ColumnProfile> = Vec::new();
+    for look in others() {
+        let is_named = parts(&look.name)
+            .iter()
+            .any(|part| SCORES.contains(&part.as_str()) || part.ends_with("score"));
+        if let Some(why) = by_label(look, label, positive) {
+            reasons.insert(look.name.clone(), why);
+        } else if is_named && has_many_numbers(look) {
+            let why =
+                "its name says that it is a score; move it to continuous if the model may read it";
+            reasons.insert(look.name.clone(), why.to_owned());
+            scores.push(look);
+        }
+    }
+    let named = scores.clone();
+    for look in others().filter(|look| has_many_numbers(look)) {
+        let score = named.iter().find(|score| {
+            score.name != look.name && rank_correlation(look, score).abs() >= SAME_RANK_CORRELATION
+        });
+        if let (Some(score), false) = (score, reasons.contains_key(&look.name)) {
+            reasons.insert(look.name.clone(), format!("it ranks people as {} does", score.name));
+            scores.push(look);
+        }
+    }
+    let mut decisions: Vec<(&ColumnProfile, Vec<String>)> = Vec::new();
+    for look in others().filter(|look| !reasons.contains_key(&look.name)).collect::<Vec<_>>() {
+        let without = values_without_labels(look, label);
+        let why = if let Some(score) = scores.iter().find(|score| is_divided_by(look, score)) {
+            format!("it is the decision that {} makes", score.name)
+        } else if !without.is_empty() {
+            let values = without.join(" or ");
+            format!("a decision: labels are missing where it is {values}, and nowhere else")
+        } else if is_few(look, 2..=3)
+            && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
+        {
+            "its name says that it is a decision; move it to nominal if the model may read it"
+                .to_owned()
+        } else {
+            continue;
+        };
+        reasons.insert(look.name.clone(), why);
+        decisions.push((look, without));
+    }
+    for look in others() {
+        if let Some((decision, _)) = decisions.iter().find(|(other, _)| is_one_to_one(look, other))
+        {
+            let why = || format!("it is {} under another name", decision.name);
+            reasons.entry(look.name.clone()).or_insert_with(why);
+        }
+    }
+    for look in others()
+        .filter(|look| look.class == ValueClass::Text && is_long(look) && mostly_differs(look))
+    {
+        reasons.entry(look.name.clone()).or_insert_with(|| "free text".to_owned());
+    }
+    let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
+    LeakyColumns { reasons, decisions: decisions.collect() }
+}
+
+fn has_many_numbers(look: &ColumnProfile) -> bool {
+    look.class.is_number() && (look.has_more_levels || look.levels.len() > SCORE_VALUES_ABOVE)
+}
+
+fn is_few(look: &ColumnProfile, n: std::ops::RangeInclusive<usize>) -> bool {
+    !look.has_more_levels && n.contains(&look.levels.len())
+}
+
+/// Long words with blanks between them.
+fn is_long(look: &ColumnProfile) -> bool {
+    look.mean_letters >= 25.0 && look.mean_blanks >= 2.0
+}
+
+fn mostly_differs(look: &ColumnProfile) -> bool {
+    let values: Vec<u64> = look.sample.iter().flatten().map(|value| value.word).collect();
+    values.len() >= ROWS_AT_LEAST && values.iter().collect::<HashSet<_>>().len() * 2 > values.len()
+}
+
+/// The rows of the sample that have a value in both columns.
+fn pairs<'a>(
+    a: &'a ColumnProfile,
+    b: &'a ColumnProfile,
+) -> impl Iterator<Item = (SampledValue, SampledValue)> + 'a {
+    a.sample.iter().zip(&b.sample).filter_map(|(a, b)| Some(((*a)?, (*b)?)))
+}
+
+fn by_label(look: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Option<String> {
+    if is_one_to_one(look, label) {
+        return Some(format!("it is {} under another name", label.name));
+    }
+    let positive = hash_of(positive);
+    let numbers = pairs(look, label).map(|(value, label)| (value.number, label.word == positive));
+    let by_number = auc(numbers.collect()).filter(|_| look.class.is_number());
+    let both = [by_number, auc(shares_by_value(look, label, positive))];
+    let auc = both.into_iter().flatten().map(|auc| auc.max(1.0 - auc)).max_by(f64::total_cmp)?;
+    (auc >= SAME_RANK_CORRELATION)
+        .then(|| format!("alone it tells {}: its AUC is {auc:.3}", label.name))
+}
+
+/// For each row with a label the share of positive ones among the rows of its value, and whether it
+/// is one of them. Nothing where values have fewer than ten rows on average.
+fn shares_by_value(look: &ColumnProfile, label: &ColumnProfile, positive: u64) -> Vec<(f64, bool)> {
+    let are_few = is_few(look, 0..=SCORE_VALUES_ABOVE);
+    let rows = look.sample.iter().zip(&label.sample).filter_map(|(value, label)| {
+        let value = value.map(|value| if are_few { value.word } else { 0 });
+        Some((value, (*label)?.word == positive))
+    });
+    let rows: Vec<(Option<u64>, bool)> = rows.collect();
+    let mut counts: HashMap<Option<u64>, (f64, f64)> = HashMap::new();
+    for (value, is_positive) in &rows {
+        let of = counts.entry(*value).or_default();
+        *of = (of.0 + f64::from(u8::from(*is_positive)), of.1 + 1.0);
+    }
+    if counts.len() * 10 > rows.len() {
+        return Vec::new();
+    }
+    rows.into_iter().map(|(value, is)| (counts[&value].0 / counts[&value].1, is)).collect()
+}
+
+fn is_one_to_one(a: &ColumnProfile, b: &ColumnProfile) -> bool {
+    let (mut there, mut back, mut n) = (HashMap::new(), HashMap::new(), 0);
+    for (a, b) in pairs(a, b) {
+        n += 1;
+        if *there.entry(a.word).or_insert(b.word) != b.word
+            || *back.entry(b.word).or_insert(a.word) != a.word
+        {
+            return false;
+        }
+    }
+    n >= ROWS_AT_LEAST && there.len() >= 2
+}
+
+/// The share of pairs of a positive and a negative in which the positive has the larger number;
+/// ties count half. None with fewer than ten of either.
+fn auc(mut numbers: Vec<(f64, bool)>) -> Option<f64> {
+    numbers.retain(|(x, _)| !x.is_nan());
+    let positives = numbers.iter().filter(|(_, positive)| *positive).count();
+    let negatives = numbers.len() - positives;
+    if positives.min(negatives) < 10 {
+        return None;
+    }
+    let ranks = ranks(&numbers.iter().map(|(x, _)| *x).collect::<Vec<_>>());
+    let sum: f64 = ranks
+        .iter()
+        .zip(&numbers)
+        .filter(|(_, (_, positive))| *positive)
+        .map(|(rank, _)| rank)
+        .sum();
+    let (p, n) = (positives as f64, negatives as f64);
+    Some((sum - p * (p + 1.0) / 2.0) / (p * n))
+}
+
+/// Ranks from 1, ties with their mean.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let mut ranks = vec![0.0; values.len()];
+    for tied in order.chunk_by(|&a, &b| values[a] == values[b]) {
+        let first = order.partition_point(|&i| values[i].total_cmp(&values[tied[0]]).is_lt());
+        for &i in tied {
+            ranks[i] = first as f64 + (tied.len() as f64 + 1.0) / 2.0;
+        }
+    }
+    ranks
+}
+
+/// Spearman's, with ranks of ties averaged; 0 for fewer than [`ROWS_AT_LEAST`] rows, or without
+/// variation.
+fn rank_correlation(a: &ColumnProfile, b: &ColumnProfile) -> f64 {
+    let both =
+        pairs(a, b).map(|(a, b)| (a.number, b.number)).filter(|(a, b)| !a.is_nan() && !b.is_nan());
+    let (x, y): (Vec<f64>, Vec<f64>) = both.unzip();
+    if x.len() < ROWS_AT_LEAST {
+        return 0.0;
+    }
+    let (x, y) = (ranks(&x), ranks(&y));
+    let mean = (x.len() as f64 + 1.0) / 2.0;
+    let sum =
+        |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>();
+    let norm = (sum(&x, &x) * sum(&y, &y)).sqrt();
+    if norm > 0.0 { sum(&x, &y) / norm } else { 0.0 }
+}
+
+/// Whether the score of each of two or three values lies in a range of its own.
+fn is_divided_by(look: &ColumnProfile, score: &ColumnProfile) -> bool {
+    if !is_few(look, 2..=3) {
+        return false;
+    }
+    let mut ranges: HashMap<u64, (f64, f64)> = HashMap::new();
+    let mut n = 0;
+    for (value, score) in pairs(look, score).filter(|(_, score)| !score.number.is_nan()) {
+        let range = ranges.entry(value.word).or_insert((score.number, score.number));
+        *range = (range.0.min(score.number), range.1.max(score.number));
+        n += 1;
+    }
+    let mut ranges: Vec<(f64, f64)> = ranges.into_values().collect();
+    ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
+    n >= ROWS_AT_LEAST && ranges.len() > 1 && ranges.windows(2).all(|of| of[0].1 < of[1].0)
+}
+
+/// The values whose rows all lack a label, while at most one in twenty of the other rows do; none
+/// where either are fewer than [`ROWS_AT_LEAST`].
+fn values_without_labels(look: &ColumnProfile, label: &ColumnProfile) -> Vec<String> {
+    if !is_few(look, 2..=SCORE_VALUES_ABOVE) {
+        return Vec::new();
+    }
+    let mut counts: HashMap<Option<u64>, (usize, usize)> = HashMap::new();
+    for (value, label) in look.sample.iter().zip(&label.sample) {
+        let of = counts.entry(value.map(|value| value.word)).or_default();
+        *of = (of.0 + 1, of.1 + usize::from(label.is_none()));
+    }
+    let mut others = counts.get(&None).copied().unwrap_or_default();
+    let (mut values, mut n_without) = (Vec::new(), 0);
+    for value in look.levels.keys() {
+        let (n, missing) = counts.get(&Some(hash_of(value))).copied().unwrap_or_default();
+        if n > 0 && missing == n {
+            values.push(value.clone());
+            n_without += n;
+        } else {
+            others = (others.0 + n, others.1 + missing);
+        }
+    }
+    let have = others.0 >= ROWS_AT_LEAST && others.1 * 20 <= others.0;
+    if have && n_without >= ROWS_AT_LEAST { values } else { Vec::new() }
+}

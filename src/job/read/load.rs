@@ -1,0 +1,714 @@
+//! Reads a job file into one tree: `include` merged, `--set` applied, `${vars.x}` filled.
+//!
+//! The format number is looked at before anything else. Paths of `include` are relative to the file
+//! that names them; maps are merged, lists and scalars replaced, a later file wins over an earlier
+//! one and the including file over all. A value that stands alone in a variable
+//! (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, FilePlace, JobProblem, Result};
+use crate::exec::files;
+use crate::exec::hash::sha256;
+use crate::job::read::nearest::{nearest, suggest};
+use crate::job::read::tree::{
+    self, PathStep, YamlMapKey, YamlNode, YamlScalar, YamlValue, dotted, join, shorten,
+};
+
+/// The format of job files that this program reads.
+pub const FORMAT: u64 = 1;
+
+/// Longest job file in bytes.
+const MAX_BYTES: u64 = 8 << 20;
+
+/// Most files that one job may include, counted each time they are named.
+const MAX_INCLUDES: usize = 100;
+
+/// Maps of the job whose keys are names of the author's (`*` is any of them): `--set` cannot add to
+/// them.
+const BY_NAME: &[(&[&str], &str)] = &[
+    (&["vars"], "variable"),
+    (&["counterfactuals"], "counterfactual set"),
+    (&["counterfactuals", "*", "graph-uncertain", "knowledge"], "scenario"),
+    (&["models"], "model"),
+    (&["experiments"], "experiment"),
+    (&["experiments", "*", "arms", "directed", "rules"], "rule"),
+    (&["recourse"], "block of recourse"),
+    (&["gates"], "gate"),
+    (&["data", "derive"], "derived column"),
+    (&["data", "sensitive"], "sensitive attribute"),
+    (&["data", "bins"], "column with bins"),
+    (&["data", "features", "ordinal"], "ordinal column"),
+    (&["data", "features", "onehot"], "one-hot group"),
+    (&["data", "rows", "synthetic", "columns"], "generated column"),
+];
+
+/// Keys of the job itself that hold a word or a list of words, so that `--set KEY=VALUE` can only
+/// mean them where no variable has the name.
+const PLAIN_KEYS: &[&str] = &["name", "on_inconclusive", "exports"];
+
+/// A file that was merged into the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncludedFile {
+    /// Its path, as the including file's folder and the written path give it.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+/// A job file as one tree.
+#[derive(Debug, Clone)]
+pub struct LoadedJob {
+    /// The whole job.
+    pub root: YamlNode,
+    /// The job file as the caller named it.
+    pub file: String,
+    /// The files merged below it, in the order of reading.
+    pub includes: Vec<IncludedFile>,
+    /// The `--set` values, as given.
+    pub sets: Vec<String>,
+    /// What was wrong with variables and `--set`, with the steps to the values that are unknown for
+    /// that reason.
+    pub problems: Vec<JobProblem>,
+    /// Steps to the values that could not be filled.
+    pub unknown: Vec<Vec<PathStep>>,
+    /// Dotted paths of the values that hold a variable.
+    pub filled: BTreeSet<String>,
+}
+
+/// Reads the job file and all it includes; `sets` are `PATH=VALUE` of the command line, in order.
+///
+/// # Errors
+/// Files that cannot be read, YAML that cannot be parsed, a format number that this program does
+/// not know. Problems with variables and `--set` are kept in [`LoadedJob::problems`], so that they
+/// can be reported with what else is wrong.
+pub fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
+    let file = path.display().to_string();
+    let text = read(path).map_err(|failure| match failure {
+        UnreadableFile::Absent => Error::Job(vec![absent(path)]),
+        UnreadableFile::Io(error) => error,
+        UnreadableFile::TooLong => Error::Job(vec![too_long(&file, None)]),
+        UnreadableFile::NoFile => Error::Job(vec![no_file("not-a-job-file", &file, None)]),
+    })?;
+    let mut merge =
+        IncludeMerge { includes: Vec::new(), chain: vec![(canonical(path), file.clone())] };
+    let root = merge.file(&file, path, &text).map_err(Error::Job)?;
+    let mut loaded = LoadedJob {
+        root,
+        file,
+        includes: merge.includes,
+        sets: sets.to_vec(),
+        problems: Vec::new(),
+        unknown: Vec::new(),
+        filled: BTreeSet::new(),
+    };
+    for set in sets {
+        if let Err(problems) = apply(&mut loaded.root, set) {
+            loaded.problems.extend(problems);
+        }
+    }
+    fill(&mut loaded);
+    Ok(loaded)
+}
+
+enum UnreadableFile {
+    Absent,
+    TooLong,
+    NoFile,
+    Io(Error),
+}
+
+/// Whether a path stands for a file that was opened for this process, such as standard input or
+/// `<(...)` of a shell: who opened it has the other end, so a pipe there ends.
+fn is_inherited_file(path: &Path) -> bool {
+    path == Path::new("/dev/stdin")
+        || path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd")
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, UnreadableFile> {
+    let there = files::metadata_if_there(path)
+        .map_err(UnreadableFile::Io)?
+        .ok_or(UnreadableFile::Absent)?;
+    // To open a pipe already waits for a writer, who may never come.
+    if !is_inherited_file(path) && !there.is_file() {
+        return Err(UnreadableFile::NoFile);
+    }
+    let bytes = files::read_start(path, MAX_BYTES + 1).map_err(UnreadableFile::Io)?;
+    if bytes.len() as u64 > MAX_BYTES { Err(UnreadableFile::TooLong) } else { Ok(bytes) }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    files::resolve(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn fault(
+    code: &'static str,
+    place: Option<FilePlace>,
+    what: impl Into<String>,
+    hint: impl Into<String>,
+) -> JobProblem {
+    JobProblem { code, path: String::new(), place, what: what.into(), hint: Some(hint.into()) }
+}
+
+fn too_long(file: &str, place: Option<FilePlace>) -> JobProblem {
+    fault(
+        "yaml-too-large",
+        place,
+        format!("`{file}` is longer than {} MiB", MAX_BYTES >> 20),
+        "a job describes an audit; data belongs into Parquet or CSV files",
+    )
+}
+
+fn no_file(code: &'static str, file: &str, place: Option<FilePlace>) -> JobProblem {
+    let what = format!("`{file}` is a folder, pipe, socket or device, not a file");
+    let hint = match &place {
+        Some(_) => "name a regular file or a link to one",
+        None => {
+            "name a regular file or a link to one; a job from a pipe is read by the name \
+             `/dev/stdin`"
+        }
+    };
+    fault(code, place, what, hint)
+}
+
+fn absent(path: &Path) -> JobProblem {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name_of = |path: &Path| {
+        path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let mut files: Vec<String> =
+        files::list(folder).unwrap_or_default().iter().map(|path| name_of(path)).collect();
+    files.retain(|f| f.ends_with(".yaml") || f.ends_with(".yml"));
+    let name = name_of(path);
+    let hint = match nearest(&name, files.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{}`?", path.with_file_name(near).display()),
+        None if folder.is_dir() => {
+            "check the path; it is relative to the working directory".to_owned()
+        }
+        None => format!(
+            "there is no folder `{}`; paths are relative to the working directory",
+            folder.display()
+        ),
+    };
+    fault("no-such-file", None, format!("the job file `{}` does not exist", path.display()), hint)
+}
+
+fn utf8<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Vec<JobProblem>> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let good = String::from_utf8_lossy(&bytes[..e.valid_up_to()]);
+        let line = good.matches('\n').count() as u64 + 1;
+        let column = good.rsplit('\n').next().unwrap_or("").chars().count() as u64 + 1;
+        let place = FilePlace { file: file.to_owned(), line, column };
+        vec![fault("not-utf8", Some(place), format!("`{file}` is not UTF-8"), "save it as UTF-8")]
+    })
+}
+
+/// Merges a file with what it includes.
+struct IncludeMerge {
+    includes: Vec<IncludedFile>,
+    /// The files being read, from the job inwards.
+    chain: Vec<(PathBuf, String)>,
+}
+
+impl IncludeMerge {
+    fn file(&mut self, file: &str, path: &Path, bytes: &[u8]) -> Result<YamlNode, Vec<JobProblem>> {
+        let text = utf8(file, bytes)?;
+        let mut root = tree::parse(file, text)?;
+        if root.scalar().is_some_and(|s| s.text.is_empty()) {
+            return Err(vec![fault(
+                "empty-file",
+                Some(root.place),
+                format!("`{file}` is empty"),
+                "a job begins with `cfaudit: 1`",
+            )]);
+        }
+        if !matches!(root.value, YamlValue::Map(_)) {
+            let what = format!("`{file}` holds {} instead of a map", root.describe());
+            return Err(vec![fault(
+                "wrong-type",
+                Some(root.place),
+                what,
+                "a job is a map that begins with `cfaudit: 1`",
+            )]);
+        }
+        format_number(file, &root, self.chain.len() == 1)?;
+        let mut below: Option<YamlNode> = None;
+        let mut problems = Vec::new();
+        if let Some(include) = root.get("include").cloned() {
+            let YamlValue::Seq(items) = &include.value else {
+                let what =
+                    format!("`include` must be a list of files, found {}", include.describe());
+                return Err(vec![fault(
+                    "wrong-type",
+                    Some(include.place),
+                    what,
+                    "put the path into brackets, such as `[base/columns.yaml]`",
+                )]);
+            };
+            for item in items {
+                match self.include(path, item) {
+                    Ok(node) => below = Some(below.map_or(node.clone(), |b| merged(b, node))),
+                    Err(found) => problems.extend(found),
+                }
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        if self.chain.len() > 1
+            && let YamlValue::Map(entries) = &mut root.value
+        {
+            entries.retain(|(key, _)| key.text != "include");
+        }
+        Ok(match below {
+            Some(below) => merged(below, root),
+            None => root,
+        })
+    }
+
+    fn include(&mut self, from: &Path, item: &YamlNode) -> Result<YamlNode, Vec<JobProblem>> {
+        let at = || Some(item.place.clone());
+        let one = |problem: JobProblem| vec![problem];
+        let written = match item.scalar() {
+            Some(scalar) if !scalar.is_null() => &scalar.text,
+            _ => {
+                return Err(one(fault(
+                    "wrong-type",
+                    at(),
+                    format!("an entry of `include` must be a path, found {}", item.describe()),
+                    "write one path per entry",
+                )));
+            }
+        };
+        if written.contains("${") {
+            let what = format!(
+                "`{written}` holds a variable, and `include` is read before variables are known"
+            );
+            return Err(one(fault("bad-include", at(), what, "name the file itself")));
+        }
+        let path = from.parent().unwrap_or(Path::new("")).join(written);
+        let file = path.display().to_string();
+        let bytes = read(&path).map_err(|failure| match failure {
+            UnreadableFile::Absent => {
+                let mut problem = absent(&path);
+                problem.place = at();
+                problem.what = format!("the included file `{file}` does not exist");
+                if !problem.hint.as_ref().is_some_and(|h| h.starts_with("did")) {
+                    problem.hint = Some(
+                        "the path is relative to the folder of the file that includes it"
+                            .to_owned(),
+                    );
+                }
+                one(problem)
+            }
+            UnreadableFile::TooLong => one(too_long(&file, at())),
+            UnreadableFile::NoFile => one(no_file("bad-include", &file, at())),
+            UnreadableFile::Io(error) => {
+                let cause = error.cause();
+                one(fault(
+                    "bad-include",
+                    at(),
+                    format!("`{file}` cannot be read: {cause}"),
+                    "name a file that this user can read",
+                ))
+            }
+        })?;
+        let key = canonical(&path);
+        if let Some(start) = self.chain.iter().position(|(seen, _)| *seen == key) {
+            let names: Vec<String> =
+                self.chain[start..].iter().map(|(_, name)| format!("`{name}`")).collect();
+            let what =
+                format!("files include each other in a circle: {} -> `{file}`", names.join(" -> "));
+            return Err(one(fault("bad-include", at(), what, "take one of them out of `include`")));
+        }
+        if self.includes.len() >= MAX_INCLUDES {
+            return Err(one(fault(
+                "bad-include",
+                at(),
+                format!("the job includes more than {MAX_INCLUDES} files"),
+                "merge some of them",
+            )));
+        }
+        let sha256 = sha256(&bytes);
+        self.includes.push(IncludedFile { path: file.clone(), sha256 });
+        self.chain.push((key, file.clone()));
+        let node = self.file(&file, &path, &bytes);
+        self.chain.pop();
+        node
+    }
+}
+
+fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<JobProblem>> {
+    let fail = |code, at, what: String, hint: &str| Err(vec![fault(code, at, what, hint)]);
+    let Some(node) = root.get("cfaudit") else {
+        let what = format!("`{file}` does not say its format");
+        return if required {
+            fail(
+                "bad-format",
+                Some(root.place.clone()),
+                what,
+                "write `cfaudit: 1` as its first line",
+            )
+        } else {
+            Ok(())
+        };
+    };
+    let number = node.scalar().filter(|s| !s.quoted).and_then(|s| s.text.parse::<u64>().ok());
+    let at = Some(node.place.clone());
+    match number {
+        Some(1..=FORMAT) => Ok(()),
+        Some(newer) if newer > FORMAT => {
+            let what = format!(
+                "`{file}` is written in format {newer}, this cfaudit reads format {FORMAT}"
+            );
+            fail(
+                "newer-format",
+                at,
+                what,
+                "update cfaudit, or run the job with the version it was written for",
+            )
+        }
+        _ => fail(
+            "bad-format",
+            at,
+            format!("`cfaudit` must be the format number, found {}", node.describe()),
+            "write `cfaudit: 1`",
+        ),
+    }
+}
+
+/// Two trees as one: maps merged key by key, all else taken from `above`.
+fn merged(below: YamlNode, above: YamlNode) -> YamlNode {
+    let YamlNode { value: above_value, place } = above;
+    match (below.value, above_value) {
+        (YamlValue::Map(mut entries), YamlValue::Map(more)) => {
+            for (key, node) in more {
+                match entries.iter_mut().find(|(k, _)| k.text == key.text) {
+                    Some(entry) => {
+                        let old = std::mem::replace(
+                            &mut entry.1,
+                            YamlNode { value: YamlValue::Hole(0), place: node.place.clone() },
+                        );
+                        *entry = (key, merged(old, node));
+                    }
+                    None => entries.push((key, node)),
+                }
+            }
+            YamlNode { value: YamlValue::Map(entries), place }
+        }
+        // A key with nothing behind it is an empty map: it adds nothing.
+        (YamlValue::Map(entries), YamlValue::Scalar(scalar)) if scalar.is_null() => {
+            YamlNode { value: YamlValue::Map(entries), place: below.place }
+        }
+        (_, value) => YamlNode { value, place },
+    }
+}
+
+fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
+    let place = FilePlace { file: format!("--set {set}"), line: 0, column: 0 };
+    let fail =
+        |code, what: String, hint: String| vec![fault(code, Some(place.clone()), what, hint)];
+    let Some((mut path, text)) = set_parts(set) else {
+        let hint = "write `--set NAME=VALUE` for a variable, or a full path such as `--set \
+                    gates.four-fifths.level=fail`";
+        return Err(fail(
+            "bad-set",
+            format!("`{}` is not PATH=VALUE", shorten(set)),
+            hint.to_owned(),
+        ));
+    };
+    let variables: Vec<String> = root
+        .get("vars")
+        .and_then(YamlNode::entries)
+        .unwrap_or(&[])
+        .iter()
+        .map(|(k, _)| k.text.clone())
+        .collect();
+    if let [name] = path.as_slice() {
+        if variables.contains(name) {
+            path.insert(0, "vars".to_owned());
+        } else if !PLAIN_KEYS.contains(&name.as_str()) {
+            let hint = format!(
+                "{}; anything else needs its full path, such as `run.seed`",
+                suggest(name, "declared under `vars`", variables.iter().map(String::as_str))
+            );
+            return Err(fail("unknown-name", format!("no variable `{name}` is declared"), hint));
+        }
+    }
+    let mut value = if path[0] == "vars" && !text.starts_with(['"', '\'']) {
+        // A variable is text: no quoting is needed beyond the shell's.
+        YamlNode {
+            value: YamlValue::Scalar(YamlScalar { text: text.to_owned(), quoted: text.is_empty() }),
+            place: place.clone(),
+        }
+    } else {
+        tree::parse("", text).map_err(|problems| {
+            problems
+                .into_iter()
+                .map(|p| JobProblem { place: Some(place.clone()), ..p })
+                .collect::<Vec<_>>()
+        })?
+    };
+    set_place(&mut value, &place);
+    let mut node = root;
+    for (i, key) in path.iter().enumerate() {
+        if node.scalar().is_some_and(YamlScalar::is_null) {
+            node.value = YamlValue::Map(Vec::new());
+        }
+        let above = path[..i].iter().fold(String::new(), |p, k| join(&p, k));
+        let found = node.describe();
+        let YamlValue::Map(entries) = &mut node.value else {
+            return Err(fail(
+                "bad-set",
+                format!("`{above}` is {found}, not a map that `{key}` could stand in"),
+                format!("set it as a whole: `--set {above}=...`"),
+            ));
+        };
+        let known = entries.iter().position(|(k, _)| k.text == *key);
+        let above_is = |map: &[&str]| {
+            map.len() == i && map.iter().zip(&path).all(|(name, key)| *name == "*" || name == key)
+        };
+        let named = BY_NAME.iter().find(|(map, _)| above_is(map));
+        if let (None, Some((_, noun))) = (known, named) {
+            let hint = suggest(key, "known names", entries.iter().map(|(k, _)| k.text.as_str()));
+            return Err(fail("unknown-name", format!("no {noun} is called `{key}`"), hint));
+        }
+        let at = known.unwrap_or_else(|| {
+            let empty = YamlScalar { text: String::new(), quoted: false };
+            entries.push((
+                YamlMapKey { text: key.clone(), place: place.clone() },
+                YamlNode { value: YamlValue::Scalar(empty), place: place.clone() },
+            ));
+            entries.len() - 1
+        });
+        node = &mut entries[at].1;
+    }
+    *node = value;
+    Ok(())
+}
+
+/// Splits `a."b.c".d=VALUE`.
+fn set_parts(set: &str) -> Option<(Vec<String>, &str)> {
+    let mut path = vec![String::new()];
+    let mut quoted = false;
+    for (i, c) in set.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => path.push(String::new()),
+            '=' if !quoted => {
+                return (!path.iter().any(String::is_empty)).then(|| (path, &set[i + 1..]));
+            }
+            c => path.last_mut()?.push(c),
+        }
+    }
+    None
+}
+
+fn set_place(node: &mut YamlNode, place: &FilePlace) {
+    node.place = place.clone();
+    match &mut node.value {
+        YamlValue::Seq(items) => items.iter_mut().for_each(|item| set_place(item, place)),
+        YamlValue::Map(entries) => entries.iter_mut().for_each(|(key, value)| {
+            key.place = place.clone();
+            set_place(value, place);
+        }),
+        YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+    }
+}
+
+/// A declared variable.
+struct JobVariable {
+    name: String,
+    place: FilePlace,
+    /// `None` where it is required and not given, or declared wrongly.
+    text: Option<String>,
+    used: bool,
+}
+
+fn fill(loaded: &mut LoadedJob) {
+    let mut filler = VariableFiller {
+        variables: Vec::new(),
+        steps: Vec::new(),
+        problems: Vec::new(),
+        unknown: Vec::new(),
+        filled: BTreeSet::new(),
+    };
+    for (key, node) in loaded.root.get("vars").and_then(YamlNode::entries).unwrap_or(&[]) {
+        let path = join("vars", &key.text);
+        let mut text = None;
+        match node.scalar() {
+            Some(scalar) if scalar.text == "required" && !scalar.quoted => {
+                let what =
+                    format!("the variable `{}` has no default, and no value was given", key.text);
+                let hint = format!("run with `--set {}=VALUE`", key.text);
+                filler.problems.push(JobProblem {
+                    path,
+                    ..fault("required-variable", Some(key.place.clone()), what, hint)
+                });
+            }
+            Some(scalar) if scalar.text.contains("${") => {
+                let what = format!("the variable `{}` is made of another one", key.text);
+                filler.problems.push(JobProblem {
+                    path,
+                    ..fault(
+                        "bad-variable",
+                        Some(node.place.clone()),
+                        what,
+                        "write its value out; variables hold plain text",
+                    )
+                });
+            }
+            Some(scalar) if !scalar.is_null() => text = Some(scalar.text.clone()),
+            _ => {}
+        }
+        filler.variables.push(JobVariable {
+            name: key.text.clone(),
+            place: key.place.clone(),
+            text,
+            used: false,
+        });
+    }
+    for (_, node) in loaded.root.get("vars").and_then(YamlNode::entries).unwrap_or(&[]) {
+        node.scalar().inspect(|scalar| filler.mark_used(&scalar.text));
+    }
+    if let YamlValue::Map(entries) = &mut loaded.root.value {
+        for (key, node) in
+            entries.iter_mut().filter(|(key, _)| !matches!(key.text.as_str(), "vars" | "include"))
+        {
+            filler.walk(PathStep::Key(key.text.clone()), node);
+        }
+    }
+    for variable in filler.variables.iter().filter(|v| !v.used) {
+        let path = join("vars", &variable.name);
+        let what = format!("the variable `{}` is declared and never used", variable.name);
+        let hint = format!(
+            "use it as `${{vars.{}}}`, or take it out: setting it would change nothing",
+            variable.name
+        );
+        filler.problems.push(JobProblem {
+            path,
+            ..fault("unused-variable", Some(variable.place.clone()), what, hint)
+        });
+    }
+    loaded.problems.append(&mut filler.problems);
+    loaded.unknown = filler.unknown;
+    loaded.filled = filler.filled;
+}
+
+struct VariableFiller {
+    variables: Vec<JobVariable>,
+    steps: Vec<PathStep>,
+    problems: Vec<JobProblem>,
+    unknown: Vec<Vec<PathStep>>,
+    filled: BTreeSet<String>,
+}
+
+impl VariableFiller {
+    fn walk(&mut self, step: PathStep, node: &mut YamlNode) {
+        self.steps.push(step);
+        match &mut node.value {
+            YamlValue::Seq(items) => items
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, item)| self.walk(PathStep::Index(i), item)),
+            YamlValue::Map(entries) => {
+                for (key, value) in entries {
+                    if key.text.contains("${") {
+                        let what = format!("the key `{}` holds a variable", shorten(&key.text));
+                        self.mark_used(&key.text);
+                        self.problem(
+                            "bad-variable",
+                            &key.place,
+                            what,
+                            "variables are filled in values, never in keys".to_owned(),
+                        );
+                    }
+                    self.walk(PathStep::Key(key.text.clone()), value);
+                }
+            }
+            YamlValue::Scalar(scalar) if scalar.text.contains("${") => {
+                match self.filled(&scalar.text, &node.place) {
+                    Some(text) => {
+                        let alone = scalar.text.starts_with("${")
+                            && scalar.text.find('}') == Some(scalar.text.len() - 1);
+                        scalar.quoted = if alone { text.is_empty() } else { scalar.quoted };
+                        scalar.text = text;
+                        self.filled.insert(dotted(&self.steps));
+                    }
+                    None => self.unknown.push(self.steps.clone()),
+                }
+            }
+            YamlValue::Scalar(_) | YamlValue::Hole(_) => {}
+        }
+        self.steps.pop();
+    }
+
+    /// Counts variables as used that stand where they are not filled: one mistake, one message.
+    fn mark_used(&mut self, text: &str) {
+        self.variables
+            .iter_mut()
+            .filter(|v| text.contains(&format!("${{vars.{}}}", v.name)))
+            .for_each(|v| v.used = true);
+    }
+
+    fn problem(&mut self, code: &'static str, place: &FilePlace, what: String, hint: String) {
+        self.problems.push(JobProblem {
+            path: dotted(&self.steps),
+            ..fault(code, Some(place.clone()), what, hint)
+        });
+    }
+
+    /// The text with its variables filled, unless one of them is unknown.
+    fn filled(&mut self, text: &str, place: &FilePlace) -> Option<String> {
+        let mut out = Some(String::new());
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            let Some(end) = rest[start..].find('}') else {
+                self.problem(
+                    "bad-variable",
+                    place,
+                    format!("`{}` is not closed", shorten(&rest[start..])),
+                    "write `${vars.NAME}`".to_owned(),
+                );
+                return None;
+            };
+            let inner = &rest[start + 2..start + end];
+            let value = self.variable(inner, place);
+            out = out.zip(value).map(|(out, value)| out + &rest[..start] + &value);
+            rest = &rest[start + end + 1..];
+        }
+        out.map(|out| out + rest)
+    }
+
+    fn variable(&mut self, inner: &str, place: &FilePlace) -> Option<String> {
+        let name = inner.strip_prefix("vars.").filter(|name| !name.is_empty());
+        let found = name.and_then(|name| self.variables.iter_mut().find(|v| v.name == name));
+        if let Some(variable) = found {
+            variable.used = true;
+            return variable.text.clone();
+        }
+        let known: Vec<&str> = self.variables.iter().map(|v| v.name.as_str()).collect();
+        let guess = name.and_then(|name| nearest(name, known.iter().copied())).map(str::to_owned);
+        let (what, hint) = match name {
+            Some(name) => (
+                format!("the variable `{name}` is not declared"),
+                suggest(name, "declared under `vars`", known.iter().copied()),
+            ),
+            None => (
+                format!("`${{{}}}` is not a variable", shorten(inner)),
+                "only `${vars.NAME}` is filled: there are no environment variables and no \
+                 expressions"
+                    .to_owned(),
+            ),
+        };
+        self.problem("bad-variable", place, what, hint);
+        // The one that was probably meant is not unused as well.
+        self.variables
+            .iter_mut()
+            .filter(|v| Some(&v.name) == guess.as_ref())
+            .for_each(|v| v.used = true);
+        None
+    }
+}

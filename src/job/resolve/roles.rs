@@ -1,0 +1,593 @@
+//! What follows from the `data` block: derived columns, the groups of every sensitive attribute,
+//! what a model may read.
+//!
+//! Derived columns stand in one order: those of `derive`, then those that sensitive attributes
+//! declare in place. Each may be made of columns of the source and of derived ones above it.
+//! Everything here also ends, with less, for jobs that are still to be refused.
+
+use std::collections::BTreeSet;
+
+use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+use crate::counterfactual::knobs::StrategyBlock;
+use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
+use crate::data::rows::split::Stratification;
+use crate::job::blocks::trained::{BoostingBlock, ForestBlock};
+use crate::job::{
+    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, LogisticBlock, ModelBlock,
+    SensitiveBlock,
+};
+use crate::param::{ColumnName, Word};
+
+/// Most combinations of groups that a cross is written out for; with more it is refused.
+pub const MAX_GROUPS: usize = 65_534;
+
+impl SensitiveBlock {
+    /// The form in which the attribute is derived in place; one without any form for an attribute
+    /// that is a column as it stands.
+    pub fn derivation(&self) -> Derivation {
+        Derivation {
+            from: self.from.clone(),
+            map: self.map.clone(),
+            otherwise: self.otherwise.clone(),
+            bins: self.bins.clone(),
+            levels: self.levels.clone(),
+            cross: self.cross.clone(),
+        }
+    }
+
+    /// Whether the attribute is derived in place, by whichever form.
+    pub fn is_made_here(&self) -> bool {
+        self.map.is_some() || self.bins.is_some() || self.levels.is_some() || self.cross.is_some()
+    }
+}
+
+/// A model that the run itself fits to the training rows, by its kind.
+#[derive(Debug, Clone, Copy)]
+pub enum TrainedHere<'a> {
+    /// Logistic regression.
+    Logistic(&'a LogisticBlock),
+    /// Boosted trees.
+    Boosting(&'a BoostingBlock),
+    /// A random forest.
+    Forest(&'a ForestBlock),
+}
+
+impl ModelBlock {
+    /// Its kind and knobs, where the run itself fits it.
+    pub fn trained_here(&self) -> Option<TrainedHere<'_>> {
+        let logistic = self.logistic.as_ref().map(TrainedHere::Logistic);
+        let boosting = || self.boosting.as_ref().map(TrainedHere::Boosting);
+        let forest = || self.forest.as_ref().map(TrainedHere::Forest);
+        logistic.or_else(boosting).or_else(forest)
+    }
+
+    /// Whether the run itself fits the model to the training rows.
+    pub fn is_trained_here(&self) -> bool {
+        self.trained_here().is_some()
+    }
+
+    /// Whether it is made of trees that the run grows.
+    pub fn grows_trees(&self) -> bool {
+        matches!(self.trained_here(), Some(TrainedHere::Boosting(_) | TrainedHere::Forest(_)))
+    }
+
+    /// The inputs that a model run here does without; `None` for scores made elsewhere, which read
+    /// what they like.
+    pub fn omitted(&self) -> Option<&[ColumnName]> {
+        let own = self.trained_here().map(|own| match own {
+            TrainedHere::Logistic(logistic) => &logistic.omit,
+            TrainedHere::Boosting(boosting) => &boosting.omit,
+            TrainedHere::Forest(forest) => &forest.omit,
+        });
+        let onnx = self.onnx.as_ref().map(|onnx| &onnx.omit);
+        let command = self.command.as_ref().map(|command| &command.omit);
+        own.or(onnx).or(command).map(Vec::as_slice)
+    }
+
+    /// The columns of the rows that the model names: scores and thresholds.
+    pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
+        let factual = self
+            .scores
+            .iter()
+            .map(|scores| &scores.factual)
+            .filter(|factual| factual.parquet.is_none());
+        factual
+            .flat_map(|factual| {
+                factual
+                    .column
+                    .iter()
+                    .chain(factual.columns.iter().flat_map(|columns| columns.values()))
+            })
+            .chain(self.threshold.column())
+    }
+}
+
+impl Job {
+    /// Whether a counterfactual set has a strategy that is fitted.
+    pub fn has_fitted_sets(&self) -> bool {
+        self.counterfactuals.values().any(|set| set.knobs().is_some())
+    }
+
+    /// Whether a counterfactual set rests on causal graphs.
+    pub fn has_graph_sets(&self) -> bool {
+        self.counterfactuals.values().any(|set| set.graph_uncertain.is_some())
+    }
+
+    /// The counterfactual sets as tables and gates name them, each with its block: a
+    /// graph-uncertain set is one per scenario.
+    pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
+        let named =
+            self.counterfactuals.iter().flat_map(|(name, set)| match &set.graph_uncertain {
+                None => vec![(name.to_string(), set)],
+                Some(graphs) => graphs
+                    .knowledge
+                    .keys()
+                    .map(|scenario| (format!("{name}/{scenario}"), set))
+                    .collect(),
+            });
+        named.collect()
+    }
+}
+
+impl CounterfactualSet {
+    /// Whether it changes a sensitive attribute: all, unless it names some.
+    pub fn changes(&self, attribute: &ColumnName) -> bool {
+        self.sensitive.as_ref().is_none_or(|only| only.contains(attribute))
+    }
+
+    /// The keys of its strategies; a checked set has one.
+    pub fn strategies(&self) -> Vec<&'static str> {
+        let graphs = self.graph_uncertain.iter().map(|_| GraphUncertainBlock::WORD);
+        self.naive
+            .iter()
+            .map(|_| "naive")
+            .chain(self.knobs_of_all().map(StrategyBlock::job_key))
+            .chain(graphs)
+            .collect()
+    }
+
+    fn knobs_of_all(&self) -> impl Iterator<Item = StrategyBlock<'_>> {
+        let greedy = self.greedy.iter().map(StrategyBlock::Greedy);
+        greedy
+            .chain(self.plausible.iter().map(StrategyBlock::Plausible))
+            .chain(self.transport.iter().map(StrategyBlock::Transport))
+    }
+
+    /// Whether it conditions on the label, so that people without one have no counterfactual in it.
+    pub fn conditions_on_label(&self) -> bool {
+        self.knobs().is_some_and(|knobs| {
+            matches!(knobs.condition_on(), ConditionOn::Label | ConditionOn::RawLabel)
+        })
+    }
+
+    /// The knobs of its strategy, if that is fitted; none for naive and for graphs.
+    pub fn knobs(&self) -> Option<StrategyBlock<'_>> {
+        self.knobs_of_all().next()
+    }
+}
+
+impl LabelColumn {
+    /// Whether the positive side is the one that people want.
+    pub fn favours_positive(&self) -> bool {
+        self.favourable == FavourableClass::Positive
+    }
+}
+
+impl DataBlock {
+    /// Which prediction people want, as the label or, without one, the job says; none where neither
+    /// does.
+    pub fn favourable_side(&self) -> Option<FavourableClass> {
+        self.label.column().map(|label| label.favourable).or(self.favourable)
+    }
+
+    /// Whether the positive side is the one that people want; it is where the job does not say.
+    pub fn favours_positive(&self) -> bool {
+        self.favourable_side() != Some(FavourableClass::Negative)
+    }
+
+    /// Within which strata rows are drawn: as the split says, or by label and group where there is
+    /// a label.
+    pub fn strata_of_split(&self) -> Stratification {
+        let without = if self.label.column().is_some() {
+            Stratification::LabelAndGroup
+        } else {
+            Stratification::None
+        };
+        self.split.as_ref().and_then(|split| split.stratify).unwrap_or(without)
+    }
+
+    /// The variables of a graph that changes an attribute: those that are named, or the attribute's
+    /// column, then the features of the source as continuous, ordinal, nominal.
+    pub fn graph_variables(
+        &self,
+        graphs: &GraphUncertainBlock,
+        attribute: &ColumnName,
+    ) -> Vec<ColumnName> {
+        if let Some(named) = &graphs.variables {
+            return named.clone();
+        }
+        let own = self.column_of(attribute);
+        let features = self
+            .features
+            .continuous
+            .iter()
+            .chain(self.features.ordinal.keys())
+            .chain(&self.features.nominal);
+        std::iter::once(own)
+            .chain(features.filter(|c| *c != own && !self.is_derived(c)))
+            .cloned()
+            .collect()
+    }
+
+    /// The column of an attribute: the one it is derived into, which has its name, else `from`,
+    /// else the one of its name.
+    pub fn column_of<'a>(&'a self, name: &'a ColumnName) -> &'a ColumnName {
+        match self.sensitive.get(name) {
+            Some(attribute) if !attribute.is_made_here() => attribute.from.as_ref().unwrap_or(name),
+            _ => name,
+        }
+    }
+
+    /// Whether setting an attribute sets other columns: it is mapped from one, or a cross of
+    /// several.
+    pub fn is_written_back(&self, name: &ColumnName) -> bool {
+        let column = self.column_of(name);
+        self.derived().iter().any(|(derived, recipe)| {
+            derived == column && !matches!(recipe, DerivationRecipe::Bins { .. })
+        })
+    }
+
+    /// Of an attribute and the columns that are set with it the first that changes nothing a model
+    /// is shown: it is mapped from a column that is no feature, or it is binned and its bins are
+    /// none. None where models see every change.
+    pub fn first_unseen(&self, name: &ColumnName) -> Option<ColumnName> {
+        self.unseen_below(self.column_of(name), &self.inputs(), &mut Vec::new())
+    }
+
+    /// Whether no model is shown any change where an attribute is set: neither one of the columns
+    /// that change with it is an input, nor one that is derived from them.
+    pub fn is_unshown(&self, name: &ColumnName) -> bool {
+        let set = self.set_with(name);
+        let moves = |input: &&ColumnName| {
+            set.contains(*input) || self.roots(input).iter().any(|root| set.contains(root))
+        };
+        !self.inputs().iter().any(moves)
+    }
+
+    /// Whether no model is shown any change where people of one group become members of another: of
+    /// a cross, none of its parts in which the two differ is shown.
+    pub fn is_direction_unshown(&self, name: &ColumnName, from: &Word, to: &Word) -> bool {
+        if self.is_unshown(name) {
+            return true;
+        }
+        let Some(cross) = self.sensitive.get(name).and_then(|attribute| attribute.cross.as_ref())
+        else {
+            return false;
+        };
+        let lists: Vec<Vec<Word>> =
+            cross.iter().filter_map(|part| self.part(name, part).groups).collect();
+        let all = self.possible_groups(name);
+        let at = |group: &Word| all.iter().position(|other| other == group);
+        let (Some(mut from), Some(mut to)) = (at(from), at(to)) else { return false };
+        // Combinations count like digits, those of the last part the fastest.
+        let mut differs = false;
+        for (part, list) in cross.iter().zip(&lists).rev() {
+            let (a, b) = (&list[from % list.len()], &list[to % list.len()]);
+            (from, to) = (from / list.len(), to / list.len());
+            if a != b {
+                differs = true;
+                let unshown = match self.attribute_above(name, part) {
+                    Some(_) => self.is_direction_unshown(part, a, b),
+                    None => self.is_unshown(part),
+                };
+                if !unshown {
+                    return false;
+                }
+            }
+        }
+        differs
+    }
+
+    fn unseen_below(
+        &self,
+        column: &ColumnName,
+        inputs: &[&ColumnName],
+        above: &mut Vec<ColumnName>,
+    ) -> Option<ColumnName> {
+        if inputs.contains(&column) || above.contains(column) {
+            return None;
+        }
+        // A sensitive column that is not derived is an input, so a column of the source that is
+        // none is no feature.
+        let Some((_, recipe)) = self.derived().into_iter().find(|(derived, _)| derived == column)
+        else {
+            return Some(column.clone());
+        };
+        above.push(column.clone());
+        let below = match recipe {
+            DerivationRecipe::Map { from, .. } => self.unseen_below(&from, inputs, above),
+            DerivationRecipe::Cross { parts } => {
+                parts.iter().find_map(|part| self.unseen_below(&part.column, inputs, above))
+            }
+            DerivationRecipe::Bins { .. } => Some(column.clone()),
+        };
+        above.pop();
+        below.map(|below| if self.is_derived(&below) { below } else { column.clone() })
+    }
+
+    /// The names of all derived columns, in order.
+    pub fn derived_names(&self) -> impl Iterator<Item = &ColumnName> {
+        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
+        self.derive.keys().chain(made_here.map(|(name, _)| name))
+    }
+
+    /// Whether a column is derived.
+    pub fn is_derived(&self, column: &ColumnName) -> bool {
+        self.derived_names().any(|name| name == column)
+    }
+
+    /// The derived columns in order, with what they are made of; those whose form is not whole are
+    /// left out.
+    pub fn derived(&self) -> Vec<(ColumnName, DerivationRecipe)> {
+        let whole = |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
+        let columns = self
+            .derive
+            .iter()
+            .filter_map(|(name, derivation)| Some((name.clone(), derivation.recipe(whole)?)));
+        let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
+        let made_here = made_here.filter_map(|(name, attribute)| {
+            Some((name.clone(), attribute.derivation().recipe(|p| self.part(name, p))?))
+        });
+        columns.chain(made_here).collect()
+    }
+
+    /// What the name of a part of a crossed attribute stands for: an attribute above it, else a
+    /// column.
+    fn part(&self, crossed: &ColumnName, part: &ColumnName) -> CrossPart {
+        match self.attribute_above(crossed, part) {
+            Some(_) => CrossPart {
+                column: self.column_of(part).clone(),
+                groups: Some(self.groups_of(part)),
+            },
+            None => CrossPart {
+                column: part.clone(),
+                groups: Some(self.names_of_column(part)).filter(|names| !names.is_empty()),
+            },
+        }
+    }
+
+    /// The attribute of this name, where it stands above another one.
+    pub fn attribute_above(
+        &self,
+        below: &ColumnName,
+        name: &ColumnName,
+    ) -> Option<&SensitiveBlock> {
+        let at = self.sensitive.get_index_of(below)?;
+        self.sensitive.get_full(name).filter(|(i, ..)| *i < at).map(|(.., attribute)| attribute)
+    }
+
+    /// The names that a column of `derive` can hold; none where only the data can tell.
+    fn names_of_column(&self, column: &ColumnName) -> Vec<Word> {
+        let whole = |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
+        self.derive
+            .get(column)
+            .and_then(|d| d.recipe(whole))
+            .map_or_else(Vec::new, |recipe| recipe.declared_names())
+    }
+
+    /// The groups of an attribute: those written, else every name that its column can hold. Empty
+    /// where neither is known.
+    pub fn groups_of(&self, name: &ColumnName) -> Vec<Word> {
+        match self.sensitive.get(name) {
+            None => Vec::new(),
+            Some(attribute) if !attribute.groups.is_empty() => attribute.groups.clone(),
+            Some(_) => self.possible_groups(name),
+        }
+    }
+
+    /// Every name that the column of an attribute can hold, whichever groups are written; empty
+    /// where only the data can tell.
+    pub fn possible_groups(&self, name: &ColumnName) -> Vec<Word> {
+        let Some(attribute) = self.sensitive.get(name) else { return Vec::new() };
+        if let Some(cross) = &attribute.cross {
+            let lists: Vec<Vec<Word>> =
+                cross.iter().filter_map(|part| self.part(name, part).groups).collect();
+            let product = lists.iter().try_fold(1_usize, |n, list| n.checked_mul(list.len()));
+            let known = lists.len() == cross.len() && product.is_some_and(|n| n <= MAX_GROUPS);
+            return if known {
+                combinations(&lists.iter().map(Vec::as_slice).collect::<Vec<_>>())
+            } else {
+                Vec::new()
+            };
+        }
+        match attribute.is_made_here() {
+            true => {
+                let whole =
+                    |column: &ColumnName| CrossPart { column: column.clone(), groups: None };
+                attribute
+                    .derivation()
+                    .recipe(whole)
+                    .map_or_else(Vec::new, |recipe| recipe.declared_names())
+            }
+            false => self.names_of_column(self.column_of(name)),
+        }
+    }
+
+    /// The reference of an attribute: the one written, else, of a cross, the cross of the
+    /// references of its parts.
+    pub fn reference_of(&self, name: &ColumnName) -> Option<Word> {
+        let attribute = self.sensitive.get(name)?;
+        if attribute.reference.is_some() {
+            return attribute.reference.clone();
+        }
+        let of_part = |part: &ColumnName| {
+            self.attribute_above(name, part).and_then(|_| self.reference_of(part))
+        };
+        let references: Vec<Word> =
+            attribute.cross.as_ref()?.iter().map(of_part).collect::<Option<_>>()?;
+        combinations(&references.iter().map(std::slice::from_ref).collect::<Vec<_>>()).pop()
+    }
+
+    /// The columns of the source that a column is made of; itself where it is one. Sorted.
+    pub fn roots(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
+        let mut roots = BTreeSet::from([column.clone()]);
+        // Parents stand above, so one way up replaces every derived column by what it is made of.
+        for (name, recipe) in self.derived().iter().rev() {
+            if roots.remove(name) {
+                roots.extend(recipe.parents().into_iter().cloned());
+            }
+        }
+        roots
+    }
+
+    /// The columns listed as features, by kind in the order of the job.
+    pub fn listed_features(&self) -> impl Iterator<Item = &ColumnName> {
+        let onehot = self.features.onehot.values().flatten();
+        self.features
+            .continuous
+            .iter()
+            .chain(self.features.ordinal.keys())
+            .chain(&self.features.nominal)
+            .chain(onehot)
+    }
+
+    /// What a model trained here reads before it omits any: sensitive columns that are not derived,
+    /// then the listed features.
+    pub fn inputs(&self) -> Vec<&ColumnName> {
+        let sensitive = self
+            .sensitive
+            .keys()
+            .map(|name| self.column_of(name))
+            .filter(|column| !self.is_derived(column));
+        sensitive.chain(self.listed_features()).collect()
+    }
+
+    /// What strategies may move: features and sensitive columns that are not derived, and one-hot
+    /// groups by their names.
+    pub fn movable(&self) -> Vec<&ColumnName> {
+        let columns = self
+            .inputs()
+            .into_iter()
+            .filter(|column| !self.is_derived(column) && self.onehot_of(column).is_none());
+        columns.chain(self.features.onehot.keys()).collect()
+    }
+
+    /// The one-hot group that a column belongs to.
+    pub fn onehot_of(&self, column: &ColumnName) -> Option<&ColumnName> {
+        self.features
+            .onehot
+            .iter()
+            .find(|(_, columns)| columns.contains(column))
+            .map(|(name, _)| name)
+    }
+
+    /// The columns that are set when an attribute is: its own, and those that it is mapped or
+    /// crossed from.
+    pub fn set_with(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
+        self.columns_below(attribute).0
+    }
+
+    /// The numbers that an attribute is binned from, itself or in parts.
+    pub fn binned_below(&self, attribute: &ColumnName) -> BTreeSet<ColumnName> {
+        self.columns_below(attribute).1
+    }
+
+    /// The columns that are set with an attribute, and the numbers below that are not, because they
+    /// are binned.
+    fn columns_below(
+        &self,
+        attribute: &ColumnName,
+    ) -> (BTreeSet<ColumnName>, BTreeSet<ColumnName>) {
+        let mut set = BTreeSet::from([self.column_of(attribute).clone()]);
+        let mut binned = BTreeSet::new();
+        // Parents stand above, so one way up meets them all.
+        for (name, recipe) in self.derived().iter().rev() {
+            if !set.contains(name) {
+                continue;
+            }
+            let parents = recipe.parents().into_iter().cloned();
+            if matches!(recipe, DerivationRecipe::Bins { .. }) {
+                binned.extend(parents)
+            } else {
+                set.extend(parents)
+            }
+        }
+        (set, binned)
+    }
+
+    /// The columns of the source by which exact duplicates are found: all that the job names but
+    /// the row id and the split column. `more` are those that models name.
+    pub fn duplicate_columns<'a>(
+        &'a self,
+        more: impl IntoIterator<Item = &'a ColumnName>,
+    ) -> Vec<ColumnName> {
+        let named = (self.keep.iter().flat_map(|step| step.keys()))
+            .chain(self.label.column().map(|label| &label.column))
+            .chain(self.sensitive.keys().map(|name| self.column_of(name)))
+            .chain(self.listed_features())
+            .chain(&self.features.ignore)
+            .chain(&self.weight)
+            .chain(more);
+        let mut columns: BTreeSet<ColumnName> =
+            named.flat_map(|column| self.roots(column)).collect();
+        let apart =
+            self.row_id.iter().chain(self.split.iter().filter_map(|split| split.column.as_ref()));
+        for column in apart.flat_map(|column| self.roots(column)) {
+            columns.remove(&column);
+        }
+        columns.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(sensitive: &str) -> DataBlock {
+        let text = format!(
+            "{{rows: {{parquet: x}}, label: none, sensitive: {sensitive}, derive: {{race2: {{from: \
+             race, map: {{White: [White]}}, else: Other}}}}}}"
+        );
+        serde_yaml::from_str(&text).unwrap()
+    }
+
+    fn column(name: &str) -> ColumnName {
+        ColumnName::new(name).unwrap()
+    }
+
+    fn texts(words: &[Word]) -> Vec<&str> {
+        words.iter().map(Word::as_str).collect()
+    }
+
+    #[test]
+    fn a_cross_takes_groups_and_references_of_its_parts() {
+        let data = data(
+            r#"{gender: {from: sex, groups: [f, m], reference: m}, race2: {reference: White}, age: {from: years, bins: [17, 30, 45], reference: "[17, 30]"},
+            both: {cross: [gender, age]}, all: {cross: [both, race2]}}"#,
+        );
+        assert_eq!(texts(&data.groups_of(&column("race2"))), ["White", "Other"]);
+        assert_eq!(
+            texts(&data.groups_of(&column("both"))),
+            ["f & [17, 30]", "f & (30, 45]", "m & [17, 30]", "m & (30, 45]"]
+        );
+        assert_eq!(data.groups_of(&column("all")).len(), 8);
+        assert_eq!(data.reference_of(&column("all")).unwrap().as_str(), "m & [17, 30] & White");
+        let roots: Vec<String> =
+            data.roots(&column("all")).iter().map(ToString::to_string).collect();
+        assert_eq!(roots, ["race", "sex", "years"]);
+        let inputs: Vec<&str> = data.inputs().iter().map(|c| c.as_str()).collect();
+        assert_eq!(inputs, ["sex"], "a rename is declared, the others are derived");
+        let DerivationRecipe::Cross { parts } = &data.derived()[2].1 else { panic!() };
+        assert_eq!((parts[0].column.as_str(), parts[1].column.as_str()), ("sex", "age"));
+    }
+
+    #[test]
+    fn circles_end() {
+        let data = data("{a: {cross: [b, a]}, b: {cross: [a, b]}}");
+        assert!(
+            data.groups_of(&column("a")).is_empty() && data.reference_of(&column("b")).is_none()
+        );
+        assert!(!data.roots(&column("b")).is_empty());
+    }
+}

@@ -1,0 +1,194 @@
+//! JSON Schema of job files, made from the types that read them, for editors and for programs that
+//! write jobs.
+//!
+//! Choice: the schema is a little wider than the reader. It takes `${vars.x}` wherever a number, a
+//! word of a list or a boolean is due, the bare word of a variant without required knobs, and
+//! nothing at all where an empty map is meant; what only `check` can see (names, sums, columns with
+//! two roles) is left to `check`.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::job::Job;
+
+/// Names the schema and the format number.
+const ID: &str = "urn:cfaudit:job:1";
+
+/// Keys of a set or a model that name its strategy or kind: exactly one must be there.
+const ONE_OF: &[(&str, &[&str])] = &[
+    ("CounterfactualSet", &["naive", "greedy", "plausible", "transport", "graph-uncertain"]),
+    ("ModelBlock", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
+];
+
+/// The schema of job files (draft 2020-12).
+pub fn job_schema() -> Value {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Job>();
+    let mut root = schema.to_value();
+    without_null(&mut root);
+    let bare = bare_words(&root);
+    for (name, keys) in ONE_OF {
+        if let Some(definition) = root.pointer_mut(&format!("/$defs/{name}")) {
+            *definition = exactly_one(definition.take(), keys, &bare[*name]);
+        }
+    }
+    widen(&mut root, false);
+    if let Some(map) = root.as_object_mut() {
+        let mut head = Map::new();
+        head.insert("$schema".to_owned(), map.remove("$schema").unwrap_or_default());
+        head.insert("$id".to_owned(), json!(ID));
+        head.insert("title".to_owned(), json!("Job of cfaudit"));
+        map.remove("title");
+        head.append(map);
+        *map = head;
+    }
+    root
+}
+
+/// The schema as it stands in `schemas/job.schema.json`.
+///
+/// # Panics
+/// Never: a JSON value can always be written.
+pub fn job_schema_text() -> String {
+    serde_json::to_string_pretty(&job_schema()).expect("a JSON value") + "\n"
+}
+
+/// Of each block with variants those that may be a bare word: what they hold needs no key.
+fn bare_words(root: &Value) -> Map<String, Value> {
+    let free = |key: &Value| {
+        let name = key.get("$ref").and_then(Value::as_str).and_then(|r| r.rsplit('/').next());
+        name.and_then(|name| root.pointer(&format!("/$defs/{name}")))
+            .is_some_and(|d| d.get("type") == Some(&json!("object")) && d.get("required").is_none())
+    };
+    ONE_OF
+        .iter()
+        .map(|(name, keys)| {
+            let properties = root.pointer(&format!("/$defs/{name}/properties"));
+            let words: Vec<&str> = keys
+                .iter()
+                .copied()
+                .filter(|key| properties.and_then(|p| p.get(key)).is_some_and(free))
+                .collect();
+            ((*name).to_owned(), json!(words))
+        })
+        .collect()
+}
+
+fn exactly_one(mut definition: Value, keys: &[&str], bare: &Value) -> Value {
+    let description = definition.as_object_mut().and_then(|map| map.remove("description"));
+    let one: Vec<Value> = keys.iter().map(|key| json!({"required": [key]})).collect();
+    definition["oneOf"] = json!(one);
+    let mut out = match bare.as_array() {
+        Some(words) if !words.is_empty() => json!({"anyOf": [definition, {"enum": words}]}),
+        _ => definition,
+    };
+    if let Some(description) = description {
+        out["description"] = description;
+    }
+    out
+}
+
+/// An optional key is left out, not set to null: the reader complains about empty values.
+fn without_null(node: &mut Value) {
+    match node {
+        Value::Array(items) => items.iter_mut().for_each(without_null),
+        Value::Object(map) => {
+            map.values_mut().for_each(without_null);
+            if let Some(Value::Array(kinds)) = map.get_mut("type") {
+                kinds.retain(|kind| kind != "null");
+                if let [kind] = kinds.as_slice() {
+                    let kind = kind.clone();
+                    map.insert("type".to_owned(), kind);
+                }
+            }
+            if let Some(Value::Array(mut branches)) = map.remove("anyOf") {
+                branches.retain(|branch| branch != &json!({"type": "null"}));
+                match branches.as_mut_slice() {
+                    [Value::Object(only)] => map.append(only),
+                    _ => drop(map.insert("anyOf".to_owned(), Value::Array(branches))),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Allows what the reader allows beyond the types: variables in place of scalars, empty values in
+/// place of maps, bare words. `branch` is true for one of several alternatives: the variable then
+/// stands beside them all.
+fn widen(node: &mut Value, branch: bool) {
+    let variable = || json!({"type": "string", "pattern": r"^\$\{vars\."});
+    let is_word = |node: &Value| {
+        node.get("const").is_some()
+            || (node.get("enum").is_some() && node.get("type") == Some(&json!("string")))
+    };
+    let word = is_word(node);
+    let map = match node {
+        Value::Object(map) => map,
+        Value::Array(items) => return items.iter_mut().for_each(|item| widen(item, false)),
+        _ => return,
+    };
+    for (key, value) in map.iter_mut() {
+        match value {
+            Value::Array(branches) if matches!(key.as_str(), "oneOf" | "anyOf") => {
+                let words = branches.iter().any(is_word);
+                branches.iter_mut().for_each(|branch| widen(branch, true));
+                branches.extend(words.then(variable));
+            }
+            _ => widen(value, false),
+        }
+    }
+    // Two branches that both take a variable must not exclude each other.
+    if let Some(Value::Array(branches)) = map.get("oneOf")
+        && !branches
+            .iter()
+            .all(|b| b.as_object().is_some_and(|b| b.len() == 1 && b.contains_key("required")))
+        && let Some(branches) = map.remove("oneOf")
+    {
+        map.insert("anyOf".to_owned(), branches);
+    }
+    let wider = match map.get("type").and_then(Value::as_str) {
+        Some("integer" | "number" | "boolean") => Some(variable()),
+        _ if word && !branch => Some(variable()),
+        Some("object") if is_variant(map) => bare_variant(map),
+        Some("object") if !map.contains_key("required") && !map.contains_key("oneOf") => {
+            Some(json!({"type": "null"}))
+        }
+        _ => None,
+    };
+    if let Some(wider) = wider {
+        let mut outer = Map::new();
+        for key in ["description", "default"] {
+            if let Some(value) = map.remove(key) {
+                outer.insert(key.to_owned(), value);
+            }
+        }
+        outer.insert("anyOf".to_owned(), json!([Value::Object(std::mem::take(map)), wider]));
+        *map = outer;
+    }
+}
+
+/// Whether it is one variant: a map with one key, which must be there.
+fn is_variant(map: &Map<String, Value>) -> bool {
+    map.get("required").and_then(Value::as_array).is_some_and(|r| r.len() == 1)
+        && map.get("properties").and_then(Value::as_object).is_some_and(|p| p.len() == 1)
+        && map.get("additionalProperties") == Some(&json!(false))
+        && !map.contains_key("title")
+}
+
+/// The bare word of a variant whose content is an empty map.
+fn bare_variant(map: &Map<String, Value>) -> Option<Value> {
+    let (word, content) = map.get("properties")?.as_object()?.iter().next()?;
+    // `widen` has been here already: a map without required keys is `anyOf: [map, null]`.
+    let empty = content.pointer("/anyOf/1/type") == Some(&json!("null"))
+        && content.pointer("/anyOf/0/type") == Some(&json!("object"));
+    empty.then(|| json!({"const": word}))
+}
+
+/// The JSON Schema of a file that cfaudit writes, as text.
+pub fn schema_text<T: JsonSchema>() -> String {
+    let schema = schemars::schema_for!(T);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,97 @@
+//! The noise floor: what a strategy gives where group names mean nothing, as a band beside each
+//! value.
+//!
+//! A placebo repeats the strategy with group names permuted inside the strata of the label, for
+//! reference and samples alike, and measures the same model. Whatever moves then moves by sampling
+//! noise. The band of a value is the range of the values of the repeats.
+//!
+//! Choice: with [`MIN_REPEATS_FOR_TAILS`] repeats or more the band runs from the 2.5 % to the 97.5
+//! % quantile (linear interpolation), with fewer from the smallest to the largest value. Repeats in
+//! which the metric is undefined are left out; where it is undefined in all of them there is no
+//! band. A strategy that draws on no sample (naive) has no noise: with group names permuted its
+//! counterfactuals differ from the row in nothing that was estimated, so its band is the value of
+//! the metric where nothing moves, and none where that value is undefined.
+
+use serde::{Deserialize, Serialize};
+
+use crate::metric::MetricValue;
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::divergence::ShiftPass;
+use crate::num::summary::quantile;
+use crate::param::Count;
+
+/// Repeats from which the tails are cut.
+const MIN_REPEATS_FOR_TAILS: usize = 40;
+
+/// What a set with permuted group names gave.
+#[derive(Debug, Clone)]
+pub enum PlaceboEvidence {
+    /// The strategy draws on no sample: in none of these repeats does anything move.
+    Unmoved(Count),
+    /// The evidence of every repeat.
+    Repeats(Vec<PlaceboRepeat>),
+}
+
+/// One repeat.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceboRepeat {
+    /// The first pass.
+    pub counts: CounterfactualCounts,
+    /// The second pass; none where score metrics are not asked for.
+    pub second: Option<ShiftPass>,
+}
+
+/// The band of one value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlaceboBand {
+    /// Its ends; none where the metric is undefined in every repeat.
+    pub ends: Option<(f64, f64)>,
+    /// Repeats asked for.
+    pub repeats: u64,
+}
+
+impl PlaceboBand {
+    /// The band of what nothing moves.
+    pub(crate) fn of_unmoved(value: MetricValue, repeats: Count) -> Self {
+        PlaceboBand { ends: value.ok().map(|value| (value, value)), repeats: repeats.get() }
+    }
+
+    /// The band of the values of all repeats.
+    pub(crate) fn of_values(values: impl Iterator<Item = MetricValue>) -> Self {
+        let (mut defined, mut repeats) = (Vec::new(), 0);
+        for value in values {
+            repeats += 1;
+            defined.extend(value.ok());
+        }
+        defined.sort_unstable_by(f64::total_cmp);
+        let tail = if defined.len() < MIN_REPEATS_FOR_TAILS { 0.0 } else { 0.025 };
+        PlaceboBand { ends: quantile(&defined, tail).zip(quantile(&defined, 1.0 - tail)), repeats }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PlaceboBand;
+    use crate::metric::Undefined;
+
+    #[test]
+    fn tails_are_cut_where_there_are_many_repeats() {
+        let of = |n: u32| PlaceboBand::of_values((0..n).rev().map(|i| Ok(f64::from(i)))).ends;
+        assert_eq!([of(0), of(1), of(39)], [None, Some((0.0, 0.0)), Some((0.0, 38.0))]);
+        assert_eq!(of(41), Some((1.0, 39.0)));
+    }
+
+    #[test]
+    fn undefined_repeats_count_and_leave_no_value() {
+        let none = Err(Undefined::EmptyGroup);
+        assert_eq!(
+            PlaceboBand::of_values([none, Ok(0.25), none, Ok(0.125)].into_iter()),
+            PlaceboBand { ends: Some((0.125, 0.25)), repeats: 4 }
+        );
+        assert_eq!(
+            PlaceboBand::of_values([none; 3].into_iter()),
+            PlaceboBand { ends: None, repeats: 3 }
+        );
+    }
+}

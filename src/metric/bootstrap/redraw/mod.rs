@@ -1,0 +1,241 @@
+//! How sure are score metrics? Intervals from a bootstrap of people in which everybody weighs
+//! Poisson(1) in every replicate.
+//!
+//! Source: Chamandy et al. 2012, see [`poisson`](crate::num::poisson). A person has one weight for
+//! all their counterfactuals, whatever the direction, so that totals and differences are drawn with
+//! the people behind them. Where people have weights of their own, they count so often times their
+//! weight. Percentiles as in [`interval`](super::interval).
+//!
+//! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]): the weight of a person follows from
+//!   `row_key` and replicate. Every replicate is computed exactly: sums are weighted sums, the
+//!   Jensen-Shannon divergence follows its expansion where that is as good as exact, else it is
+//!   summed anew (see [`divergence`](crate::metric::evidence::divergence)).
+//! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
+//!   200 replicates draw blocks. A replicate whose ratio of score sums lies beyond the expansion
+//!   has no Jensen-Shannon distance and counts as undefined.
+//!
+//! Everything that is weighted is first rounded to whole multiples of a power of two, so small that
+//! all sums of a scope fit 53 bits: adding them is exact, and no order or partition of people
+//! changes a bit. What is lost is below 2^-30 of the largest term.
+//!
+//! Coverage of 95 % intervals, simulated (see the tests): of 10 people RMSCD 77.0 %, MCD 89.1 %,
+//! JSCD 79.9 %; of 30 people 86.6 %, 92.6 % and 89.5 %; of 300 people 93.5 %, 94.0 % and 93.8 %.
+//! Percentiles are short where people are few and terms skew, as those of any bootstrap.
+//!
+//! Choice: resampling roughens a histogram, so replicates of a divergence of histograms lie above
+//! the value, often all of them, as the value itself lies above that of all people there could be.
+//! Their percentiles are moved so that the mean of the replicates is the value, and cut at the ends
+//! of the metric's range. They tell what other samples of this size would give, not how far the
+//! histograms of everybody are apart: they hold the mean of such samples in 96 % of the cases with
+//! 30 people and in 99 % with 300 (JSD_hist; the smoothed divergence 99 % in both).
+//!
+//! Cost: of people, in proportion to pairs and replicates, by the lists of `sums`; a person's
+//! weights are drawn once for all directions. Memory: 24 bytes a pair and 16 a person, or of blocks
+//! one kilobyte a block and direction, once per thread.
+
+mod memory;
+mod sums;
+mod tile;
+mod units;
+
+use serde::{Deserialize, Serialize};
+
+use super::interval::{IntervalProcedure, NoIntervalReason, ValueInterval, percentile};
+use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS, ScoreShift};
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::{MetricValue, Reads, difference};
+use crate::param::{Count, Level, Seed};
+pub use memory::DirectionMemory;
+pub use tile::ReplicateTile;
+pub use units::{ScorePairs, ShiftBlocks};
+
+/// The most people whose replicates are computed one by one.
+pub const MAX_SINGLE_PEOPLE: u64 = 200_000;
+
+/// Blocks of people beyond.
+pub const SHIFT_BLOCKS: usize = 200;
+
+/// Replicates of blocks.
+const BLOCK_REPLICATES: usize = 200;
+
+/// The second pass over the scores of one model, set and attribute, and the intervals where they
+/// are wanted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShiftEvidence {
+    /// The second pass.
+    pub second: ShiftPass,
+    /// The intervals.
+    pub intervals: Option<ShiftIntervals>,
+}
+
+/// The interval of every score metric in every scope.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShiftIntervals {
+    replicates: u64,
+    /// Ascending by scope and metric.
+    found: Vec<(MetricScope, String, BootstrapInterval)>,
+}
+
+/// An interval with the number of replicates that have no value, or why there is none.
+pub(crate) type BootstrapInterval = Result<(ValueInterval, usize), NoIntervalReason>;
+
+impl ShiftIntervals {
+    /// Number of replicates.
+    pub(crate) fn replicates(&self) -> u64 {
+        self.replicates
+    }
+
+    /// The interval of a metric; none where it was not drawn.
+    pub(crate) fn get(&self, scope: MetricScope, metric: &str) -> Option<BootstrapInterval> {
+        let at =
+            self.found.binary_search_by(|(s, m, _)| (*s, m.as_str()).cmp(&(scope, metric))).ok()?;
+        Some(self.found[at].2)
+    }
+}
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::metric) enum ShiftUnits<'a> {
+    People(&'a ScorePairs),
+    Blocks(&'a ShiftBlocks),
+}
+
+impl ShiftUnits<'_> {
+    pub(in crate::metric) fn method(self, centred: bool) -> IntervalProcedure {
+        match self {
+            ShiftUnits::People(_) => IntervalProcedure::Poisson { centred },
+            ShiftUnits::Blocks(_) => IntervalProcedure::Blocks { of: SHIFT_BLOCKS as u32, centred },
+        }
+    }
+}
+
+/// A bootstrap ready to be computed, a tile of replicates at a time, in any order and on any
+/// thread.
+#[derive(Debug)]
+pub struct ShiftBootstrap<'a> {
+    pub(in crate::metric) units: ShiftUnits<'a>,
+    pub(in crate::metric) second: &'a ShiftPass,
+    pub(in crate::metric) scope_index: ScopeIndex,
+    pub(in crate::metric) seed: Seed,
+    pub(in crate::metric) replicates: usize,
+    quanta: tile::SumQuanta,
+}
+
+impl<'a> ShiftBootstrap<'a> {
+    /// Draws people. `second` is the second pass over the same pairs.
+    pub fn of_people(
+        pairs: &'a ScorePairs,
+        second: &'a ShiftPass,
+        samples: Count,
+        seed: Seed,
+    ) -> Self {
+        Self::new(
+            ShiftUnits::People(pairs),
+            second,
+            usize::try_from(samples.get()).unwrap_or(usize::MAX),
+            seed,
+        )
+    }
+
+    /// Draws blocks of people. `second` is the second pass of these blocks.
+    pub fn of_blocks(blocks: &'a ShiftBlocks, second: &'a ShiftPass, seed: Seed) -> Self {
+        Self::new(ShiftUnits::Blocks(blocks), second, BLOCK_REPLICATES, seed)
+    }
+
+    fn new(drawn: ShiftUnits<'a>, second: &'a ShiftPass, replicates: usize, seed: Seed) -> Self {
+        let quanta = tile::SumQuanta::new(drawn, second);
+        ShiftBootstrap {
+            units: drawn,
+            second,
+            scope_index: second.scope_index(),
+            seed,
+            replicates,
+            quanta,
+        }
+    }
+
+    /// Number of tiles.
+    pub fn n_tiles(&self) -> usize {
+        self.replicates.div_ceil(self.units.replicates_per_tile())
+    }
+
+    /// The intervals at a level from all tiles in order. `counts` is the first pass over the same
+    /// people.
+    pub fn intervals(
+        &self,
+        tiles: &[ReplicateTile],
+        counts: &CounterfactualCounts,
+        level: Level,
+    ) -> ShiftIntervals {
+        let sums = counts.shifts_by_scope();
+        let shifts: Vec<ScoreShift> = sums
+            .iter()
+            .enumerate()
+            .map(|(place, sums)| ScoreShift::from_sums(sums, self.second.at(place)))
+            .collect();
+        let mut found = Vec::new();
+        for (m, metric) in METRICS.iter().enumerate() {
+            let Reads::Shift(value) = metric.reads else { continue };
+            let centred = HISTOGRAM_METRICS.contains(&metric.id);
+            let method = self.units.method(centred);
+            let (least, most) = metric.range;
+            let ends = |replicates: Vec<MetricValue>,
+                        value: MetricValue,
+                        range: (f64, f64)|
+             -> BootstrapInterval {
+                let (interval, undefined) =
+                    percentile(replicates.iter().copied(), level.get(), method)?;
+                Ok((
+                    if centred { centre(interval, &replicates, value, range) } else { interval },
+                    undefined,
+                ))
+            };
+            let replicates =
+                |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
+            for (place, scope) in self.scope_index.scopes() {
+                let interval =
+                    ends(replicates(place).collect(), value(&shifts[place]), metric.range);
+                found.push((scope, metric.id.to_owned(), interval));
+            }
+            for (a, b) in self.scope_index.directions().filter(|(a, b)| a < b) {
+                let (forth, back) =
+                    (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
+                let gaps = replicates(forth)
+                    .zip(replicates(back))
+                    .map(|(x, y)| difference(x, y))
+                    .collect();
+                let interval = ends(
+                    gaps,
+                    difference(value(&shifts[forth]), value(&shifts[back])),
+                    (least - most, most - least),
+                );
+                found.push((MetricScope::Difference(a, b), metric.id.to_owned(), interval));
+            }
+        }
+        found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        ShiftIntervals { replicates: self.replicates as u64, found }
+    }
+}
+
+/// The interval moved by what the mean of the replicates is off the value, and cut at the least and
+/// the largest value there are.
+pub(crate) fn centre(
+    interval: ValueInterval,
+    replicates: &[MetricValue],
+    value: MetricValue,
+    (least, most): (f64, f64),
+) -> ValueInterval {
+    let defined: Vec<f64> = replicates.iter().filter_map(|value| value.ok()).collect();
+    let mean = defined.iter().sum::<f64>() / defined.len() as f64;
+    let off = value.map_or(0.0, |value| mean - value);
+    ValueInterval {
+        lo: (interval.lo - off).clamp(least, most),
+        hi: (interval.hi - off).clamp(least, most),
+        ..interval
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! What is drawn: pairs of scores with the person they belong to, or blocks of people with their
+//! sums.
+
+use std::ops::Range;
+
+use super::SHIFT_BLOCKS;
+use crate::metric::catalog::shift::{SCORE_BINS, kl_term, score_bin};
+use crate::metric::evidence::counts::{
+    CounterfactualCounts, ScoredCounterfactual, ScoredPerson, scored_pair,
+};
+use crate::metric::evidence::divergence::{ORDER, ScoreBalance, ShiftPass};
+use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
+use crate::num::fixed::FixedSum;
+use crate::num::seed::{h, named_seed};
+use crate::param::Seed;
+
+/// The pairs of scores of people, by direction; mergeable.
+#[derive(Debug, Clone)]
+pub struct ScorePairs {
+    pub(crate) is_weighted: bool,
+    scope_index: ScopeIndex,
+    /// By group: everybody who has a pair.
+    people: Vec<Vec<WeightedPerson>>,
+    /// By direction, ascending by person.
+    by_direction: Vec<Vec<ScorePair>>,
+}
+
+/// A person, whose pairs weigh alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WeightedPerson {
+    pub(crate) key: u64,
+    /// Whole units that the person weighs.
+    pub(crate) weight: u64,
+}
+
+/// A pair of scores.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScorePair {
+    /// Position among the people of the group.
+    pub(crate) person: usize,
+    pub(crate) score: f64,
+    pub(crate) score_cf: f64,
+}
+
+/// What a pair adds.
+#[derive(Debug)]
+pub(crate) struct PairTerms {
+    pub(crate) linear: [f64; LINEAR],
+    /// In each scope that holds the direction.
+    pub(crate) series: [[f64; ORDER]; MAX_SCOPES_PER_DIRECTION],
+    /// The bin of each score, and what it gets.
+    pub(crate) bins: (usize, usize),
+    pub(crate) weight: f64,
+}
+
+impl ScorePairs {
+    /// No pair yet; groups and label are those of the first pass.
+    pub fn new(counts: &CounterfactualCounts) -> Self {
+        let places = counts.scope_index();
+        ScorePairs {
+            is_weighted: counts.is_weighted(),
+            scope_index: places,
+            people: vec![Vec::new(); places.groups],
+            by_direction: vec![Vec::new(); places.groups * places.groups],
+        }
+    }
+
+    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
+    /// own: all pairs of a key weigh alike.
+    pub fn add(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let people = &mut self.people[person.group];
+        let (number, mut has_pair) = (people.len(), false);
+        for counterfactual in counterfactuals {
+            if let Some((_, score, score_cf)) = scored_pair(person, counterfactual) {
+                let pair = ScorePair { person: number, score, score_cf };
+                self.by_direction[self.scope_index.direction(person.group, counterfactual.to)]
+                    .push(pair);
+                has_pair = true;
+            }
+        }
+        if has_pair {
+            people.push(WeightedPerson { key, weight: person.weight });
+        }
+    }
+
+    /// Adds the people of another batch.
+    pub fn merge(&mut self, other: ScorePairs) {
+        for (from, to) in self.scope_index.directions() {
+            let (before, direction) =
+                (self.people[from].len(), self.scope_index.direction(from, to));
+            let theirs = other.by_direction[direction].iter();
+            self.by_direction[direction]
+                .extend(theirs.map(|pair| ScorePair { person: before + pair.person, ..*pair }));
+        }
+        for (mine, mut theirs) in self.people.iter_mut().zip(other.people) {
+            mine.append(&mut theirs);
+        }
+    }
+
+    /// The second pass over these pairs, the same that [`CounterfactualCounts::second_pass`]
+    /// begins.
+    pub fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
+        let mut second = counts.second_pass();
+        for (from, to) in self.scope_index.directions() {
+            for (person, pair) in self.pairs_of(from, to) {
+                second.add_pair((from, to), (pair.score, pair.score_cf), person.weight);
+            }
+        }
+        second
+    }
+
+    /// The people of a group.
+    pub(crate) fn people(&self, group: usize) -> &[WeightedPerson] {
+        &self.people[group]
+    }
+
+    /// The pairs of a direction, each with the person.
+    pub(crate) fn pairs_of(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = (&WeightedPerson, &ScorePair)> {
+        self.by_direction[self.scope_index.direction(from, to)]
+            .iter()
+            .map(move |pair| (&self.people[from][pair.person], pair))
+    }
+
+    /// Calls `work` with what every pair of some people of a group adds to a direction, and the
+    /// position of the person.
+    pub(crate) fn terms(
+        &self,
+        second: &ShiftPass,
+        (from, to): (usize, usize),
+        people: Range<usize>,
+        mut work: impl FnMut(usize, &PairTerms),
+    ) {
+        let mut balances = [ScoreBalance::new(0.0, 0.0); MAX_SCOPES_PER_DIRECTION];
+        balances
+            .iter_mut()
+            .zip(self.scope_index.scopes_of(from, to))
+            .for_each(|(balance, place)| *balance = second.at(place).balance());
+        let pairs = &self.by_direction[self.scope_index.direction(from, to)];
+        let [first, last] =
+            [people.start, people.end].map(|end| pairs.partition_point(|pair| pair.person < end));
+        for &ScorePair { person, score, score_cf } in &pairs[first..last] {
+            let mut series =
+                balances.map(|b| if b.exists() { b.series(score, score_cf) } else { [0.0; ORDER] });
+            let mut linear = linear_terms(score, score_cf);
+            let weight = self.people[from][person].weight as f64;
+            if self.is_weighted {
+                linear.iter_mut().chain(series.as_flattened_mut()).for_each(|term| *term *= weight);
+                linear[0] = 1.0;
+            }
+            work(
+                person,
+                &PairTerms {
+                    linear,
+                    series,
+                    bins: (score_bin(score), score_bin(score_cf)),
+                    weight,
+                },
+            );
+        }
+    }
+}
+
+/// Sums over the pairs of a block in one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ShiftBlock {
+    /// Pairs, counted without weights.
+    pairs: u64,
+    /// What they weigh, and those with s > 0 and c = 0.
+    n: u64,
+    infinite: u64,
+    /// s, c, |c - s|, (c - s)^2, s ln(s/c).
+    sums: [FixedSum; 5],
+    /// The coefficients of the divergence in the direction itself.
+    pub(crate) series: [FixedSum; ORDER],
+    pub(crate) before: [u64; SCORE_BINS],
+    pub(crate) after: [u64; SCORE_BINS],
+}
+
+/// The sums of blocks of people, by direction; mergeable.
+#[derive(Debug, Clone)]
+pub struct ShiftBlocks {
+    is_weighted: bool,
+    scope_index: ScopeIndex,
+    balances: Vec<ScoreBalance>,
+    block_seed: u64,
+    /// By group and number of the block: the directions from that group, side by side, as people
+    /// fill them together.
+    blocks: Vec<Option<Box<[ShiftBlock]>>>,
+    /// The coefficients of the divergence in the scopes of several directions: by scope and number
+    /// of the block.
+    combined: Vec<[FixedSum; ORDER]>,
+}
+
+impl ShiftBlocks {
+    /// Nobody yet; groups, label and sums of scores are those of the first pass.
+    pub fn new(counts: &CounterfactualCounts, seed: Seed) -> Self {
+        let (places, second) = (counts.scope_index(), counts.second_pass());
+        ShiftBlocks {
+            is_weighted: counts.is_weighted(),
+            scope_index: places,
+            balances: (0..places.len()).map(|place| second.at(place).balance()).collect(),
+            block_seed: named_seed(seed.0, "bootstrap/shift/cut"),
+            blocks: vec![None; places.groups * SHIFT_BLOCKS],
+            combined: vec![
+                [FixedSum::ZERO; ORDER];
+                (places.len() - places.combined().start) * SHIFT_BLOCKS
+            ],
+        }
+    }
+
+    /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
+    /// own and decides the block.
+    pub fn add(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let (number, from, places) = (self.block_of(key) as usize, person.group, self.scope_index);
+        let blocks = &mut self.blocks[from * SHIFT_BLOCKS + number];
+        for counterfactual in counterfactuals {
+            if let Some((_, score, score_cf)) = scored_pair(person, counterfactual) {
+                let blocks = blocks.get_or_insert_with(|| {
+                    vec![ShiftBlock::default(); places.groups].into_boxed_slice()
+                });
+                let block = &mut blocks[counterfactual.to];
+                block.add((score, score_cf), person.weight);
+                for place in places.scopes_of(from, counterfactual.to) {
+                    let sums = match place.checked_sub(places.combined().start) {
+                        Some(wider) => &mut self.combined[wider * SHIFT_BLOCKS + number],
+                        None => &mut block.series,
+                    };
+                    let balance = self.balances[place];
+                    if balance.exists() {
+                        add_series(sums, balance.series(score, score_cf), person.weight);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The block of a person.
+    pub(crate) fn block_of(&self, key: u64) -> u64 {
+        ((h(self.block_seed, key, 0) >> 32) * SHIFT_BLOCKS as u64) >> 32
+    }
+
+    /// Adds the people of another batch of the same pass.
+    pub fn merge(&mut self, other: ShiftBlocks) {
+        for (mine, theirs) in self.blocks.iter_mut().zip(other.blocks) {
+            match (mine, theirs) {
+                (_, None) => {}
+                (Some(mine), Some(theirs)) => {
+                    mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs))
+                }
+                (mine @ None, theirs) => *mine = theirs,
+            }
+        }
+        self.combined
+            .as_flattened_mut()
+            .iter_mut()
+            .zip(other.combined.as_flattened())
+            .for_each(|(mine, theirs)| mine.merge(*theirs));
+    }
+
+    /// The second pass over the same people, which the blocks hold.
+    pub fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
+        let mut second = counts.second_pass();
+        for (from, to) in self.scope_index.directions() {
+            for (_, block) in self.blocks_of(from, to) {
+                for place in self.scope_index.scopes_of(from, to) {
+                    let own = place == self.scope_index.direction(from, to);
+                    second.add_sum(
+                        place,
+                        block.pairs,
+                        if own { block.series[0] } else { FixedSum::ZERO },
+                    );
+                }
+            }
+        }
+        for place in self.scope_index.combined() {
+            self.combined(place).iter().for_each(|series| second.add_sum(place, 0, series[0]));
+        }
+        second
+    }
+
+    /// The blocks of a direction in which somebody is, with their numbers.
+    pub(crate) fn blocks_of(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = (usize, &ShiftBlock)> {
+        let blocks = self.blocks[from * SHIFT_BLOCKS..(from + 1) * SHIFT_BLOCKS].iter().enumerate();
+        blocks
+            .filter_map(move |(number, blocks)| Some((number, &blocks.as_ref()?[to])))
+            .filter(|(_, block)| block.pairs > 0)
+    }
+
+    /// The coefficients of a scope of several directions, block by block.
+    pub(crate) fn combined(&self, place: usize) -> &[[FixedSum; ORDER]] {
+        let first = (place - self.scope_index.combined().start) * SHIFT_BLOCKS;
+        &self.combined[first..first + SHIFT_BLOCKS]
+    }
+
+    /// Whether people have weights.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.is_weighted
+    }
+
+    /// The terms of a block.
+    pub(crate) fn linear(&self, block: &ShiftBlock) -> [f64; LINEAR] {
+        let [score, score_cf, absolute, squared, divergence] = block.sums.map(FixedSum::to_f64);
+        let pairs = if self.is_weighted { block.pairs as f64 } else { 0.0 };
+        [
+            pairs,
+            block.n as f64,
+            block.infinite as f64,
+            score,
+            score_cf,
+            absolute,
+            squared,
+            divergence,
+        ]
+    }
+}
+
+impl Default for ShiftBlock {
+    fn default() -> Self {
+        ShiftBlock {
+            pairs: 0,
+            n: 0,
+            infinite: 0,
+            sums: [FixedSum::ZERO; 5],
+            series: [FixedSum::ZERO; ORDER],
+            before: [0; SCORE_BINS],
+            after: [0; SCORE_BINS],
+        }
+    }
+}
+
+impl ShiftBlock {
+    /// Adds a pair, but for its coefficients.
+    fn add(&mut self, (score, score_cf): (f64, f64), weight: u64) {
+        let [_, n, infinite, terms @ ..] = linear_terms(score, score_cf);
+        self.pairs += 1;
+        self.n += n as u64 * weight;
+        self.infinite += infinite as u64 * weight;
+        let mut k = 0;
+        while k < terms.len() {
+            self.sums[k].add_times(terms[k], weight);
+            k += 1;
+        }
+        self.before[score_bin(score)] += weight;
+        self.after[score_bin(score_cf)] += weight;
+    }
+
+    fn merge(&mut self, other: &ShiftBlock) {
+        self.pairs += other.pairs;
+        self.n += other.n;
+        self.infinite += other.infinite;
+        let mine = self.sums.iter_mut().chain(&mut self.series);
+        mine.zip(other.sums.iter().chain(&other.series))
+            .for_each(|(mine, theirs)| mine.merge(*theirs));
+        let mine = self.before.iter_mut().chain(&mut self.after);
+        mine.zip(other.before.iter().chain(&other.after))
+            .for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+fn add_series(sums: &mut [FixedSum; ORDER], series: [f64; ORDER], weight: u64) {
+    let mut k = 0;
+    while k < ORDER {
+        sums[k].add_times(series[k], weight);
+        k += 1;
+    }
+}
+
+/// Sums that are weighted alike in every scope: pairs counted without weights (0 where nobody has a
+/// weight: it is the next one), what pairs weigh, what those with s > 0 and c = 0 weigh, and the
+/// weighted s, c, |c - s|, (c - s)^2, s ln(s/c).
+pub(crate) const LINEAR: usize = 8;
+
+/// The terms of a pair of weight 1.
+fn linear_terms(score: f64, score_cf: f64) -> [f64; LINEAR] {
+    let change = score_cf - score;
+    let infinite = f64::from(u8::from(score > 0.0 && score_cf == 0.0));
+    [0.0, 1.0, infinite, score, score_cf, change.abs(), change * change, kl_term(score, score_cf)]
+}

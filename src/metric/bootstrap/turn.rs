@@ -1,0 +1,100 @@
+//! What becomes of a metric of two groups A and B when they change places.
+
+use crate::metric::{Metric, Reads};
+
+/// How the value changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SwapEffect {
+    /// A difference changes its sign.
+    Negated,
+    /// A ratio becomes its reciprocal.
+    Reciprocal,
+    /// It treats both groups alike.
+    Same,
+}
+
+impl SwapEffect {
+    /// How the value of a metric of the family group changes.
+    pub fn of(metric: &Metric) -> SwapEffect {
+        match metric.reads {
+            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio => {
+                SwapEffect::Reciprocal
+            }
+            Reads::WidestGap(_) | Reads::RateMinRatio(_) => SwapEffect::Same,
+            _ => SwapEffect::Negated,
+        }
+    }
+
+    /// Whether the metric is B over A where all others are A minus B or A over B.
+    pub fn second_over_first(metric: &Metric) -> bool {
+        matches!(metric.reads, Reads::FavourableRatio)
+    }
+
+    /// The value after the change; none for the reciprocal of 0.
+    pub fn apply(self, value: f64) -> Option<f64> {
+        match self {
+            // Not `-value`: that would make a zero negative.
+            SwapEffect::Negated => Some(0.0 - value),
+            SwapEffect::Reciprocal => (value != 0.0).then(|| 1.0 / value),
+            SwapEffect::Same => Some(value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SwapEffect;
+    use crate::metric::catalog::clarify::FavouredFacets;
+    use crate::metric::evidence::counts::{Confusion, FactualCounts};
+    use crate::metric::scope::MetricScope;
+    use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, measure_factual};
+    use crate::metric::{CatalogFamily, catalog};
+    use crate::param::{Count, Seed};
+
+    /// The same two groups counted in both orders must agree with [`SwapEffect`] for every metric
+    /// of the family.
+    #[test]
+    fn every_metric_of_two_groups_turns_as_stated() {
+        let group = |c: Confusion| {
+            let mut counts = FactualCounts::new(1);
+            for (n, label, predicted) in [
+                (c.tp, true, true),
+                (c.fp, false, true),
+                (c.fn_, true, false),
+                (c.tn, false, false),
+            ] {
+                (0..n).for_each(|_| counts.groups[0].add(Some(label), Some(predicted), false));
+            }
+            counts.groups[0]
+        };
+        let a = group(Confusion::labelled(40, 7, 11, 90));
+        let b = group(Confusion::labelled(25, 13, 9, 31));
+        let count = |n| Count::new(n).expect("a count");
+        let settings = MeasureSettings {
+            families: vec![CatalogFamily::Group],
+            favourable: FavourablePrediction::Positive,
+            favourable_stated: true,
+            level: None,
+            samples: count(10),
+            seed: Seed(1),
+            min_group_size: count(1),
+            min_denominator: count(1),
+            favoured: FavouredFacets::Rest,
+        };
+        let measured = |first, second| {
+            let mut counts = FactualCounts::new(0);
+            counts.groups = vec![first, second];
+            let measured = measure_factual(&counts, None, &settings);
+            measured.into_iter().filter(|m| m.scope == MetricScope::Pair(0, 1)).collect::<Vec<_>>()
+        };
+        let (there, back) = (measured(a, b), measured(b, a));
+        let of_pairs =
+            catalog().filter(|m| m.family == CatalogFamily::Group && !m.id.ends_with("_to_total"));
+        assert_eq!(there.len(), of_pairs.count());
+        for (x, y) in there.iter().zip(&back) {
+            let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));
+            let turned = SwapEffect::of(x.metric).apply(x_value).expect("not zero");
+            assert!((turned - y_value).abs() < 1e-12, "{}: {turned} and {y_value}", x.metric.id);
+        }
+    }
+}

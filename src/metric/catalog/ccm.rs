@@ -1,0 +1,363 @@
+//! Metrics of the counterfactual confusion matrix: which predictions stay and which switch. They
+//! need no label.
+//!
+//! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. In a direction A -> B the
+//! people of A are predicted as they are and as if they belonged to B. With more than two groups a
+//! person has several counterfactuals: the metrics named `..._any` ask whether any of them
+//! switches.
+
+use crate::metric::evidence::counts::Eccm;
+use crate::metric::evidence::patterns::AnySwitch;
+use crate::metric::value::measured::{FavourablePrediction, MeasureSettings};
+use crate::metric::{
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined,
+    WorseEnd, combine, phi,
+};
+
+const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
+const PAPERS: &str =
+    "The Matrix Reloaded; Towards Counterfactual Group Fairness, counterfactual confusion matrix";
+const BY_SIDE: &str =
+    "an addition of cfaudit: PSR or NSR, chosen by the prediction that people want";
+
+/// The two metrics of harm to a group: of the people of the group, and of those of every other.
+pub const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
+
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    ideal: Option<f64>,
+    reads: Reads,
+) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: CatalogFamily::Ccm,
+        formula: "",
+        reading: "",
+        range: (0.0, 1.0),
+        ideal,
+        sign: "a share: never negative",
+        undefined_when: "there is no counterfactual",
+        source: PAPERS,
+        needs_label: false,
+        reads,
+        impaired: ImpairedGroupRule::Unstated,
+    }
+}
+
+const fn new(worse: WorseEnd) -> ImpairedGroupRule {
+    ImpairedGroupRule::Switch {
+        worse,
+        if_positive: DirectionSide::New,
+        if_negative: DirectionSide::New,
+    }
+}
+
+/// Positive predictions that get lost: where they are favourable, the new group does not get them.
+const fn positives(worse: WorseEnd) -> ImpairedGroupRule {
+    ImpairedGroupRule::Switch {
+        worse,
+        if_positive: DirectionSide::New,
+        if_negative: DirectionSide::Original,
+    }
+}
+
+/// Negative predictions that get lost: where the positive ones are favourable, the original group
+/// did not get them.
+const fn negatives(worse: WorseEnd) -> ImpairedGroupRule {
+    ImpairedGroupRule::Switch {
+        worse,
+        if_positive: DirectionSide::Original,
+        if_negative: DirectionSide::New,
+    }
+}
+
+/// A switch whose harmed group is the same whichever prediction is favourable.
+const fn harms(side: DirectionSide) -> ImpairedGroupRule {
+    ImpairedGroupRule::Switch { worse: WorseEnd::High, if_positive: side, if_negative: side }
+}
+
+/// The list of this family.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        formula: "(CP + CN) / N",
+        reading: "share of predictions that stay",
+        impaired: new(WorseEnd::Low),
+        ..metric("cr", "CR", "consistency rate", Some(1.0), Reads::SwitchRate(cr))
+    },
+    Metric {
+        formula: "(SP + SN) / N",
+        reading: "share of predictions that switch",
+        impaired: new(WorseEnd::High),
+        ..metric("sr", "SR", "switch rate", Some(0.0), Reads::SwitchRate(sr))
+    },
+    Metric {
+        formula: "SP / (SP + CN)",
+        reading: "share of negative predictions that turn positive",
+        undefined_when: "nobody is predicted negative",
+        impaired: negatives(WorseEnd::High),
+        ..metric("psr", "PSR", "positive switch rate", Some(0.0), Reads::SwitchRate(psr))
+    },
+    Metric {
+        formula: "CN / (SP + CN)",
+        reading: "share of negative predictions that stay",
+        undefined_when: "nobody is predicted negative",
+        impaired: negatives(WorseEnd::Low),
+        ..metric("ncr", "NCR", "negative consistency rate", Some(1.0), Reads::SwitchRate(ncr))
+    },
+    Metric {
+        formula: "SN / (SN + CP)",
+        reading: "share of positive predictions that turn negative",
+        undefined_when: "nobody is predicted positive",
+        impaired: positives(WorseEnd::High),
+        ..metric("nsr", "NSR", "negative switch rate", Some(0.0), Reads::SwitchRate(nsr))
+    },
+    Metric {
+        formula: "CP / (SN + CP)",
+        reading: "share of positive predictions that stay",
+        undefined_when: "nobody is predicted positive",
+        impaired: positives(WorseEnd::Low),
+        ..metric("pcr", "PCR", "positive consistency rate", Some(1.0), Reads::SwitchRate(pcr))
+    },
+    Metric {
+        formula: "CP / (CP + SP)",
+        reading: "share of positive counterfactuals that were positive before",
+        undefined_when: "no counterfactual is predicted positive",
+        impaired: negatives(WorseEnd::Low),
+        ..metric("pcp", "PCP", "positive consistency precision", Some(1.0), Reads::SwitchRate(pcp))
+    },
+    Metric {
+        formula: "SP / (CP + SP)",
+        reading: "share of positive counterfactuals that are new",
+        undefined_when: "no counterfactual is predicted positive",
+        impaired: negatives(WorseEnd::High),
+        ..metric(
+            "psdr",
+            "PSDR",
+            "positive switch discovery rate",
+            Some(0.0),
+            Reads::SwitchRate(psdr),
+        )
+    },
+    Metric {
+        formula: "PSR where the positive prediction is favourable, else NSR",
+        reading: "share of people with the unfavourable decision who would get the favourable one \
+                  in the other group",
+        undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
+        source: BY_SIDE,
+        impaired: harms(DirectionSide::Original),
+        ..metric(HARM[0], "denied by group", "denied by group", Some(0.0), DENIED)
+    },
+    Metric {
+        formula: "NSR where the positive prediction is favourable, else PSR",
+        reading: "share of people with the favourable decision who would get the unfavourable one \
+                  in the other group",
+        undefined_when: "nobody has the favourable decision, or the job names no favourable side",
+        source: BY_SIDE,
+        impaired: harms(DirectionSide::New),
+        ..metric(HARM[1], "favoured by group", "favoured by group", Some(0.0), FAVOURED)
+    },
+    Metric {
+        formula: "PSR / NSR",
+        reading: "which switch prevails; the name says positive to negative, the formula is the \
+                  other way round",
+        range: (0.0, f64::INFINITY),
+        sign: "above 1: leans to positive switches",
+        undefined_when: "PSR or NSR is undefined, or NSR is 0",
+        source: "The Matrix Reloaded",
+        ..metric(
+            "p2nr",
+            "P2NR",
+            "positive to negative switch ratio",
+            Some(1.0),
+            Reads::SwitchScore(p2nr),
+        )
+    },
+    Metric {
+        formula: "(CP CN - SP SN) / sqrt((CP + SP)(CP + SN)(CN + SP)(CN + SN))",
+        reading: "correlation of factual and counterfactual prediction",
+        range: (-1.0, 1.0),
+        sign: "below 0: more predictions switch than stay",
+        undefined_when: "all factual or all counterfactual predictions are the same, even if \
+                         nothing switched",
+        impaired: new(WorseEnd::Low),
+        ..metric(
+            "cmcc",
+            "CMCC",
+            "counterfactual Matthews correlation coefficient",
+            Some(1.0),
+            Reads::SwitchScore(cmcc),
+        )
+    },
+    Metric {
+        formula: "people of whom any counterfactual is predicted otherwise / people with a \
+                  counterfactual",
+        reading: "share of people whose prediction some other group would switch; measured with \
+                  more than two groups",
+        source: ADDED,
+        ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
+    },
+    Metric {
+        formula: "people predicted negative of whom any counterfactual is positive / people \
+                  predicted negative",
+        reading: "share of people predicted negative whom some other group would turn positive; \
+                  measured with more than two groups",
+        undefined_when: "nobody is predicted negative",
+        source: ADDED,
+        ..metric(
+            "psr_any",
+            "PSR_any",
+            "any positive switch rate",
+            Some(0.0),
+            Reads::AnySwitch(psr_any),
+        )
+    },
+    Metric {
+        formula: "people predicted positive of whom any counterfactual is negative / people \
+                  predicted positive",
+        reading: "share of people predicted positive whom some other group would turn negative; \
+                  measured with more than two groups",
+        undefined_when: "nobody is predicted positive",
+        source: ADDED,
+        ..metric(
+            "nsr_any",
+            "NSR_any",
+            "any negative switch rate",
+            Some(0.0),
+            Reads::AnySwitch(nsr_any),
+        )
+    },
+];
+
+const DENIED: Reads = Reads::SwitchByFavour { if_positive: psr, if_negative: nsr };
+const FAVOURED: Reads = Reads::SwitchByFavour { if_positive: nsr, if_negative: psr };
+
+/// The rate of one direction that a metric is; none where it is no such rate.
+pub(crate) fn switch_rate(
+    metric: &Metric,
+    settings: &MeasureSettings,
+) -> Option<fn(&Eccm) -> Rate> {
+    match metric.reads {
+        Reads::SwitchRate(rate) => Some(rate),
+        Reads::SwitchByFavour { .. } if !settings.favourable_stated => Some(of_no_side),
+        Reads::SwitchByFavour { if_positive, if_negative } => Some(match settings.favourable {
+            FavourablePrediction::Positive => if_positive,
+            FavourablePrediction::Negative => if_negative,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a rate that counts one kind of switch tells of harm to the group that people belong to,
+/// else to the one they are moved to; none where it counts both kinds, or is no such rate.
+pub fn harmed(metric: &Metric, favourable: FavourablePrediction) -> Option<bool> {
+    let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
+        return None;
+    };
+    let side = if favourable == FavourablePrediction::Positive { if_positive } else { if_negative };
+    let one_kind =
+        if_positive != if_negative || matches!(metric.reads, Reads::SwitchByFavour { .. });
+    one_kind.then_some(side == DirectionSide::Original)
+}
+
+fn of_no_side(e: &Eccm) -> Rate {
+    e.rate(0, 0, Undefined::NoFavourableSide)
+}
+
+fn cr(e: &Eccm) -> Rate {
+    e.rate(e.cp() + e.cn(), e.n(), Undefined::EmptyGroup)
+}
+
+fn sr(e: &Eccm) -> Rate {
+    e.rate(e.sp() + e.sn(), e.n(), Undefined::EmptyGroup)
+}
+
+fn psr(e: &Eccm) -> Rate {
+    e.rate(e.sp(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
+}
+
+fn ncr(e: &Eccm) -> Rate {
+    e.rate(e.cn(), e.sp() + e.cn(), Undefined::NoPredictedNegative)
+}
+
+fn nsr(e: &Eccm) -> Rate {
+    e.rate(e.sn(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
+}
+
+fn pcr(e: &Eccm) -> Rate {
+    e.rate(e.cp(), e.sn() + e.cp(), Undefined::NoPredictedPositive)
+}
+
+fn pcp(e: &Eccm) -> Rate {
+    e.rate(e.cp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
+}
+
+fn psdr(e: &Eccm) -> Rate {
+    e.rate(e.sp(), e.cp() + e.sp(), Undefined::NoCounterfactualPredictedPositive)
+}
+
+fn sr_any(any: &AnySwitch) -> Rate {
+    any.rate(any.negative_switches + any.positive_switches, any.n(), Undefined::EmptyGroup)
+}
+
+fn psr_any(any: &AnySwitch) -> Rate {
+    any.rate(
+        any.negative_switches,
+        any.negative_switches + any.negative_stays,
+        Undefined::NoPredictedNegative,
+    )
+}
+
+fn nsr_any(any: &AnySwitch) -> Rate {
+    any.rate(
+        any.positive_switches,
+        any.positive_switches + any.positive_stays,
+        Undefined::NoPredictedPositive,
+    )
+}
+
+fn p2nr(e: &Eccm) -> MetricValue {
+    combine(psr(e).value(), nsr(e).value(), |psr, nsr| {
+        if nsr == 0.0 { Err(Undefined::ZeroNegativeSwitchRate) } else { Ok(psr / nsr) }
+    })
+}
+
+fn cmcc(e: &Eccm) -> MetricValue {
+    phi([e.cp(), e.sp(), e.sn(), e.cn()], e.or_empty(Undefined::DegenerateMarginal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cmcc, nsr, p2nr, psr, sr};
+    use crate::metric::Undefined;
+    use crate::metric::evidence::counts::Eccm;
+
+    /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
+    #[test]
+    fn published() {
+        let e = Eccm::labelled([36, 54, 90, 18, 72, 18, 141, 36]);
+        let near = |found: f64, printed: f64| {
+            assert!((found - printed).abs() <= 0.005, "{found} instead of {printed}")
+        };
+        near(sr(&e).value().unwrap(), 0.65);
+        near(psr(&e).value().unwrap(), 0.40);
+        near(nsr(&e).value().unwrap(), 0.81);
+        near(p2nr(&e).unwrap(), 0.49);
+        near(cmcc(&e).unwrap(), -0.23);
+    }
+
+    #[test]
+    fn reasons() {
+        let stays = Eccm::labelled([3, 0, 0, 0, 0, 0, 0, 2]);
+        assert_eq!((p2nr(&stays), cmcc(&stays)), (Err(Undefined::ZeroNegativeSwitchRate), Ok(1.0)));
+        let negative = Eccm::labelled([3, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            (p2nr(&negative), cmcc(&negative)),
+            (Err(Undefined::OperandUndefined), Err(Undefined::DegenerateMarginal))
+        );
+        assert_eq!(p2nr(&Eccm::default()), Err(Undefined::EmptyGroup));
+    }
+}

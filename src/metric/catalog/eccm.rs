@@ -1,0 +1,169 @@
+//! Metrics of the extended counterfactual confusion matrix: which right and which wrong predictions
+//! switch. They need a label.
+//!
+//! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as
+//! the share of true positives that switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
+
+use crate::metric::evidence::counts::Eccm;
+use crate::metric::{
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Rate, Reads, Undefined, WorseEnd,
+};
+
+const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
+    counterfactual confusion matrix";
+
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    ideal: Option<f64>,
+    rate: fn(&Eccm) -> Rate,
+) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: CatalogFamily::Eccm,
+        formula: "",
+        reading: "",
+        range: (0.0, 1.0),
+        ideal,
+        sign: "a share: never negative",
+        undefined_when: "",
+        source: PAPERS,
+        needs_label: true,
+        reads: Reads::SwitchRate(rate),
+        impaired: ImpairedGroupRule::Unstated,
+    }
+}
+
+/// The list of this family.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        formula: "TSN / (TSN + FSN)",
+        reading: "share of negative switches that leave a right prediction",
+        undefined_when: "no prediction turns negative",
+        ..metric("tsnr", "TSNR", "true switched negative rate", None, tsnr)
+    },
+    Metric {
+        formula: "FSN / (TSN + FSN)",
+        reading: "share of negative switches that leave a wrong prediction",
+        undefined_when: "no prediction turns negative",
+        ..metric("fsnr", "FSNR", "false switched negative rate", None, fsnr)
+    },
+    Metric {
+        formula: "TSP / (TSP + FSP)",
+        reading: "share of positive switches that leave a right prediction",
+        undefined_when: "no prediction turns positive",
+        ..metric("tspr", "TSPR", "true switched positive rate", None, tspr)
+    },
+    Metric {
+        formula: "FSP / (TSP + FSP)",
+        reading: "share of positive switches that leave a wrong prediction",
+        undefined_when: "no prediction turns positive",
+        ..metric("fspr", "FSPR", "false switched positive rate", None, fspr)
+    },
+    Metric {
+        formula: "TSN / TP",
+        reading: "share of true positives that switch",
+        undefined_when: "nobody is rightly predicted positive",
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::New,
+            if_negative: DirectionSide::New,
+        },
+        ..metric("tpsr", "TPSR", "true positive switch rate", Some(0.0), tpsr)
+    },
+    Metric {
+        formula: "FSN / FP",
+        reading: "share of false positives that switch",
+        undefined_when: "nobody is wrongly predicted positive",
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::Original,
+            if_negative: DirectionSide::Original,
+        },
+        ..metric("fpsr", "FPSR", "false positive switch rate", Some(0.0), fpsr)
+    },
+    Metric {
+        formula: "TSP / TN",
+        reading: "share of true negatives that switch",
+        undefined_when: "nobody is rightly predicted negative",
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::New,
+            if_negative: DirectionSide::New,
+        },
+        ..metric("tnsr", "TNSR", "true negative switch rate", Some(0.0), tnsr)
+    },
+    Metric {
+        formula: "FSP / FN",
+        reading: "share of false negatives that switch",
+        undefined_when: "nobody is wrongly predicted negative",
+        impaired: ImpairedGroupRule::Switch {
+            worse: WorseEnd::High,
+            if_positive: DirectionSide::Original,
+            if_negative: DirectionSide::Original,
+        },
+        ..metric("fnsr", "FNSR", "false negative switch rate", Some(0.0), fnsr)
+    },
+];
+
+fn tsnr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.tsn(), e.tsn() + e.fsn(), Undefined::NoSwitchedNegative)
+}
+
+fn fsnr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.fsn(), e.tsn() + e.fsn(), Undefined::NoSwitchedNegative)
+}
+
+fn tspr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.tsp(), e.tsp() + e.fsp(), Undefined::NoSwitchedPositive)
+}
+
+fn fspr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.fsp(), e.tsp() + e.fsp(), Undefined::NoSwitchedPositive)
+}
+
+fn tpsr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.tsn(), e.tsn() + e.tcp(), Undefined::NoTruePositive)
+}
+
+fn fpsr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.fsn(), e.fsn() + e.fcp(), Undefined::NoFalsePositive)
+}
+
+fn tnsr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.tsp(), e.tsp() + e.tcn(), Undefined::NoTrueNegative)
+}
+
+fn fnsr(e: &Eccm) -> Rate {
+    e.labelled_rate(e.fsp(), e.fsp() + e.fcn(), Undefined::NoFalseNegative)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::METRICS;
+    use crate::metric::Reads;
+    use crate::metric::evidence::counts::Eccm;
+
+    /// The Matrix Reloaded, Figure 3 and Table 1, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
+    #[test]
+    fn published() {
+        let e = Eccm::labelled([36, 54, 90, 18, 72, 18, 141, 36]);
+        let printed = [
+            ("tsnr", 0.61),
+            ("tspr", 0.75),
+            ("tpsr", 0.80),
+            ("fpsr", 0.83),
+            ("tnsr", 0.60),
+            ("fnsr", 0.20),
+        ];
+        for (id, printed) in printed {
+            let metric = METRICS.iter().find(|metric| metric.id == id).unwrap();
+            let Reads::SwitchRate(rate) = metric.reads else { unreachable!() };
+            let found = rate(&e).value().unwrap();
+            assert!((found - printed).abs() <= 0.005 + 1e-12, "{id}: {found} instead of {printed}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How far the causal graphs of a counterfactual set agree: entropies and numbers of graphs.
+//!
+//! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.1. Values come from
+//! the bag of graphs (`causal::entropy`, `causal::bag`), once per set and attribute, whatever the
+//! models; the list here says what they mean, so that tables, gates and `cfaudit explain` know them
+//! as they know any metric.
+
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads};
+
+const PAPER: &str = "Counterfactual Fairness with Graph Uncertainty, section 3.1";
+const ADDED: &str = "Counterfactual Fairness with Graph Uncertainty, Tables 1 and 3";
+
+const fn metric(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    range: (f64, f64),
+    source: &'static str,
+) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: CatalogFamily::Graph,
+        formula: "",
+        reading: "",
+        range,
+        ideal: None,
+        sign: "a number of the graphs, no side",
+        undefined_when: "never",
+        source,
+        needs_label: false,
+        reads: Reads::Graphs,
+        impaired: ImpairedGroupRule::Unstated,
+    }
+}
+
+/// The list of this family.
+pub const METRICS: &[Metric] = &[
+    Metric {
+        formula: "sum over edges of h(p) / (number of edges that occur), h(p) = -p log2 p - (1 - \
+                  p) log2 (1 - p), p = share of graphs with the edge",
+        reading: "how far the graphs disagree on their edges: 0 all agree, 1 every edge is there \
+                  in half of them",
+        ..metric("h_g", "H_G", "normalised entropy of the edges", (0.0, 1.0), PAPER)
+    },
+    Metric {
+        formula: "h_g after each graph was cut down to the sensitive attribute, what follows from \
+                  it, and all edges among these",
+        reading: "how far the graphs disagree on the edges below the attribute; it does not rank \
+                  rates by how sure they are: where it is low, rates of single graphs may still \
+                  differ widely",
+        ..metric(
+            "h_ga",
+            "H_GA",
+            "normalised entropy of the edges below the attribute",
+            (0.0, 1.0),
+            PAPER,
+        )
+    },
+    Metric {
+        formula: "number of graphs of all bootstraps, each as often as it occurs",
+        reading: "how many worlds there are: every metric has a value in each of them",
+        ..metric("n_graphs", "M", "graphs", (0.0, f64::INFINITY), ADDED)
+    },
+    Metric {
+        formula: "number of different graphs",
+        reading: "how many pictures the bootstraps draw",
+        ..metric("n_graphs_distinct", "M_distinct", "different graphs", (0.0, f64::INFINITY), ADDED)
+    },
+    Metric {
+        formula: "number of different classes of graphs that the score cannot tell apart (CPDAGs \
+                  under knowledge)",
+        reading: "how many different results the search had",
+        ..metric("n_classes", "n_CPDAG", "different classes of graphs", (0.0, f64::INFINITY), ADDED)
+    },
+];

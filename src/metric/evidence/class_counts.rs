@@ -1,0 +1,495 @@
+//! Labels and predictions of several classes, counted: one pass, whole numbers, mergeable across
+//! batches.
+//!
+//! Groups are numbered in reference order, classes as declared. The rules are those of two classes
+//! ([`counts`](crate::metric::evidence::counts)): people without a label count wherever no label is
+//! needed, and stand in a matrix of their own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::metric::evidence::counts::{
+    Confusion, ConfusionCells, CounterfactualCounts, FactualCounts, ScoredCounterfactual,
+    ScoredPerson,
+};
+use crate::metric::evidence::weights::{WeightSums, block_of, block_seed};
+use crate::metric::scope::{GroupSelection, ScopeIndex};
+use crate::metric::value::classes::ClassMatrix;
+use crate::param::Seed;
+
+/// One person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassPerson<'a> {
+    /// The group, in reference order.
+    pub group: usize,
+    /// The label, where known.
+    pub label: Option<usize>,
+    /// The predicted class, where there is one.
+    pub predicted: Option<usize>,
+    /// The score of each class in [0, 1]; empty where only predictions are known.
+    pub scores: &'a [Option<f64>],
+    /// Whole units that they weigh; 1 where nobody has a weight.
+    pub weight: u64,
+}
+
+impl ClassPerson<'_> {
+    /// Whether the highest score is that of several classes, so that their order decides.
+    pub fn is_tied(&self) -> bool {
+        let highest = self.predicted.and_then(|class| self.scores.get(class).copied().flatten());
+        highest.is_some() && self.scores.iter().filter(|score| **score == highest).count() > 1
+    }
+
+    /// The person where one class is positive and all others are negative.
+    pub fn one_vs_rest(&self, class: usize) -> ScoredPerson {
+        ScoredPerson {
+            group: self.group,
+            label: self.label.map(|label| label == class),
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.scores.get(class).copied().flatten(),
+            weight: self.weight,
+        }
+    }
+}
+
+/// One counterfactual of a person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClassCounterfactual<'a> {
+    /// The group they are moved to, in reference order.
+    pub to: usize,
+    /// The predicted class, where there is one.
+    pub predicted: Option<usize>,
+    /// The score of each class in [0, 1]; empty where only predictions are known.
+    pub scores: &'a [Option<f64>],
+}
+
+impl ClassCounterfactual<'_> {
+    /// The counterfactual where one class is positive and all others are negative.
+    pub fn one_vs_rest(&self, class: usize) -> ScoredCounterfactual {
+        ScoredCounterfactual {
+            to: self.to,
+            predicted: self.predicted.map(|predicted| predicted == class),
+            score: self.scores.get(class).copied().flatten(),
+        }
+    }
+}
+
+/// Labels against predictions of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactualClassCounts {
+    classes: usize,
+    /// By group, the matrix row by row.
+    groups: Vec<Vec<u64>>,
+    weighed: Option<ClassBlockSums>,
+    one_vs_all: Vec<FactualCounts>,
+}
+
+impl FactualClassCounts {
+    /// No rows yet, for this number of classes and of groups.
+    pub fn new(classes: usize, groups: usize) -> Self {
+        FactualClassCounts {
+            classes,
+            groups: vec![vec![0; classes * classes]; groups],
+            weighed: None,
+            one_vs_all: vec![FactualCounts::new(groups); classes],
+        }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn with_weights(self, seed: Seed) -> Self {
+        let one_vs_all =
+            self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
+        FactualClassCounts {
+            weighed: Some(ClassBlockSums::new(self.groups.len(), seed)),
+            one_vs_all,
+            ..self
+        }
+    }
+
+    /// Adds one person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// Where a group or a class is beyond its number: a bug of the caller.
+    pub fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
+        let (weighed, tied) = (self.weighed.is_some(), person.is_tied());
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let one = person.one_vs_rest(class);
+            counts.groups[person.group].add(one.label, one.predicted, tied);
+            if weighed {
+                counts.add_weight(person.group, key, person.weight, one.label, one.predicted);
+            }
+        }
+        let (Some(label), Some(predicted)) = (person.label, person.predicted) else { return };
+        assert!(
+            label < self.classes && predicted < self.classes,
+            "class {label} or {predicted} of {}",
+            self.classes
+        );
+        let cell = label * self.classes + predicted;
+        self.groups[person.group][cell] += 1;
+        if let Some(weighed) = &mut self.weighed {
+            weighed.add(key, person.group, cell, person.weight);
+        }
+    }
+
+    /// Adds the rows of another batch of the same classes and groups.
+    pub fn merge(&mut self, other: &FactualClassCounts) {
+        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            *mine += theirs;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all
+            .iter_mut()
+            .zip(&other.one_vs_all)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// How many people without weights would be as sure as some people with a label; none where
+    /// nobody has a weight.
+    pub(crate) fn effective(&self, of: GroupSelection) -> Option<f64> {
+        let sums = self.one_vs_all.first()?.weight_sums(of)?;
+        let mut labelled = WeightSums::default();
+        let has_label = |cells: &ConfusionCells| Confusion::from_cells(*cells).n() > 0;
+        sums.iter().filter(|(cells, _)| has_label(cells)).for_each(|(_, sum)| labelled += *sum);
+        Some(labelled.effective())
+    }
+
+    /// Some people, by label and prediction in each class against all others.
+    pub(crate) fn people(&self, of: GroupSelection) -> Confusion {
+        self.one_vs_all.first().map_or(Confusion::default(), |counts| counts.confusion(of))
+    }
+
+    /// Number of groups.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Labels (rows) against predictions (columns) of some people.
+    pub fn matrix(&self, of: GroupSelection) -> ClassMatrix {
+        let mut all = ClassMatrix::new(self.classes);
+        for group in of.groups(self.groups.len()) {
+            self.groups[group].iter().enumerate().for_each(|(cell, n)| all.add(cell, *n));
+        }
+        all
+    }
+
+    /// The same in units of weight; none where nobody has a weight.
+    pub fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
+        Some(sum_over_blocks(self.classes, &self.blocks(of)?))
+    }
+
+    /// Block, cell and weight of some people; none where nobody has a weight.
+    pub(crate) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, usize, u64)>> {
+        Some(self.weighed.as_ref()?.sums_at(of.groups(self.groups.len()), |cell| cell))
+    }
+
+    /// The evidence of each class against all others, in order.
+    pub fn one_vs_rest(&self) -> &[FactualCounts] {
+        &self.one_vs_all
+    }
+}
+
+/// What happened to people who behave alike: their group, label and prediction, and the number of
+/// their counterfactuals by target group and prediction, ascending.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct ClassPattern {
+    group: u32,
+    label: u32,
+    predicted: u32,
+    outcomes: Vec<(u32, u32, u32)>,
+}
+
+/// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SwitchClassCounts {
+    classes: usize,
+    groups: usize,
+    people: KeyedSums<ClassPattern>,
+    /// Places are directions, cells those of the extended matrix.
+    weighed: Option<ClassBlockSums>,
+    one_vs_all: Vec<CounterfactualCounts>,
+}
+
+impl SwitchClassCounts {
+    /// Nobody yet, for this number of classes and of groups.
+    pub fn new(classes: usize, groups: usize) -> Self {
+        let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
+        SwitchClassCounts {
+            classes,
+            groups,
+            people: KeyedSums::default(),
+            weighed: None,
+            one_vs_all,
+        }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn with_weights(self, seed: Seed) -> Self {
+        let one_vs_all =
+            self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
+        SwitchClassCounts {
+            weighed: Some(ClassBlockSums::new(self.groups * self.groups, seed)),
+            one_vs_all,
+            ..self
+        }
+    }
+
+    /// Adds one person with all their counterfactuals of this set; a person is added once. `key` is
+    /// the person's own.
+    ///
+    /// # Panics
+    /// Where a group or a class is beyond its number, or a counterfactual leads to the person's own
+    /// group: a bug of the caller.
+    pub fn add(
+        &mut self,
+        key: u64,
+        person: &ClassPerson<'_>,
+        counterfactuals: &[ClassCounterfactual<'_>],
+    ) {
+        for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
+            let one = person.one_vs_rest(class);
+            let moved: Vec<ScoredCounterfactual> =
+                counterfactuals.iter().map(|cf| cf.one_vs_rest(class)).collect();
+            counts.add(&one, &moved);
+            if self.weighed.is_some() {
+                counts.add_weight(key, &one, &moved);
+            }
+        }
+        // People without a label stand behind those of the last class.
+        let label = person.label.unwrap_or(self.classes);
+        let Some(predicted) = person.predicted else { return };
+        let mut outcomes = BTreeMap::new();
+        for (to, after) in counterfactuals.iter().filter_map(|cf| Some((cf.to, cf.predicted?))) {
+            let known = label <= self.classes
+                && [predicted, after].iter().all(|class| *class < self.classes);
+            assert!(known, "class {label}, {predicted} or {after} of {}", self.classes);
+            *outcomes.entry((to as u32, after as u32)).or_default() += 1;
+            if let Some(weighed) = &mut self.weighed {
+                let cell = (label * self.classes + predicted) * self.classes + after;
+                weighed.add(key, person.group * self.groups + to, cell, person.weight);
+            }
+        }
+        if !outcomes.is_empty() {
+            let outcomes =
+                outcomes.into_iter().map(|((to, after), times)| (to, after, times)).collect();
+            let kind = ClassPattern {
+                group: person.group as u32,
+                label: label as u32,
+                predicted: predicted as u32,
+                outcomes,
+            };
+            self.people.add(kind, 1);
+        }
+    }
+
+    /// Adds the people of another batch of the same classes and groups.
+    pub fn merge(&mut self, other: &SwitchClassCounts) {
+        self.people.merge(&other.people);
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all
+            .iter_mut()
+            .zip(&other.one_vs_all)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
+    pub fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
+        self.sum(direction, |_| true)
+    }
+
+    /// The same of the people with one label, or of those without: a part of the extended matrix.
+    pub fn matrix_of_label(
+        &self,
+        direction: Option<(usize, usize)>,
+        label: Option<usize>,
+    ) -> ClassMatrix {
+        let label = label.unwrap_or(self.classes);
+        self.sum(direction, |own| own == label)
+    }
+
+    /// The matrix of all labels in units of weight; none where nobody has a weight.
+    pub fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
+        let place = self.scope_number(direction);
+        Some(sum_over_blocks(self.classes, &self.blocks(place)?))
+    }
+
+    /// The same in units of weight; none where nobody has a weight.
+    pub fn weight_matrix_of_label(
+        &self,
+        direction: Option<(usize, usize)>,
+        label: Option<usize>,
+    ) -> Option<ClassMatrix> {
+        let label = label.unwrap_or(self.classes);
+        let (mut all, square) = (ClassMatrix::new(self.classes), self.classes * self.classes);
+        let sums = self
+            .weighed
+            .as_ref()?
+            .sums_at(self.directions_of(self.scope_number(direction)), |cell| cell);
+        sums.iter()
+            .filter(|(_, cell, _)| cell / square == label)
+            .for_each(|(_, cell, weight)| all.add(cell % square, *weight));
+        Some(all)
+    }
+
+    /// The evidence of each class against all others, in order.
+    pub fn one_vs_rest(&self) -> &[CounterfactualCounts] {
+        &self.one_vs_all
+    }
+
+    pub(crate) fn scope_index(&self) -> ScopeIndex {
+        ScopeIndex { groups: self.groups }
+    }
+
+    fn scope_number(&self, direction: Option<(usize, usize)>) -> usize {
+        let places = self.scope_index();
+        direction.map_or(places.total(), |(from, to)| places.direction(from, to))
+    }
+
+    /// The directions that a scope holds, by their number.
+    fn directions_of(&self, place: usize) -> impl Iterator<Item = usize> {
+        let places = self.scope_index();
+        places.directions_of(place).map(move |(from, to)| places.direction(from, to))
+    }
+
+    fn sum(
+        &self,
+        direction: Option<(usize, usize)>,
+        of_label: impl Fn(usize) -> bool,
+    ) -> ClassMatrix {
+        let mut all = ClassMatrix::new(self.classes);
+        let kinds = self.people.0.iter().filter(|(kind, _)| of_label(kind.label as usize));
+        for (kind, people) in kinds {
+            for (to, after, times) in &kind.outcomes {
+                if direction
+                    .is_none_or(|direction| direction == (kind.group as usize, *to as usize))
+                {
+                    all.add(
+                        kind.predicted as usize * self.classes + *after as usize,
+                        people * u64::from(*times),
+                    );
+                }
+            }
+        }
+        all
+    }
+
+    /// Kinds of people by the cells of the matrix that one of them fills, and their number; by the
+    /// number of the scope.
+    pub(crate) fn filled_cells(&self) -> Vec<Vec<FilledCells>> {
+        let places = self.scope_index();
+        let mut kinds = vec![BTreeMap::<Vec<(usize, u64)>, u64>::new(); places.len()];
+        for (kind, people) in &self.people.0 {
+            let mut filled: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
+            for &(to, after, times) in &kind.outcomes {
+                let cell = kind.predicted as usize * self.classes + after as usize;
+                for place in places.scopes_of(kind.group as usize, to as usize) {
+                    *filled.entry(place).or_default().entry(cell).or_default() += u64::from(times);
+                }
+            }
+            for (place, cells) in filled {
+                *kinds[place].entry(cells.into_iter().collect()).or_default() += people;
+            }
+        }
+        kinds.into_iter().map(|kinds| kinds.into_iter().collect()).collect()
+    }
+
+    /// Block, cell of the matrix and weight of a scope by its number; none where nobody has a
+    /// weight.
+    pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, usize, u64)>> {
+        let square = self.classes * self.classes;
+        Some(self.weighed.as_ref()?.sums_at(self.directions_of(place), |cell| cell % square))
+    }
+}
+
+/// Cells that one person fills, and how often; the number of such people.
+pub(crate) type FilledCells = (Vec<(usize, u64)>, u64);
+
+/// The sum over blocks.
+pub(crate) fn sum_over_blocks(classes: usize, blocks: &[(u64, usize, u64)]) -> ClassMatrix {
+    let mut all = ClassMatrix::new(classes);
+    blocks.iter().for_each(|(_, cell, weight)| all.add(*cell, *weight));
+    all
+}
+
+/// What people weigh by place, and in each place by block of people and cell; cells that weigh
+/// nothing are not there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct ClassBlockSums {
+    cut: u64,
+    places: Vec<KeyedSums<[u32; 2]>>,
+}
+
+impl ClassBlockSums {
+    fn new(places: usize, seed: Seed) -> Self {
+        ClassBlockSums { cut: block_seed(seed), places: vec![KeyedSums::default(); places] }
+    }
+
+    fn add(&mut self, key: u64, place: usize, cell: usize, weight: u64) {
+        if weight > 0 {
+            self.places[place].add([block_of(self.cut, key) as u32, cell as u32], weight);
+        }
+    }
+
+    fn merge(&mut self, other: &ClassBlockSums) {
+        self.places.iter_mut().zip(&other.places).for_each(|(mine, theirs)| mine.merge(theirs));
+    }
+
+    /// Block, cell and weight of some places, each block and cell once, ascending.
+    fn sums_at(
+        &self,
+        places: impl Iterator<Item = usize>,
+        cell_of: impl Fn(usize) -> usize,
+    ) -> Vec<(u64, usize, u64)> {
+        let mut all: BTreeMap<(u64, usize), u64> = BTreeMap::new();
+        for (&[block, cell], weight) in places.flat_map(|place| &self.places[place].0) {
+            *all.entry((u64::from(block), cell_of(cell as usize))).or_default() += weight;
+        }
+        all.into_iter().map(|((block, cell), weight)| (block, cell, weight)).collect()
+    }
+}
+
+/// Sums by key, written in the order of their keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct KeyedSums<K: Eq + Hash>(HashMap<K, u64>);
+
+impl<K: Eq + Hash> Default for KeyedSums<K> {
+    fn default() -> Self {
+        KeyedSums(HashMap::new())
+    }
+}
+
+impl<K: Eq + Hash + Clone> KeyedSums<K> {
+    fn add(&mut self, key: K, n: u64) {
+        *self.0.entry(key).or_default() += n;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|(key, n)| self.add(key.clone(), *n));
+    }
+}
+
+impl<K: Serialize + Ord + Hash> Serialize for KeyedSums<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut sorted: Vec<(&K, &u64)> = self.0.iter().collect();
+        sorted.sort_unstable();
+        sorted.serialize(serializer)
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Eq + Hash> Deserialize<'de> for KeyedSums<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(KeyedSums(Vec::<(K, u64)>::deserialize(deserializer)?.into_iter().collect()))
+    }
+}

@@ -1,0 +1,861 @@
+//! Confusion, counterfactual and extended counterfactual counts: one pass, whole numbers, mergeable
+//! across batches.
+//!
+//! Groups are numbered in reference order: the reference group is 0, the others follow as declared.
+//! Any partition of the rows, merged in any order, gives equal evidence.
+//!
+//! Choice: each metric counts everybody it can. People without a label stand in cells of their own:
+//! metrics that do not tell labels apart read these too, all others leave them out. Scores are
+//! needed for everything: the factual one, and for counterfactuals both.
+//!
+//! Where people have weights, they are counted all the same, and what they weigh is summed beside
+//! in whole units ([`weights`](super::weights)).
+
+use serde::{Deserialize, Serialize};
+
+use super::divergence::ShiftPass;
+use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
+use super::strata::Strata;
+use super::weights::{BlockSums, WeightSums};
+use crate::metric::catalog::shift::ShiftSums;
+use crate::metric::scope::{GroupSelection, ScopeIndex};
+use crate::metric::{Rate, Undefined};
+use crate::param::Seed;
+
+/// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
+pub(crate) fn answer_state(answer: Option<bool>) -> usize {
+    answer.map_or(0, |yes| 1 + usize::from(yes))
+}
+
+/// The reverse of [`answer_state`].
+pub(crate) fn answer_of_state(state: usize) -> Option<bool> {
+    (state > 0).then_some(state == 2)
+}
+
+/// Right and wrong predictions of one group, and those of people without a label.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Confusion {
+    /// Label positive, predicted positive.
+    pub tp: u64,
+    /// Label negative, predicted positive.
+    pub fp: u64,
+    /// Label positive, predicted negative.
+    pub fn_: u64,
+    /// Label negative, predicted negative.
+    pub tn: u64,
+    /// No label: predicted negative, predicted positive.
+    pub unlabelled: [u64; 2],
+}
+
+impl Confusion {
+    /// People who all have a label.
+    #[must_use]
+    pub const fn labelled(tp: u64, fp: u64, fn_: u64, tn: u64) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [0; 2] }
+    }
+
+    /// People with a prediction.
+    pub fn predicted(&self) -> u64 {
+        self.n() + self.unlabelled[0] + self.unlabelled[1]
+    }
+
+    /// People with a prediction, whether it is positive or not.
+    pub fn predicted_as(&self, positive: bool) -> u64 {
+        let labelled = if positive { self.predicted_positive() } else { self.predicted_negative() };
+        labelled + self.unlabelled[usize::from(positive)]
+    }
+
+    /// People with a label and a prediction.
+    pub fn n(&self) -> u64 {
+        self.tp + self.fp + self.fn_ + self.tn
+    }
+
+    /// The people whom a metric counts: those with a label, where it needs one.
+    pub(crate) fn people(&self, needs_label: bool) -> u64 {
+        if needs_label { self.n() } else { self.predicted() }
+    }
+
+    /// People with the positive label.
+    pub fn actual_positive(&self) -> u64 {
+        self.tp + self.fn_
+    }
+
+    /// People with the negative label.
+    pub fn actual_negative(&self) -> u64 {
+        self.tn + self.fp
+    }
+
+    /// People with a label predicted positive.
+    pub fn predicted_positive(&self) -> u64 {
+        self.tp + self.fp
+    }
+
+    /// People with a label predicted negative.
+    pub fn predicted_negative(&self) -> u64 {
+        self.tn + self.fn_
+    }
+
+    /// Adds the people of another group.
+    pub fn merge(&mut self, other: &Confusion) {
+        self.tp += other.tp;
+        self.fp += other.fp;
+        self.fn_ += other.fn_;
+        self.tn += other.tn;
+        self.unlabelled.iter_mut().zip(other.unlabelled).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Why a metric that needs a label has no value: nobody, nobody with a label, or the reason.
+    pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
+        match (self.predicted(), self.n()) {
+            (0, _) => Undefined::EmptyGroup,
+            (_, 0) => Undefined::NoLabel,
+            _ => reason,
+        }
+    }
+
+    /// A rate of people with a label.
+    pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+
+    /// The same people where the other class is called positive.
+    #[must_use]
+    pub(crate) fn swap_classes(&self) -> Self {
+        let [negative, positive] = self.unlabelled;
+        Confusion {
+            tp: self.tn,
+            fp: self.fn_,
+            fn_: self.fp,
+            tn: self.tp,
+            unlabelled: [positive, negative],
+        }
+    }
+
+    pub(crate) fn to_cells(self) -> ConfusionCells {
+        let [negative, positive] = self.unlabelled;
+        [self.tp, self.fp, self.fn_, self.tn, positive, negative]
+    }
+
+    pub(crate) fn from_cells([tp, fp, fn_, tn, positive, negative]: ConfusionCells) -> Self {
+        Confusion { tp, fp, fn_, tn, unlabelled: [negative, positive] }
+    }
+
+    /// By label and prediction, each unknown, no or yes.
+    fn from_states([unknown, negative, positive]: [[u64; 3]; 3]) -> Self {
+        let unlabelled = [unknown[1], unknown[2]];
+        Confusion {
+            tp: positive[2],
+            fp: negative[2],
+            fn_: positive[1],
+            tn: negative[1],
+            unlabelled,
+        }
+    }
+}
+
+/// Number of cells of a [`Confusion`].
+pub(crate) const CONFUSION_CELLS: usize = 6;
+
+/// The cells of a [`Confusion`].
+pub(crate) type ConfusionCells = [u64; CONFUSION_CELLS];
+
+/// The factual rows of one group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupFactualCounts {
+    /// By label and prediction, each unknown, no or yes.
+    cells: [[u64; 3]; 3],
+    at_threshold: u64,
+}
+
+impl GroupFactualCounts {
+    /// Adds one row: its label and prediction where known, and whether its score lies exactly at
+    /// the threshold.
+    pub fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
+        self.cells[answer_state(label)][answer_state(predicted)] += 1;
+        self.at_threshold += u64::from(at_threshold);
+    }
+
+    /// Adds the rows of another batch.
+    pub fn merge(&mut self, other: &GroupFactualCounts) {
+        for (mine, theirs) in
+            self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
+        {
+            *mine += theirs;
+        }
+        self.at_threshold += other.at_threshold;
+    }
+
+    /// Rows in all.
+    pub fn n(&self) -> u64 {
+        self.cells.as_flattened().iter().sum()
+    }
+
+    /// Rows with the positive label.
+    pub fn n_positive(&self) -> u64 {
+        self.cells[2].iter().sum()
+    }
+
+    /// Rows with a positive prediction.
+    pub fn n_predicted_positive(&self) -> u64 {
+        self.cells.iter().map(|row| row[2]).sum()
+    }
+
+    /// Rows without a label.
+    pub fn n_missing_label(&self) -> u64 {
+        self.cells[0].iter().sum()
+    }
+
+    /// Rows without a score, so without a prediction.
+    pub fn n_missing_score(&self) -> u64 {
+        self.cells.iter().map(|row| row[0]).sum()
+    }
+
+    /// Rows with a score exactly at the threshold.
+    pub fn n_at_threshold(&self) -> u64 {
+        self.at_threshold
+    }
+
+    /// What metrics read.
+    pub fn confusion(&self) -> Confusion {
+        Confusion::from_states(self.cells)
+    }
+}
+
+/// The factual rows of all groups under one model and one sensitive attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactualCounts {
+    /// The groups, reference first.
+    pub groups: Vec<GroupFactualCounts>,
+    /// What people weigh by label and prediction, each unknown, no or yes; by group. None where
+    /// nobody has a weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<BlockSums<9>>,
+    /// The sums of the same weights and of their squares, by group; empty where nobody has a
+    /// weight.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weight_sums: Vec<[WeightSums; 9]>,
+    /// The same people where nobody has a weight, each counting once. None where models are not to
+    /// be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paired: Option<BlockSums<9>>,
+    /// The same people by stratum. None where no strata are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strata: Option<Strata>,
+}
+
+impl FactualCounts {
+    /// No rows yet, for this number of groups.
+    pub fn new(groups: usize) -> Self {
+        FactualCounts {
+            groups: vec![GroupFactualCounts::default(); groups],
+            weighed: None,
+            weight_sums: Vec::new(),
+            paired: None,
+            strata: None,
+        }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn with_weights(self, seed: Seed) -> Self {
+        let groups = self.groups.len();
+        let weight_sums = vec![[WeightSums::default(); 9]; groups];
+        FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
+    }
+
+    /// The same where people have no weights and models are to be compared; the seed cuts people
+    /// into blocks.
+    #[must_use]
+    pub fn with_pairing(self, seed: Seed) -> Self {
+        FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
+    }
+
+    /// The same where people fall into strata, of which none holds anybody yet.
+    #[must_use]
+    pub fn with_strata(self, strata: Strata) -> Self {
+        FactualCounts { strata: Some(strata), ..self }
+    }
+
+    /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole
+    /// units. `key` is the person's own. Rows without a prediction are passed over.
+    pub fn add_stratum(
+        &mut self,
+        group: usize,
+        (key, weight): (u64, u64),
+        predicted: Option<bool>,
+        stratum: Option<u32>,
+    ) {
+        if let (Some(strata), Some(predicted)) = (&mut self.strata, predicted) {
+            strata.add(group, (key, weight), predicted, stratum);
+        }
+    }
+
+    /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the
+    /// person's own.
+    pub fn add_weight(
+        &mut self,
+        group: usize,
+        key: u64,
+        weight: u64,
+        label: Option<bool>,
+        predicted: Option<bool>,
+    ) {
+        if let Some(weighed) = &mut self.weighed {
+            weighed.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += weight;
+            self.weight_sums[group][3 * answer_state(label) + answer_state(predicted)] +=
+                WeightSums::one(weight);
+        }
+    }
+
+    /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the
+    /// person's own.
+    pub fn add_paired(
+        &mut self,
+        group: usize,
+        key: u64,
+        label: Option<bool>,
+        predicted: Option<bool>,
+    ) {
+        if let Some(paired) = &mut self.paired {
+            paired.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
+        }
+    }
+
+    /// Adds the rows of another batch of the same groups.
+    pub fn merge(&mut self, other: &FactualCounts) {
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        let sums = self.weight_sums.as_flattened_mut().iter_mut();
+        sums.zip(other.weight_sums.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Units of weight of the rows of some people; none where nobody has a weight.
+    pub fn weight(&self, of: GroupSelection) -> Option<u64> {
+        Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
+    }
+
+    /// The confusion of some people in units of weight; none where nobody has a weight.
+    pub fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
+        Some(confusion_of_states(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
+    }
+
+    /// What some people weigh by the cell that each fills, with the squares; none where nobody has
+    /// a weight.
+    pub(crate) fn weight_sums(
+        &self,
+        of: GroupSelection,
+    ) -> Option<Vec<(ConfusionCells, WeightSums)>> {
+        self.weighed.as_ref()?;
+        let cell = |i: usize| {
+            let mut sum = WeightSums::default();
+            of.groups(self.groups.len()).for_each(|group| sum += self.weight_sums[group][i]);
+            (confusion_of_states(std::array::from_fn(|at| u64::from(at == i))).to_cells(), sum)
+        };
+        Some((0..9).map(cell).collect())
+    }
+
+    /// The same block by block.
+    pub(crate) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
+        self.confusions(self.weighed.as_ref()?, of)
+    }
+
+    /// The people themselves block by block; none where models are not to be compared, or people
+    /// have weights.
+    pub(crate) fn paired_blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
+        self.confusions(self.paired.as_ref()?, of)
+    }
+
+    fn confusions(
+        &self,
+        sums: &BlockSums<9>,
+        of: GroupSelection,
+    ) -> Option<Vec<(u64, ConfusionCells)>> {
+        let blocks = sums.blocks(of.groups(self.groups.len()));
+        Some(
+            blocks
+                .into_iter()
+                .map(|(block, cells)| (block, confusion_of_states(cells).to_cells()))
+                .collect(),
+        )
+    }
+
+    /// The confusion of some people.
+    pub fn confusion(&self, of: GroupSelection) -> Confusion {
+        let mut sum = Confusion::default();
+        of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
+        sum
+    }
+}
+
+/// The confusion of sums at 3 label + prediction, each unknown, no or yes.
+fn confusion_of_states(cells: [u64; 9]) -> Confusion {
+    Confusion::from_states(std::array::from_fn(|label| {
+        std::array::from_fn(|predicted| cells[3 * label + predicted])
+    }))
+}
+
+/// One cell of the extended matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EccmCell {
+    /// The papers' name; without a label that of the counterfactual matrix.
+    pub name: &'static str,
+    /// The label; none where it is not known.
+    pub label: Option<bool>,
+    /// The factual prediction.
+    pub predicted: bool,
+    /// The counterfactual prediction.
+    pub predicted_cf: bool,
+}
+
+/// The eight cells of the extended matrix, each at the index 4 label + 2 factual + counterfactual,
+/// and the four of the counterfactual matrix that hold people without a label.
+pub const CELLS: [EccmCell; ECCM_CELLS] = [
+    EccmCell { name: "TCN", label: Some(false), predicted: false, predicted_cf: false },
+    EccmCell { name: "TSP", label: Some(false), predicted: false, predicted_cf: true },
+    EccmCell { name: "FSN", label: Some(false), predicted: true, predicted_cf: false },
+    EccmCell { name: "FCP", label: Some(false), predicted: true, predicted_cf: true },
+    EccmCell { name: "FCN", label: Some(true), predicted: false, predicted_cf: false },
+    EccmCell { name: "FSP", label: Some(true), predicted: false, predicted_cf: true },
+    EccmCell { name: "TSN", label: Some(true), predicted: true, predicted_cf: false },
+    EccmCell { name: "TCP", label: Some(true), predicted: true, predicted_cf: true },
+    EccmCell { name: "CN", label: None, predicted: false, predicted_cf: false },
+    EccmCell { name: "SP", label: None, predicted: false, predicted_cf: true },
+    EccmCell { name: "SN", label: None, predicted: true, predicted_cf: false },
+    EccmCell { name: "CP", label: None, predicted: true, predicted_cf: true },
+];
+
+/// Number of cells of an [`Eccm`].
+pub const ECCM_CELLS: usize = 12;
+
+/// The cells of an [`Eccm`].
+pub(crate) type SwitchCells = [u64; ECCM_CELLS];
+
+/// The extended matrix of one direction or of the total: counterfactuals in each of [`CELLS`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Eccm(pub [u64; ECCM_CELLS]);
+
+macro_rules! cells {
+    ($($name:ident = $at:literal;)*) => {
+        impl Eccm {
+            $(#[doc = concat!("The cell ", stringify!($name), ".")]
+            pub fn $name(&self) -> u64 {
+                self.0[$at]
+            })*
+        }
+    };
+}
+
+cells! { tcn = 0; tsp = 1; fsn = 2; fcp = 3; fcn = 4; fsp = 5; tsn = 6; tcp = 7; }
+
+impl Eccm {
+    /// Counterfactuals of people who all have a label, at the index 4 label + 2 factual +
+    /// counterfactual.
+    #[must_use]
+    pub const fn labelled([a, b, c, d, e, f, g, h]: [u64; 8]) -> Self {
+        Eccm([a, b, c, d, e, f, g, h, 0, 0, 0, 0])
+    }
+
+    /// Counterfactuals in all.
+    pub fn n(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Counterfactuals of people with a label.
+    pub fn n_labelled(&self) -> u64 {
+        self.0[..8].iter().sum()
+    }
+
+    /// Positive before and after, whatever the label.
+    pub fn cp(&self) -> u64 {
+        self.tcp() + self.fcp() + self.0[11]
+    }
+
+    /// Positive before, negative after.
+    pub fn sn(&self) -> u64 {
+        self.tsn() + self.fsn() + self.0[10]
+    }
+
+    /// Negative before, positive after.
+    pub fn sp(&self) -> u64 {
+        self.fsp() + self.tsp() + self.0[9]
+    }
+
+    /// Negative before and after.
+    pub fn cn(&self) -> u64 {
+        self.fcn() + self.tcn() + self.0[8]
+    }
+
+    /// The same counterfactuals, each predicted as the person is.
+    pub(crate) fn without_switches(&self) -> Self {
+        let mut still = [0; ECCM_CELLS];
+        for (i, (cell, n)) in CELLS.iter().zip(self.0).enumerate() {
+            still[if cell.predicted == cell.predicted_cf { i } else { i ^ 1 }] += n;
+        }
+        Eccm(still)
+    }
+
+    pub(crate) fn or_empty(&self, reason: Undefined) -> Undefined {
+        if self.n() == 0 { Undefined::EmptyGroup } else { reason }
+    }
+
+    pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate { numerator, denominator, empty: self.or_empty(empty) }
+    }
+
+    /// A rate of counterfactuals of people with a label.
+    pub(crate) fn labelled_rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        let empty = if self.n_labelled() == 0 { Undefined::NoLabel } else { empty };
+        self.rate(numerator, denominator, empty)
+    }
+}
+
+/// One person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredPerson {
+    /// The group, in reference order.
+    pub group: usize,
+    /// The label, where known.
+    pub label: Option<bool>,
+    /// The prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// The score of [0, 1]; none where missing.
+    pub score: Option<f64>,
+    /// Whole units that they weigh; 1 where nobody has a weight.
+    pub weight: u64,
+}
+
+/// One counterfactual of a person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ScoredCounterfactual {
+    /// The group they are moved to, in reference order.
+    pub to: usize,
+    /// The prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// The score of [0, 1]; none where missing.
+    pub score: Option<f64>,
+}
+
+/// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CounterfactualCounts {
+    groups: usize,
+    patterns: PatternTally,
+    /// By direction: from * groups + to.
+    shifts: Vec<ShiftSums>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<WeightedSwitchCounts>,
+    /// The extended matrix by direction where nobody has a weight, each person counting once. None
+    /// where models are not to be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    paired: Option<BlockSums<ECCM_CELLS>>,
+}
+
+/// The same counterfactuals, each by the weight of the person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct WeightedSwitchCounts {
+    /// The extended matrix by direction.
+    cells: BlockSums<ECCM_CELLS>,
+    /// People by whether anything switches, by group.
+    any: BlockSums<4>,
+    /// By direction.
+    shifts: Vec<ShiftSums>,
+    /// By pattern.
+    people: PatternTally<WeightSums>,
+}
+
+impl CounterfactualCounts {
+    /// Nobody yet, for this number of groups.
+    pub fn new(groups: usize) -> Self {
+        let shifts = vec![ShiftSums::default(); groups * groups];
+        CounterfactualCounts {
+            groups,
+            patterns: PatternTally::new(groups),
+            shifts,
+            weighed: None,
+            paired: None,
+        }
+    }
+
+    /// The same where people have weights; the seed cuts them into blocks.
+    #[must_use]
+    pub fn with_weights(self, seed: Seed) -> Self {
+        let shifts = vec![ShiftSums::default(); self.groups * self.groups];
+        let (cells, any) =
+            (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
+        let weighed =
+            WeightedSwitchCounts { cells, any, shifts, people: PatternTally::new(self.groups) };
+        CounterfactualCounts { weighed: Some(weighed), ..self }
+    }
+
+    /// The same where people have no weights and models are to be compared; the seed cuts people
+    /// into blocks.
+    #[must_use]
+    pub fn with_pairing(self, seed: Seed) -> Self {
+        CounterfactualCounts {
+            paired: Some(BlockSums::new(self.groups * self.groups, seed)),
+            ..self
+        }
+    }
+
+    /// Whether people have weights.
+    pub(crate) fn is_weighted(&self) -> bool {
+        self.weighed.is_some()
+    }
+
+    /// Number of groups.
+    pub fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Adds one person with all their counterfactuals of this set; a person is added once.
+    ///
+    /// # Panics
+    /// Where a group is not below the number of groups, or a counterfactual leads to the person's
+    /// own group: a bug of the caller.
+    pub fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        for counterfactual in counterfactuals {
+            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
+                self.shifts[person.group * self.groups + counterfactual.to]
+                    .add(cell, score, score_cf, 1);
+            }
+        }
+    }
+
+    /// Adds what the person weighs, beside the person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub fn add_weight(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else {
+            return;
+        };
+        weighed.people.add(
+            (person.group, person.label, Some(predicted)),
+            counterfactuals,
+            WeightSums::one(person.weight),
+        );
+        let (mut there, mut switches) = (false, false);
+        for counterfactual in counterfactuals {
+            let direction = person.group * self.groups + counterfactual.to;
+            if let Some(predicted_cf) = counterfactual.predicted {
+                weighed.cells.at(key, direction)
+                    [cell_index(person.label, predicted, predicted_cf)] += person.weight;
+                there = true;
+                switches |= predicted_cf != predicted;
+            }
+            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
+                weighed.shifts[direction].add(cell, score, score_cf, person.weight);
+            }
+        }
+        if there {
+            weighed.any.at(key, person.group)[AnySwitch::index(predicted, switches)] +=
+                person.weight;
+        }
+    }
+
+    /// Adds the person for the comparison of models, beside the person. `key` is the person's own.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub fn add_paired(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        let (Some(paired), Some(predicted)) = (&mut self.paired, person.predicted) else { return };
+        for counterfactual in counterfactuals {
+            if let Some(predicted_cf) = counterfactual.predicted {
+                paired.at(key, person.group * self.groups + counterfactual.to)
+                    [cell_index(person.label, predicted, predicted_cf)] += 1;
+            }
+        }
+    }
+
+    /// Adds the people of another batch of the same groups.
+    pub fn merge(&mut self, other: &CounterfactualCounts) {
+        self.patterns.merge(&other.patterns);
+        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.cells.merge(&theirs.cells);
+            mine.any.merge(&theirs.any);
+            mine.people.merge(&theirs.people);
+            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
+                mine.merge(theirs);
+            }
+        }
+    }
+
+    /// The score sums of a direction in units of weight; none where nobody has a weight.
+    pub fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
+        Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
+    }
+
+    /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a
+    /// weight.
+    pub fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
+        let places = self.scope_index();
+        self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
+    }
+
+    /// The same of a scope by its number.
+    pub(crate) fn weight_eccm(&self, place: usize) -> Option<Eccm> {
+        Some(Eccm(self.weighed.as_ref()?.cells.sum(self.directions_of(place).into_iter())))
+    }
+
+    /// The same block by block.
+    pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
+        Some(self.weighed.as_ref()?.cells.blocks(self.directions_of(place).into_iter()))
+    }
+
+    /// The people themselves block by block; none where models are not to be compared, or people
+    /// have weights.
+    pub(crate) fn paired_blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
+        Some(self.paired.as_ref()?.blocks(self.directions_of(place).into_iter()))
+    }
+
+    /// What the people of some groups weigh, by whether anything switches, block by block.
+    pub(crate) fn any_blocks(
+        &self,
+        groups: std::ops::Range<usize>,
+    ) -> Option<Vec<(u64, [u64; 4])>> {
+        Some(self.weighed.as_ref()?.any.blocks(groups))
+    }
+
+    /// The numbers of the directions that a scope holds.
+    fn directions_of(&self, place: usize) -> Vec<usize> {
+        let places = self.scope_index();
+        places.directions_of(place).map(|(from, to)| places.direction(from, to)).collect()
+    }
+
+    /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
+    pub fn cell_profiles(&self) -> ScopeCellProfiles {
+        ScopeCellProfiles {
+            scope_index: self.scope_index(),
+            profiles: self.patterns.cell_profiles(),
+        }
+    }
+
+    /// What people weigh by the cells that they fill, in every scope by its number; none where
+    /// nobody has a weight.
+    pub(crate) fn weight_profiles(&self) -> Option<Vec<CellProfiles<WeightSums>>> {
+        Some(self.weighed.as_ref()?.people.cell_profiles())
+    }
+
+    /// The score sums of a direction.
+    pub fn shift(&self, from: usize, to: usize) -> &ShiftSums {
+        &self.shifts[from * self.groups + to]
+    }
+
+    /// The score sums of all directions together.
+    pub fn shift_total(&self) -> ShiftSums {
+        let mut total = ShiftSums::default();
+        for sums in &self.shifts {
+            total.merge(sums);
+        }
+        total
+    }
+
+    pub(crate) fn scope_index(&self) -> ScopeIndex {
+        ScopeIndex { groups: self.groups }
+    }
+
+    /// The score sums by the number of the scope, in units of weight where people have weights.
+    pub(crate) fn shifts_by_scope(&self) -> Vec<ShiftSums> {
+        let places = self.scope_index();
+        let mut sums = vec![ShiftSums::default(); places.len()];
+        for (from, to) in places.directions() {
+            for place in places.scopes_of(from, to) {
+                sums[place]
+                    .merge(self.weight_shift(from, to).unwrap_or_else(|| self.shift(from, to)));
+            }
+        }
+        sums
+    }
+
+    /// Counterfactuals of a group's people that have no score.
+    pub fn n_missing_score(&self, from: usize) -> u64 {
+        self.patterns.n_missing(from)
+    }
+
+    /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
+    pub fn second_pass(&self) -> ShiftPass {
+        ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
+    }
+}
+
+/// The cell and the two scores of a counterfactual, if it counts.
+pub(crate) fn scored_pair(
+    person: &ScoredPerson,
+    counterfactual: &ScoredCounterfactual,
+) -> Option<(usize, f64, f64)> {
+    let known = (person.predicted, counterfactual.predicted, person.score, counterfactual.score);
+    let (Some(predicted), Some(predicted_cf), Some(score), Some(score_cf)) = known else {
+        return None;
+    };
+    Some((cell_index(person.label, predicted, predicted_cf), score, score_cf))
+}
+
+/// The index of a cell in [`CELLS`].
+pub(crate) fn cell_index(label: Option<bool>, predicted: bool, predicted_cf: bool) -> usize {
+    4 * label.map_or(2, usize::from) + 2 * usize::from(predicted) + usize::from(predicted_cf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CELLS, GroupFactualCounts, cell_index};
+
+    #[test]
+    fn cells_stand_at_their_index() {
+        for (i, c) in CELLS.iter().enumerate() {
+            assert_eq!(cell_index(c.label, c.predicted, c.predicted_cf), i);
+            let right = c.label.map(|label| if label == c.predicted { 'T' } else { 'F' });
+            let switch = if c.predicted == c.predicted_cf { 'C' } else { 'S' };
+            let to = if c.predicted_cf { 'P' } else { 'N' };
+            assert_eq!(c.name, right.into_iter().chain([switch, to]).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn missing_values_are_counted() {
+        let mut counts = GroupFactualCounts::default();
+        for (label, predicted) in [
+            (Some(true), Some(true)),
+            (Some(false), None),
+            (None, Some(true)),
+            (None, None),
+            (Some(true), Some(false)),
+        ] {
+            counts.add(label, predicted, predicted == Some(true));
+        }
+        assert_eq!((counts.n(), counts.n_positive(), counts.n_predicted_positive()), (5, 2, 2));
+        assert_eq!(
+            (counts.n_missing_label(), counts.n_missing_score(), counts.n_at_threshold()),
+            (2, 2, 2)
+        );
+        let confusion = counts.confusion();
+        assert_eq!((confusion.n(), confusion.predicted()), (2, 3));
+        assert_eq!((confusion.predicted_positive(), confusion.predicted_as(true)), (1, 2));
+    }
+}

@@ -1,0 +1,496 @@
+//! The flip test: would the people most like a person of the disfavoured facet, all of them of the
+//! favoured one, be predicted otherwise?
+//!
+//! Source: Amazon SageMaker Clarify, post-training bias metrics, FT. Of every person of facet d the
+//! k nearest people of facet a are looked up, by Euclidean distance over the numeric features, and
+//! the majority of their predictions is compared with the person's own: F+ are those predicted
+//! unfavourably whose vote is favourable, F- the reverse, and FT = (F+ - F-) / n_d. The library
+//! (smclarify 0.5) returns the opposite sign; its result also changes with the order of the rows,
+//! because it leaves ties to chance.
+//!
+//! Choice: of neighbours at the same distance the earlier row counts. k is the number asked for
+//! where facet a has at least twice as many people, else 1 (the library's rule for k = 5). People
+//! without a value of some feature have no distance: they are left out and counted. Beyond
+//! [`FlipTestSettings::max_people`] people a sample is drawn, those with the lowest hashes of their
+//! keys, over all groups together. Neighbours have one vote each, whatever their weights; people of
+//! facet d count as often as they weigh.
+//!
+//! The interval is that of the people of facet d, drawn with replacement while their neighbours
+//! stay as they are: it does not know that other people of facet a would have voted otherwise.
+//!
+//! Cost: equal rows are looked up once. A million distinct rows of five features take about 25
+//! seconds of one processor.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::weights::BlockSums;
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
+use crate::num::seed::{h, named_seed};
+use crate::param::{Count, Seed};
+
+/// How the test is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlipTestSettings {
+    /// Neighbours that vote, an odd number.
+    pub neighbours: Count,
+    /// Whether every feature is divided by its standard deviation.
+    pub standardise: bool,
+    /// People looked at.
+    pub max_people: Count,
+}
+
+/// One person as scored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FlipTestPerson {
+    /// The position in the source: ties go to the lower one.
+    pub row: u64,
+    /// The person's own key.
+    pub key: u64,
+    /// The group, in reference order.
+    pub group: usize,
+    /// The prediction.
+    pub predicted: bool,
+    /// Whole units that they weigh; 1 where nobody has a weight.
+    pub weight: u64,
+}
+
+/// What people of facet d weigh by block: those whom neighbours would turn positive, negative, and
+/// neither.
+pub(crate) type FlipBlocks = Vec<(u64, [u64; 3])>;
+
+/// People with their features, at most twice as many as are looked at; mergeable.
+#[derive(Debug, Clone)]
+pub struct FlipTestSample {
+    width: usize,
+    max_people: usize,
+    sample_seed: u64,
+    people: Vec<FlipTestPerson>,
+    coordinates: Vec<f64>,
+    eligible: u64,
+    missing: u64,
+}
+
+impl FlipTestSample {
+    /// Nobody yet, with so many features each.
+    pub fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
+        FlipTestSample {
+            width,
+            max_people: usize::try_from(knobs.max_people.get()).unwrap_or(usize::MAX),
+            sample_seed: named_seed(seed.0, "flip-test/sample"),
+            people: Vec::new(),
+            coordinates: Vec::new(),
+            eligible: 0,
+            missing: 0,
+        }
+    }
+
+    /// Adds a person with their features, NaN where one is missing.
+    ///
+    /// # Panics
+    /// Where there is another number of features: a bug of the caller.
+    pub fn add(&mut self, person: FlipTestPerson, features: &[f64]) {
+        assert_eq!(features.len(), self.width, "features of a person");
+        if features.iter().any(|x| !x.is_finite()) {
+            self.missing += 1;
+            return;
+        }
+        self.eligible += 1;
+        self.people.push(person);
+        self.coordinates.extend(features);
+        if self.people.len() / 2 >= self.max_people {
+            self.subsample();
+        }
+    }
+
+    /// Adds the people of another batch.
+    pub fn merge(&mut self, other: FlipTestSample) {
+        self.eligible += other.eligible;
+        self.missing += other.missing;
+        self.people.extend(other.people);
+        self.coordinates.extend(other.coordinates);
+        if self.people.len() / 2 >= self.max_people {
+            self.subsample();
+        }
+    }
+
+    /// Keeps the people with the lowest hashes.
+    fn subsample(&mut self) {
+        let drawn = |i: u32| {
+            (h(self.sample_seed, self.people[i as usize].key, 0), self.people[i as usize].row)
+        };
+        let mut kept: Vec<u32> = (0..self.people.len() as u32).collect();
+        if kept.len() > self.max_people {
+            kept.select_nth_unstable_by_key(self.max_people, |&i| drawn(i));
+            kept.truncate(self.max_people);
+        }
+        kept.sort_unstable_by_key(|&i| self.people[i as usize].row);
+        self.coordinates = kept
+            .iter()
+            .flat_map(|&i| &self.coordinates[i as usize * self.width..][..self.width])
+            .copied()
+            .collect();
+        self.people = kept.iter().map(|&i| self.people[i as usize]).collect();
+    }
+
+    /// Divides every feature by its standard deviation; one that never varies says nothing anyway.
+    fn standardise(&mut self) {
+        for axis in 0..self.width {
+            let values = || self.coordinates.iter().skip(axis).step_by(self.width);
+            let n = values().count() as f64;
+            let mean = values().sum::<f64>() / n;
+            let sd = (values().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n).sqrt();
+            if sd > 0.0 && sd.is_finite() {
+                self.coordinates
+                    .iter_mut()
+                    .skip(axis)
+                    .step_by(self.width)
+                    .for_each(|x| *x = (*x - mean) / sd);
+            }
+        }
+    }
+}
+
+/// The test made ready: pieces of it may be done in any order and on any thread.
+#[derive(Debug)]
+pub struct PreparedFlipTest {
+    people: Vec<FlipTestPerson>,
+    coordinates: Vec<f64>,
+    width: usize,
+    /// By group.
+    trees: Vec<NeighbourTree>,
+    /// By group its people sorted by their features, and where each run of equal ones ends; empty
+    /// where nobody looks them up.
+    runs: Vec<(Vec<u32>, Vec<usize>)>,
+    /// The comparison and the runs of its disfavoured group that a piece looks up.
+    pieces: Vec<(usize, Range<usize>)>,
+    empty: FlipTestResult,
+}
+
+/// Runs looked up in one piece.
+const RUNS_PER_PIECE: usize = 512;
+
+impl PreparedFlipTest {
+    /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
+    /// others; `weighed` cuts people into blocks where they have weights.
+    pub fn new(
+        mut crowd: FlipTestSample,
+        groups: usize,
+        facets: &[MetricScope],
+        knobs: &FlipTestSettings,
+        weighed: Option<Seed>,
+    ) -> Self {
+        crowd.subsample();
+        if knobs.standardise {
+            crowd.standardise();
+        }
+        let points = PointMatrix { coordinates: &crowd.coordinates, width: crowd.width };
+        let neighbours = usize::try_from(knobs.neighbours.get()).unwrap_or(usize::MAX);
+        let everybody = || 0..crowd.people.len() as u32;
+        let members: Vec<Vec<u32>> = (0..groups)
+            .map(|group| everybody().filter(|&i| crowd.people[i as usize].group == group).collect())
+            .collect();
+        let held = |side: fn((GroupSelection, GroupSelection)) -> GroupSelection, group: usize| {
+            facets.iter().any(|&f| side(facets_of(f)).groups(groups).any(|g| g == group))
+        };
+        let of = |group: usize, held: bool| if held { members[group].clone() } else { Vec::new() };
+        let trees = (0..groups)
+            .map(|group| NeighbourTree::new(points, of(group, held(|f| f.0, group)), neighbours))
+            .collect();
+        let runs: Vec<_> =
+            (0..groups).map(|group| points.runs(of(group, held(|f| f.1, group)))).collect();
+        let mut nobody = FlipTestResult {
+            eligible: crowd.eligible,
+            looked_at: crowd.people.len() as u64,
+            missing: crowd.missing,
+            facets: Vec::new(),
+            weighed: weighed.map(|seed| BlockSums::new(facets.len(), seed)),
+        };
+        let mut pieces = Vec::new();
+        for (number, &scope) in facets.iter().enumerate() {
+            let (a, d) = facets_of(scope);
+            let sum = |who: GroupSelection| {
+                who.groups(groups).map(|group| members[group].len() as u64).sum::<u64>()
+            };
+            let asked = knobs.neighbours.get();
+            let neighbours = if sum(a) >= asked.saturating_mul(2) { asked } else { 1 };
+            nobody.facets.push(FacetFlips {
+                scope,
+                n_a: sum(a),
+                n_d: sum(d),
+                neighbours,
+                to_positive: 0,
+                to_negative: 0,
+            });
+            if sum(a) > 0 {
+                let n = d.groups(groups).map(|group| runs[group].1.len()).sum();
+                pieces.extend(
+                    (0..n)
+                        .step_by(RUNS_PER_PIECE)
+                        .map(|from| (number, from..n.min(from + RUNS_PER_PIECE))),
+                );
+            }
+        }
+        PreparedFlipTest {
+            people: crowd.people,
+            coordinates: crowd.coordinates,
+            width: crowd.width,
+            trees,
+            runs,
+            pieces,
+            empty: nobody,
+        }
+    }
+
+    /// Number of pieces.
+    pub fn n_pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Nobody looked up yet.
+    pub fn empty(&self) -> FlipTestResult {
+        self.empty.clone()
+    }
+
+    /// What the votes of one piece say.
+    pub fn votes(&self, number: usize) -> FlipVotes {
+        let (facet, runs) = &self.pieces[number];
+        let FacetFlips { scope, neighbours, .. } = self.empty.facets[*facet];
+        let (a, d) = facets_of(scope);
+        let mut nearest = NearestPoints::new(usize::try_from(neighbours).unwrap_or(usize::MAX));
+        let mut piece = FlipVotes { facet: *facet, ..FlipVotes::default() };
+        for group in d.groups(self.trees.len()) {
+            let (numbers, ends) = &self.runs[group];
+            for run in runs.clone() {
+                let run = &numbers[if run == 0 { 0 } else { ends[run - 1] }..ends[run]];
+                nearest.clear();
+                let query =
+                    PointMatrix { coordinates: &self.coordinates, width: self.width }.at(run[0]);
+                a.groups(self.trees.len())
+                    .for_each(|group| self.trees[group].search(query, &mut nearest));
+                let positive =
+                    nearest.numbers().filter(|&i| self.people[i as usize].predicted).count();
+                let vote = 2 * positive > nearest.numbers().count();
+                for person in run.iter().map(|&i| &self.people[i as usize]) {
+                    let to = vote_cell(person.predicted, vote);
+                    piece.people += 1;
+                    piece.cells[to] += 1;
+                    if self.empty.weighed.is_some() {
+                        piece.weights.push((person.key, person.weight, to));
+                    }
+                }
+            }
+        }
+        piece
+    }
+}
+
+/// What the neighbours say of a prediction: 0 it would turn positive, 1 it would turn negative, 2
+/// it would stay.
+fn vote_cell(predicted: bool, vote: bool) -> usize {
+    match (predicted, vote) {
+        (false, true) => 0,
+        (true, false) => 1,
+        _ => 2,
+    }
+}
+
+/// Facet a and facet d of a comparison.
+pub(crate) fn facets_of(scope: MetricScope) -> (GroupSelection, GroupSelection) {
+    match scope {
+        MetricScope::Pair(a, d) => (GroupSelection::One(a), GroupSelection::One(d)),
+        MetricScope::RestVsOne(d) => (GroupSelection::Rest(d), GroupSelection::One(d)),
+        MetricScope::OneVsRest(a) => (GroupSelection::One(a), GroupSelection::Rest(a)),
+        _ => (GroupSelection::All, GroupSelection::All),
+    }
+}
+
+/// The votes on some people of one comparison.
+#[derive(Debug, Clone, Default)]
+pub struct FlipVotes {
+    facet: usize,
+    cells: [u64; 3],
+    /// Key, weight and cell of each; only where they have weights.
+    weights: Vec<(u64, u64, usize)>,
+    /// How many were looked up.
+    pub people: u64,
+}
+
+/// What the test found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlipTestResult {
+    /// People of a declared group with a prediction and a value of every feature.
+    pub eligible: u64,
+    /// Those of them who were looked at.
+    pub looked_at: u64,
+    /// Those without a value of some feature.
+    pub missing: u64,
+    /// By comparison.
+    pub(crate) facets: Vec<FacetFlips>,
+    /// What people of facet d weigh: who would turn positive, negative, and who would stay; by
+    /// comparison.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<BlockSums<3>>,
+}
+
+/// One comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FacetFlips {
+    pub(crate) scope: MetricScope,
+    pub(crate) n_a: u64,
+    pub(crate) n_d: u64,
+    pub(crate) neighbours: u64,
+    pub(crate) to_positive: u64,
+    pub(crate) to_negative: u64,
+}
+
+impl FlipTestResult {
+    /// Adds the votes of a piece of the same test.
+    pub fn add(&mut self, piece: &FlipVotes) {
+        let facet = &mut self.facets[piece.facet];
+        facet.to_positive += piece.cells[0];
+        facet.to_negative += piece.cells[1];
+        if let Some(weighed) = &mut self.weighed {
+            for &(key, weight, to) in &piece.weights {
+                weighed.at(key, piece.facet)[to] += weight;
+            }
+        }
+    }
+
+    /// The comparison of a scope with what people weigh in it, block by block.
+    pub(crate) fn facet(&self, scope: MetricScope) -> Option<(FacetFlips, Option<FlipBlocks>)> {
+        let number = self.facets.iter().position(|facet| facet.scope == scope)?;
+        let blocks = self.weighed.as_ref().map(|weighed| weighed.blocks(number..number + 1));
+        Some((self.facets[number], blocks))
+    }
+}
+
+impl FacetFlips {
+    /// Who would turn positive, who negative, and who would stay.
+    pub(crate) fn cells(&self) -> [u64; 3] {
+        [self.to_positive, self.to_negative, self.n_d - self.to_positive - self.to_negative]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+    };
+    use crate::metric::scope::MetricScope;
+    use crate::num::seed::RandomStream;
+    use crate::param::{Count, Seed};
+
+    fn knobs(neighbours: u64, most: u64) -> FlipTestSettings {
+        FlipTestSettings {
+            neighbours: Count::new(neighbours).unwrap(),
+            standardise: false,
+            max_people: Count::new(most).unwrap(),
+        }
+    }
+
+    fn looked(row: u64, group: usize, predicted: bool) -> FlipTestPerson {
+        FlipTestPerson { row, key: row * 31, group, predicted, weight: 1 + row % 3 }
+    }
+
+    fn done(
+        crowd: FlipTestSample,
+        groups: usize,
+        facets: &[MetricScope],
+        knobs: &FlipTestSettings,
+        weighed: bool,
+    ) -> FlipTestResult {
+        let test = PreparedFlipTest::new(crowd, groups, facets, knobs, weighed.then_some(Seed(1)));
+        let mut flips = test.empty();
+        (0..test.n_pieces()).rev().for_each(|piece| flips.add(&test.votes(piece)));
+        flips
+    }
+
+    #[test]
+    fn by_hand() {
+        // Facet a on a line: rejected at 0, 1 and 2, accepted at 10, 11 and 12. Of facet d a
+        // rejected one at 9, an accepted one at 3.
+        let mut crowd = FlipTestSample::new(1, &knobs(3, 100), Seed(1));
+        for (row, at) in [0.0, 1.0, 2.0, 10.0, 11.0, 12.0].into_iter().enumerate() {
+            crowd.add(looked(row as u64, 0, at > 5.0), &[at]);
+        }
+        for (row, (at, predicted)) in
+            [(9.0, false), (3.0, true), (1.5, false), (11.5, true), (9.0, false)]
+                .into_iter()
+                .enumerate()
+        {
+            crowd.add(looked(10 + row as u64, 1, predicted), &[at]);
+        }
+        crowd.add(looked(20, 1, true), &[f64::NAN]);
+        let flips = done(
+            crowd.clone(),
+            2,
+            &[MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)],
+            &knobs(3, 100),
+            true,
+        );
+        assert_eq!((flips.eligible, flips.looked_at, flips.missing), (11, 11, 1));
+        for scope in [MetricScope::Pair(0, 1), MetricScope::RestVsOne(1)] {
+            let (facet, blocks) = flips.facet(scope).unwrap();
+            assert_eq!(
+                (facet.n_a, facet.n_d, facet.neighbours, facet.cells()),
+                (6, 5, 3, [2, 1, 2])
+            );
+            // Rows 10 and 14 weigh 2 and 3, row 11 weighs 3, rows 12 and 13 weigh 1 and 2.
+            let sum =
+                |i: usize| blocks.as_ref().unwrap().iter().map(|(_, cells)| cells[i]).sum::<u64>();
+            assert_eq!([sum(0), sum(1), sum(2)], [5, 3, 3]);
+        }
+        // With fewer than twice so many people in facet a, one neighbour decides: at 9 that is the
+        // one at 10, at 3 the one at 2.
+        let (facet, _) = done(crowd.clone(), 2, &[MetricScope::Pair(0, 1)], &knobs(5, 100), false)
+            .facet(MetricScope::Pair(0, 1))
+            .unwrap();
+        assert_eq!((facet.neighbours, facet.cells()), (1, [2, 1, 2]));
+        // Nobody is like them in an empty facet.
+        let (facet, _) = done(crowd, 3, &[MetricScope::Pair(2, 1)], &knobs(1, 100), false)
+            .facet(MetricScope::Pair(2, 1))
+            .unwrap();
+        assert_eq!((facet.n_a, facet.n_d, facet.cells()), (0, 5, [0, 0, 5]));
+    }
+
+    /// Any partition draws the same sample and finds the same; a feature that never varies and one
+    /// in other units change nothing once scaled.
+    #[test]
+    fn samples_do_not_depend_on_batches() {
+        let mut stream = RandomStream::new(6, "crowd");
+        let people: Vec<(FlipTestPerson, [f64; 2])> = (0..900)
+            .map(|row| {
+                let (x, y, u) = (stream.u01(), (stream.u01() * 4.0).floor(), stream.u01());
+                (looked(row, (u * 3.0) as usize, x + y / 4.0 > 1.0), [x, y])
+            })
+            .collect();
+        let facets = [MetricScope::Pair(0, 1), MetricScope::RestVsOne(2), MetricScope::Pair(2, 0)];
+        for most in [50, 300, 5000] {
+            let knobs = knobs(5, most);
+            let gathered = |parts: usize| {
+                let mut crowds = vec![FlipTestSample::new(2, &knobs, Seed(3)); parts];
+                people
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, (person, x))| crowds[i * i % parts].add(*person, x));
+                let mut all = crowds.pop().unwrap();
+                crowds.into_iter().rev().for_each(|part| all.merge(part));
+                done(all, 3, &facets, &knobs, true)
+            };
+            let whole = gathered(1);
+            assert_eq!((whole.eligible, whole.looked_at), (900, most.min(900)));
+            assert_eq!(gathered(2), whole);
+            assert_eq!(gathered(7), whole);
+        }
+        let scaled = |unit: f64| {
+            let knobs = FlipTestSettings { standardise: true, ..knobs(5, 900) };
+            let mut crowd = FlipTestSample::new(3, &knobs, Seed(3));
+            people.iter().for_each(|(person, [x, y])| crowd.add(*person, &[*x, *y * unit, 7.0]));
+            done(crowd, 3, &facets, &knobs, false).facets
+        };
+        assert_eq!(scaled(1.0), scaled(1024.0));
+    }
+}

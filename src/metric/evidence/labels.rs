@@ -1,0 +1,90 @@
+//! Are labels missing by chance? A lender knows repayment of granted loans only: then whatever
+//! needs a label tells of some people alone.
+//!
+//! Two shares of missing labels are compared, of each two groups (people with a group) and of the
+//! two decisions (people with a group and a score), everybody counting once whatever their weight.
+//! Labels are *selective* where for any of these pairs Newcombe's 95 % interval of the difference
+//! leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is
+//! below 0.01 in doubles.
+
+use super::counts::FactualCounts;
+use crate::metric::bootstrap::interval::{newcombe, z_of_level};
+use crate::metric::{Rate, Undefined};
+use crate::param::Level;
+
+/// Flag: the value needs labels, and these are missing for some kinds of people more often than for
+/// others.
+pub const SELECTIVE_LABELS: &str = "selective_labels";
+
+/// People without a label among all, by group and by decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingLabels {
+    /// By group, in reference order.
+    pub groups: Vec<Rate>,
+    /// Predicted negative, predicted positive.
+    pub decisions: [Rate; 2],
+}
+
+impl MissingLabels {
+    /// What these counts say.
+    pub fn from_counts(counts: &FactualCounts) -> Self {
+        let mut decisions = [(0, 0); 2];
+        for group in &counts.groups {
+            let confusion = group.confusion();
+            for (i, (missing, n)) in decisions.iter_mut().enumerate() {
+                *missing += confusion.unlabelled[i];
+                *n += confusion.predicted_as(i == 1);
+            }
+        }
+        MissingLabels {
+            groups: counts
+                .groups
+                .iter()
+                .map(|group| share(group.n_missing_label(), group.n()))
+                .collect(),
+            decisions: decisions.map(|(missing, n)| share(missing, n)),
+        }
+    }
+
+    /// Whether some kinds of people lack labels more often than others.
+    pub fn are_selective(&self) -> bool {
+        self.widest_groups().is_some() || self.decisions_differ()
+    }
+
+    /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
+    /// labels first.
+    pub fn widest_groups(&self) -> Option<[usize; 2]> {
+        let mut widest = None::<(f64, [usize; 2])>;
+        for (a, x) in self.groups.iter().enumerate() {
+            for (b, y) in
+                self.groups.iter().enumerate().skip(a + 1).filter(|(_, y)| shares_differ(*x, **y))
+            {
+                let (Ok(p), Ok(q)) = (x.value(), y.value()) else { continue };
+                if widest.is_none_or(|(apart, _)| (p - q).abs() > apart) {
+                    widest = Some(((p - q).abs(), if p > q { [a, b] } else { [b, a] }));
+                }
+            }
+        }
+        widest.map(|(_, groups)| groups)
+    }
+
+    /// Whether the two decisions differ.
+    pub fn decisions_differ(&self) -> bool {
+        shares_differ(self.decisions[0], self.decisions[1])
+    }
+}
+
+/// A share of people without a label.
+pub fn share(missing: u64, n: u64) -> Rate {
+    Rate { numerator: missing, denominator: n, empty: Undefined::EmptyGroup }
+}
+
+/// Whether two shares differ by one point or more, and not by chance alone.
+pub fn shares_differ(a: Rate, b: Rate) -> bool {
+    let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
+    let apart = cross(a, b).abs_diff(cross(b, a));
+    let all = u128::from(a.denominator) * u128::from(b.denominator);
+    let interval = newcombe(a, b, z_of_level(Level::DEFAULT.get()));
+    apart.saturating_mul(100) >= all
+        && interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0)
+}

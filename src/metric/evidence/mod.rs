@@ -1,0 +1,11 @@
+//! What is counted of people: accumulators that merge.
+
+pub mod class_counts;
+pub mod counts;
+pub mod divergence;
+pub mod flip_test;
+pub mod labels;
+pub(crate) mod matrix;
+pub mod patterns;
+pub mod strata;
+pub mod weights;

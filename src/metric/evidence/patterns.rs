@@ -1,0 +1,547 @@
+//! People by what happened to them: the one structure behind every counterfactual matrix and its
+//! bootstrap of people.
+//!
+//! A pattern is a person's group, label and prediction, and for every target group how many of
+//! their counterfactuals are predicted positive, negative, or have no score. From the number of
+//! people per pattern follow the cells of every scope (in some of which a person counts once per
+//! counterfactual), the people of whom anything switches, and an exact multinomial bootstrap that
+//! resamples people, not counterfactuals.
+//!
+//! Choice: with at most sixty groups and one counterfactual per target a pattern is a number of two
+//! bits per target. People are counted by it, with at most five groups in an array (72 cells for
+//! two); anything else is counted by the pattern itself. All give the same patterns.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::counts::{
+    ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
+};
+use crate::metric::scope::ScopeIndex;
+use crate::metric::{Rate, Undefined};
+
+/// What happened to a person's counterfactuals in one target group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TargetOutcome {
+    /// The target group.
+    pub to: u32,
+    /// Counterfactuals predicted positive.
+    pub positive: u32,
+    /// Counterfactuals predicted negative.
+    pub negative: u32,
+    /// Counterfactuals without a score.
+    pub missing: u32,
+}
+
+/// What people who behave alike have in common.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PersonPattern {
+    /// Their group.
+    pub group: u32,
+    /// Their label, where known.
+    pub label: Option<bool>,
+    /// Their prediction, where there is a score.
+    pub predicted: Option<bool>,
+    /// By target group, ascending; a target without counterfactuals is left out.
+    pub outcomes: Vec<TargetOutcome>,
+}
+
+/// What is summed over people who behave alike: their number, or what they weigh.
+pub trait PatternSummand: Copy + Default + PartialEq + AddAssign {}
+
+impl<T: Copy + Default + PartialEq + AddAssign> PatternSummand for T {}
+
+/// People by pattern, summed; mergeable.
+#[derive(Debug, Clone)]
+pub struct PatternTally<T: PatternSummand = u64> {
+    groups: usize,
+    /// By code; empty where there are too many groups.
+    dense: Vec<T>,
+    /// By code, where there are too many groups for an array.
+    coded: HashMap<u128, T>,
+    general: HashMap<PersonPattern, T>,
+}
+
+/// The most groups for which an array is used: 11,520 cells.
+const DENSE_GROUPS: usize = 5;
+
+/// The most groups of which a pattern has a code of 128 bits: two bits for each of 59 targets, and
+/// ten for group, label and prediction.
+const CODED_GROUPS: usize = 60;
+
+impl<T: PatternSummand> PatternTally<T> {
+    /// Nobody yet, for this number of groups.
+    pub fn new(groups: usize) -> Self {
+        let cells =
+            if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
+        PatternTally {
+            groups,
+            dense: vec![T::default(); cells],
+            coded: HashMap::new(),
+            general: HashMap::new(),
+        }
+    }
+
+    /// Adds one person with all their counterfactuals, and what they add to the sum.
+    ///
+    /// # Panics
+    /// Where a group is not below the number of groups, or a counterfactual leads to the person's
+    /// own group.
+    pub fn add(
+        &mut self,
+        (group, label, predicted): (usize, Option<bool>, Option<bool>),
+        counterfactuals: &[ScoredCounterfactual],
+        adds: T,
+    ) {
+        assert!(group < self.groups, "group {group} of {}", self.groups);
+        if self.groups <= CODED_GROUPS
+            && let Some(code) = self.targets_code(group, counterfactuals)
+        {
+            let factual = (group * 3 + answer_state(label)) * 3 + answer_state(predicted);
+            let code = ((factual as u128) << (2 * (self.groups - 1))) + code;
+            if self.dense.is_empty() {
+                *self.coded.entry(code).or_default() += adds;
+            } else {
+                self.dense[code as usize] += adds;
+            }
+            return;
+        }
+        for counterfactual in counterfactuals {
+            check_target(group, counterfactual.to, self.groups);
+        }
+        *self.general.entry(pattern(group, label, predicted, counterfactuals)).or_default() += adds;
+    }
+
+    /// Adds the people of another batch.
+    pub fn merge(&mut self, other: &PatternTally<T>) {
+        for (mine, &theirs) in self.dense.iter_mut().zip(&other.dense) {
+            *mine += theirs;
+        }
+        for (&code, &people) in &other.coded {
+            *self.coded.entry(code).or_default() += people;
+        }
+        for (pattern, &people) in &other.general {
+            *self.general.entry(pattern.clone()).or_default() += people;
+        }
+    }
+
+    /// The sums by pattern, in order.
+    pub fn people(&self) -> BTreeMap<PersonPattern, T> {
+        let mut all: BTreeMap<PersonPattern, T> =
+            self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
+        let dense = (0..).zip(&self.dense).filter(|(_, people)| **people != T::default());
+        for (code, &people) in dense.chain(self.coded.iter().map(|(&code, people)| (code, people)))
+        {
+            *all.entry(self.decode(code)).or_default() += people;
+        }
+        all
+    }
+
+    /// People by the cells that they fill, in every scope by its number. People who fill none are
+    /// left out.
+    pub(crate) fn cell_profiles(&self) -> Vec<CellProfiles<T>> {
+        let places = ScopeIndex { groups: self.groups };
+        let mut kinds: Vec<BTreeMap<SwitchCells, T>> = vec![BTreeMap::new(); places.len()];
+        for (pattern, people) in self.people() {
+            let Some(predicted) = pattern.predicted else { continue };
+            let from = pattern.group as usize;
+            let mut all = [0; ECCM_CELLS];
+            for outcome in &pattern.outcomes {
+                let mut cells = [0; ECCM_CELLS];
+                cells[cell_index(pattern.label, predicted, true)] = u64::from(outcome.positive);
+                cells[cell_index(pattern.label, predicted, false)] = u64::from(outcome.negative);
+                all.iter_mut().zip(cells).for_each(|(sum, count)| *sum += count);
+                let to = outcome.to as usize;
+                *kinds[places.direction(from, to)].entry(cells).or_default() += people;
+                if places.has_rest() {
+                    *kinds[places.rest_to_one(to)].entry(cells).or_default() += people;
+                }
+            }
+            *kinds[places.total()].entry(all).or_default() += people;
+            if places.has_rest() {
+                *kinds[places.one_to_rest(from)].entry(all).or_default() += people;
+            }
+        }
+        kinds.into_iter().map(CellProfiles::new).collect()
+    }
+
+    /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
+    /// target comes twice.
+    fn targets_code(&self, group: usize, counterfactuals: &[ScoredCounterfactual]) -> Option<u128> {
+        let mut code = 0;
+        for counterfactual in counterfactuals {
+            check_target(group, counterfactual.to, self.groups);
+            let shift = 2 * (counterfactual.to - usize::from(counterfactual.to > group));
+            if (code >> shift) & 3 != 0 {
+                return None;
+            }
+            code |= (1 + answer_state(counterfactual.predicted) as u128) << shift;
+        }
+        Some(code)
+    }
+
+    fn decode(&self, code: u128) -> PersonPattern {
+        let factual = (code >> (2 * (self.groups - 1))) as usize;
+        let group = factual / 9;
+        let outcomes = (0..self.groups - 1).filter_map(|place| {
+            let prediction = ((code >> (2 * place)) as usize & 3).checked_sub(1)?;
+            let mut outcome = TargetOutcome {
+                to: (place + usize::from(place >= group)) as u32,
+                positive: 0,
+                negative: 0,
+                missing: 0,
+            };
+            *outcome.count_mut(answer_of_state(prediction)) = 1;
+            Some(outcome)
+        });
+        PersonPattern {
+            group: group as u32,
+            label: answer_of_state(factual / 3 % 3),
+            predicted: answer_of_state(factual % 3),
+            outcomes: outcomes.collect(),
+        }
+    }
+}
+
+impl PatternTally {
+    /// Counterfactuals without a score of the people of a group.
+    pub(crate) fn n_missing(&self, group: usize) -> u64 {
+        let missing = |pattern: &PersonPattern| {
+            pattern.outcomes.iter().map(|outcome| u64::from(outcome.missing)).sum::<u64>()
+        };
+        self.people()
+            .iter()
+            .filter(|(pattern, _)| pattern.group as usize == group)
+            .map(|(pattern, people)| people * missing(pattern))
+            .sum()
+    }
+}
+
+/// Patterns as they are written: the number of groups, and people by pattern in order.
+#[derive(Serialize, Deserialize)]
+struct PatternTallyRepr<T> {
+    groups: usize,
+    people: Vec<(PersonPattern, T)>,
+}
+
+impl<T: PatternSummand + Serialize> Serialize for PatternTally<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        PatternTallyRepr { groups: self.groups, people: self.people().into_iter().collect() }
+            .serialize(serializer)
+    }
+}
+
+impl<'de, T: PatternSummand + Deserialize<'de>> Deserialize<'de> for PatternTally<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let PatternTallyRepr { groups, people } = PatternTallyRepr::<T>::deserialize(deserializer)?;
+        Ok(PatternTally { general: people.into_iter().collect(), ..PatternTally::new(groups) })
+    }
+}
+
+impl<T: PatternSummand> PartialEq for PatternTally<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.groups == other.groups && self.people() == other.people()
+    }
+}
+
+impl TargetOutcome {
+    fn count_mut(&mut self, predicted: Option<bool>) -> &mut u32 {
+        match predicted {
+            Some(true) => &mut self.positive,
+            Some(false) => &mut self.negative,
+            None => &mut self.missing,
+        }
+    }
+}
+
+fn check_target(group: usize, to: usize, groups: usize) {
+    assert!(
+        to < groups && to != group,
+        "a counterfactual of group {group} leads to group {to} of {groups}"
+    );
+}
+
+fn pattern(
+    group: usize,
+    label: Option<bool>,
+    predicted: Option<bool>,
+    counterfactuals: &[ScoredCounterfactual],
+) -> PersonPattern {
+    let mut outcomes: Vec<TargetOutcome> = Vec::with_capacity(counterfactuals.len());
+    for counterfactual in counterfactuals {
+        let to = counterfactual.to as u32;
+        let at = outcomes.binary_search_by_key(&to, |outcome| outcome.to).unwrap_or_else(|at| {
+            outcomes.insert(at, TargetOutcome { to, positive: 0, negative: 0, missing: 0 });
+            at
+        });
+        *outcomes[at].count_mut(counterfactual.predicted) += 1;
+    }
+    PersonPattern { group: group as u32, label, predicted, outcomes }
+}
+
+/// People by their prediction and by whether any of their counterfactuals is predicted otherwise. A
+/// person counts once.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AnySwitch {
+    /// Predicted negative, and so is every counterfactual.
+    pub negative_stays: u64,
+    /// Predicted negative, and some counterfactual is not.
+    pub negative_switches: u64,
+    /// Predicted positive, and so is every counterfactual.
+    pub positive_stays: u64,
+    /// Predicted positive, and some counterfactual is not.
+    pub positive_switches: u64,
+}
+
+impl AnySwitch {
+    /// People in all.
+    pub fn n(&self) -> u64 {
+        self.negative_stays + self.negative_switches + self.positive_stays + self.positive_switches
+    }
+
+    /// Adds other people.
+    pub fn merge(&mut self, other: &AnySwitch) {
+        self.negative_stays += other.negative_stays;
+        self.negative_switches += other.negative_switches;
+        self.positive_stays += other.positive_stays;
+        self.positive_switches += other.positive_switches;
+    }
+
+    /// The same people, of whom nothing switches.
+    pub(crate) fn without_switches(&self) -> Self {
+        AnySwitch {
+            negative_stays: self.negative_stays + self.negative_switches,
+            positive_stays: self.positive_stays + self.positive_switches,
+            ..AnySwitch::default()
+        }
+    }
+
+    pub(crate) fn rate(&self, numerator: u64, denominator: u64, empty: Undefined) -> Rate {
+        Rate {
+            numerator,
+            denominator,
+            empty: if self.n() == 0 { Undefined::EmptyGroup } else { empty },
+        }
+    }
+
+    /// Where people stand in [`AnySwitch::from_cells`].
+    pub(crate) fn index(predicted: bool, switches: bool) -> usize {
+        2 * usize::from(predicted) + usize::from(switches)
+    }
+
+    /// Where the people of a kind stand in it, by the cells that one of them fills.
+    pub(crate) fn index_of(kind: &SwitchCells) -> usize {
+        let eccm = Eccm(*kind);
+        AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
+    }
+
+    pub(crate) fn from_cells(
+        [negative_stays, negative_switches, positive_stays, positive_switches]: [u64; 4],
+    ) -> Self {
+        AnySwitch { negative_stays, negative_switches, positive_stays, positive_switches }
+    }
+}
+
+/// The people of every scope.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScopeCellProfiles {
+    pub(crate) scope_index: ScopeIndex,
+    pub(crate) profiles: Vec<CellProfiles>,
+}
+
+impl ScopeCellProfiles {
+    /// The people of group `from` by what they fill as members of `to`.
+    pub fn direction(&self, from: usize, to: usize) -> &CellProfiles {
+        self.at(self.scope_index.direction(from, to))
+    }
+
+    /// All people: with G groups each fills G - 1 cells or more.
+    pub fn total(&self) -> &CellProfiles {
+        self.at(self.scope_index.total())
+    }
+
+    /// The people of group `from` by what they fill as members of all others; none with fewer than
+    /// three groups.
+    pub fn one_to_rest(&self, from: usize) -> Option<&CellProfiles> {
+        self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
+    }
+
+    /// The people of all other groups by what they fill as members of `to`; none with fewer than
+    /// three groups.
+    pub fn rest_to_one(&self, to: usize) -> Option<&CellProfiles> {
+        self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
+    }
+
+    /// The people of a scope by its number.
+    pub(crate) fn at(&self, place: usize) -> &CellProfiles {
+        &self.profiles[place]
+    }
+}
+
+/// Kinds of people by the cells that one of them fills, with the sum over each kind: of people,
+/// their number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellProfiles<T = u64>(pub(crate) Vec<(SwitchCells, T)>);
+
+impl<T: PatternSummand> CellProfiles<T> {
+    fn new(mut kinds: BTreeMap<SwitchCells, T>) -> Self {
+        kinds.remove(&[0; ECCM_CELLS]);
+        CellProfiles(kinds.into_iter().collect())
+    }
+
+    /// The sum over the kinds of people that a rate has in its denominator.
+    pub(crate) fn denominator(&self, rate: impl Fn(&SwitchCells) -> Rate) -> T {
+        let mut sum = T::default();
+        self.0
+            .iter()
+            .filter(|(kind, _)| rate(kind).denominator > 0)
+            .for_each(|(_, people)| sum += *people);
+        sum
+    }
+}
+
+impl CellProfiles {
+    /// People by whether anything switches.
+    pub fn any_switch(&self) -> AnySwitch {
+        let mut cells = [0; 4];
+        self.0.iter().for_each(|(kind, people)| cells[AnySwitch::index_of(kind)] += people);
+        AnySwitch::from_cells(cells)
+    }
+
+    /// People who have a label, or all.
+    pub(crate) fn counted(&self, needs_label: bool) -> u64 {
+        let counts = |kind: &SwitchCells| !needs_label || Eccm(*kind).n_labelled() > 0;
+        self.0.iter().filter(|(kind, _)| counts(kind)).map(|(_, people)| people).sum()
+    }
+
+    /// People in all.
+    pub fn people(&self) -> u64 {
+        self.0.iter().map(|(_, people)| people).sum()
+    }
+
+    /// Their cells added up.
+    pub fn eccm(&self) -> Eccm {
+        let mut cells = [0; ECCM_CELLS];
+        for (kind, people) in &self.0 {
+            for (sum, count) in cells.iter_mut().zip(kind) {
+                *sum += count * people;
+            }
+        }
+        Eccm(cells)
+    }
+
+    /// Whether somebody counts more than once, so that counts are no sums of independent cases.
+    pub fn has_repeats(&self) -> bool {
+        self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PatternTally, ScopeCellProfiles, ScopeIndex, pattern};
+    use crate::metric::evidence::counts::ScoredCounterfactual;
+    use crate::num::seed::RandomStream;
+
+    type PatternPerson = (usize, Option<bool>, Option<bool>, Vec<ScoredCounterfactual>);
+
+    /// Random people: group, label, prediction, counterfactuals.
+    fn people(groups: usize, per_target: u64, n: usize) -> Vec<PatternPerson> {
+        let mut stream = RandomStream::new(11, &format!("people {groups} {per_target}"));
+        let mut below = |n: u64| stream.u64() % n;
+        let answers = [None, Some(false), Some(true)];
+        (0..n)
+            .map(|_| {
+                let group = below(groups as u64) as usize;
+                let (label, predicted) = (answers[below(3) as usize], answers[below(3) as usize]);
+                let mut counterfactuals = Vec::new();
+                for to in (0..groups).rev().filter(|&to| to != group) {
+                    for _ in 0..below(per_target + 1) {
+                        counterfactuals.push(ScoredCounterfactual {
+                            to,
+                            predicted: answers[below(3) as usize],
+                            score: None,
+                        });
+                    }
+                }
+                (group, label, predicted, counterfactuals)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn arrays_codes_and_patterns_agree() {
+        for (groups, per_target) in
+            [(1, 1), (2, 1), (2, 3), (3, 1), (4, 2), (5, 1), (6, 1), (7, 2), (60, 1), (61, 1)]
+        {
+            let (mut patterns, mut general) =
+                (PatternTally::new(groups), PatternTally::new(groups));
+            general.dense.clear();
+            for (group, label, predicted, counterfactuals) in people(groups, per_target, 2000) {
+                patterns.add((group, label, predicted), &counterfactuals, 1_u64);
+                *general
+                    .general
+                    .entry(pattern(group, label, predicted, &counterfactuals))
+                    .or_default() += 1_u64;
+            }
+            assert_eq!(patterns.general.is_empty(), groups <= 60 && per_target == 1);
+            assert_eq!(patterns.coded.is_empty(), groups <= 5 || groups > 60);
+            assert_eq!(patterns.people(), general.people(), "{groups} groups");
+            assert_eq!(patterns.people().values().sum::<u64>(), 2000);
+        }
+    }
+
+    #[test]
+    fn any_partition_merges_to_the_same() {
+        for (groups, per_target) in [(2, 1), (3, 2), (6, 1)] {
+            let mut whole = PatternTally::new(groups);
+            let mut parts = vec![PatternTally::new(groups); 5];
+            for (i, (group, label, predicted, counterfactuals)) in
+                people(groups, per_target, 1000).into_iter().enumerate()
+            {
+                whole.add((group, label, predicted), &counterfactuals, 1_u64);
+                parts[i * i % 5].add((group, label, predicted), &counterfactuals, 1);
+            }
+            let mut merged = PatternTally::new(groups);
+            parts.iter().rev().for_each(|part| merged.merge(part));
+            assert_eq!(merged, whole);
+            assert_eq!(merged.cell_profiles(), whole.cell_profiles());
+        }
+    }
+
+    #[test]
+    fn a_person_counts_once_per_counterfactual() {
+        let mut patterns = PatternTally::new(3);
+        let cf = |to, yes| ScoredCounterfactual { to, predicted: Some(yes), score: None };
+        patterns.add((0, Some(true), Some(true)), &[cf(1, true), cf(2, false)], 1_u64);
+        patterns.add(
+            (1, Some(false), Some(false)),
+            &[cf(0, true), cf(0, true), cf(0, false)],
+            1_u64,
+        );
+        patterns.add((2, None, Some(true)), &[cf(0, true)], 1_u64);
+        patterns.add(
+            (2, Some(true), Some(true)),
+            &[ScoredCounterfactual { to: 0, predicted: None, score: None }],
+            1_u64,
+        );
+        let places = ScopeIndex { groups: 3 };
+        let spreads = ScopeCellProfiles { scope_index: places, profiles: patterns.cell_profiles() };
+        let total = spreads.total();
+        assert_eq!((total.people(), total.eccm().n(), total.has_repeats()), (3, 6, true));
+        assert_eq!((total.counted(true), total.eccm().n_labelled()), (2, 5));
+        let eccm = total.eccm();
+        assert_eq!((eccm.tcp(), eccm.tsn(), eccm.tsp(), eccm.tcn()), (1, 1, 2, 1));
+        let direction = spreads.direction(0, 2);
+        assert_eq!(
+            (direction.people(), direction.eccm().sn(), direction.has_repeats()),
+            (1, 1, false)
+        );
+        assert_eq!((patterns.n_missing(2), patterns.n_missing(0)), (1, 0));
+        let direction = spreads.direction(2, 0);
+        assert_eq!((direction.people(), direction.counted(true), direction.eccm().cp()), (1, 0, 1));
+        let any = total.any_switch();
+        assert_eq!((any.negative_switches, any.positive_switches, any.positive_stays), (1, 1, 1));
+    }
+}

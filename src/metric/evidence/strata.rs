@@ -1,0 +1,443 @@
+//! People by stratum: the evidence of Clarify's conditional demographic disparity, its values, and
+//! its bootstrap.
+//!
+//! Source: Amazon SageMaker Clarify, post-training bias metrics, CDDPL; its text mixes strata and
+//! totals, its library (smclarify 0.5) takes the stratum's counts throughout. Of facets a and d,
+//! with n_k rows in stratum k, n_k1 of them predicted favourably, n_k0 not, and d_k1, d_k0 those of
+//! facet d:
+//!
+//! CDDPL = sum over k of n_k / n * (d_k0 / n_k0 - d_k1 / n_k1)
+//!
+//! Choice: the rows of a stratum are those of the two facets that are compared. As in the library a
+//! stratum without favourable predictions, or without unfavourable ones, takes its missing share as
+//! 0, and where all rows together lack one of the two there is no value. Where no stratum holds
+//! people of both facets there is none either: strata that are made of the groups have no disparity
+//! to tell. The variant leaves such strata out, and n is then the number of rows in the others.
+//! People without a stratum are left out and counted.
+//!
+//! Bootstrap: people of a facet are drawn with replacement among its strata and predictions, each
+//! facet for itself; where people have weights, in the blocks of [`weights`](super::weights).
+//! Replicates are made for one comparison at a time. Memory: 16 bytes a stratum and group; with
+//! weights at most 28 bytes a stratum, group and block.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::weights::{BlockMultiplicities, add_block_replicates, block_of, block_seed};
+use crate::metric::scope::GroupSelection;
+use crate::metric::{MetricValue, Rate, Undefined};
+use crate::num::binomial::multinomial;
+use crate::num::seed::RandomStream;
+use crate::param::Seed;
+
+/// People by stratum, group and prediction; mergeable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Strata {
+    groups: usize,
+    /// Stratum by stratum, in each group by group: predicted negative, predicted positive.
+    cells: Vec<[u64; 2]>,
+    /// Those without a stratum, by group.
+    missing: Vec<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weighed: Option<StratumWeights>,
+    /// Whether the strata are the groups themselves: then nobody is added.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) are_groups: bool,
+}
+
+/// What they weigh by block, stratum and group; cells that weigh nothing are not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StratumWeights {
+    block_seed: u64,
+    cells: HashMap<[u32; 3], [u64; 2]>,
+}
+
+impl Strata {
+    /// Nobody yet. `seed` cuts people into blocks where they have weights.
+    pub fn new(strata: usize, groups: usize, seed: Option<Seed>) -> Self {
+        let weighed =
+            seed.map(|seed| StratumWeights { block_seed: block_seed(seed), cells: HashMap::new() });
+        Strata {
+            groups,
+            cells: vec![[0; 2]; strata * groups],
+            missing: vec![0; groups],
+            weighed,
+            are_groups: false,
+        }
+    }
+
+    /// Strata that are the groups themselves, which have no disparity.
+    pub fn of_groups(groups: usize) -> Self {
+        Strata { are_groups: true, ..Strata::new(0, groups, None) }
+    }
+
+    /// Adds a person with their key and what they weigh.
+    ///
+    /// # Panics
+    /// Where the group or the stratum is beyond its number: a bug of the caller.
+    pub(crate) fn add(
+        &mut self,
+        group: usize,
+        (key, weight): (u64, u64),
+        predicted: bool,
+        stratum: Option<u32>,
+    ) {
+        if self.are_groups {
+            return;
+        }
+        let Some(stratum) = stratum else {
+            self.missing[group] += 1;
+            return;
+        };
+        self.cells[stratum as usize * self.groups + group][usize::from(predicted)] += 1;
+        if let Some(weighed) = self.weighed.as_mut().filter(|_| weight > 0) {
+            let block = block_of(weighed.block_seed, key) as u32;
+            weighed.cells.entry([block, stratum, group as u32]).or_default()
+                [usize::from(predicted)] += weight;
+        }
+    }
+
+    /// Adds the people of another batch of the same strata and groups.
+    pub(crate) fn merge(&mut self, other: &Strata) {
+        for (mine, theirs) in
+            self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
+        {
+            *mine += theirs;
+        }
+        self.missing.iter_mut().zip(&other.missing).for_each(|(mine, theirs)| *mine += theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            for (at, sums) in &theirs.cells {
+                let cell = mine.cells.entry(*at).or_default();
+                cell.iter_mut().zip(sums).for_each(|(cell, sum)| *cell += sum);
+            }
+        }
+    }
+
+    /// People of a group who count and have no stratum.
+    pub fn n_missing(&self, group: usize) -> u64 {
+        self.missing[group]
+    }
+
+    /// The people of a comparison, the first facet favoured.
+    pub(crate) fn facets(&self, a: GroupSelection, d: GroupSelection) -> Vec<FacetStratum> {
+        self.facets_of(&self.cells, a, d)
+    }
+
+    fn facets_of(
+        &self,
+        cells: &[[u64; 2]],
+        a: GroupSelection,
+        d: GroupSelection,
+    ) -> Vec<FacetStratum> {
+        let sum = |cells: &[[u64; 2]], who: GroupSelection| {
+            who.groups(self.groups).fold([0; 2], |[negative, positive], group| {
+                [negative + cells[group][0], positive + cells[group][1]]
+            })
+        };
+        cells
+            .chunks_exact(self.groups.max(1))
+            .map(|cells| FacetStratum { a: sum(cells, a), d: sum(cells, d) })
+            .collect()
+    }
+
+    /// What they weigh; none where nobody has a weight.
+    pub(crate) fn weighted_facets(
+        &self,
+        a: GroupSelection,
+        d: GroupSelection,
+    ) -> Option<Vec<FacetStratum>> {
+        let mut cells = vec![[0; 2]; self.cells.len()];
+        for ([_, stratum, group], sums) in &self.weighed.as_ref()?.cells {
+            let cell: &mut [u64; 2] = &mut cells[*stratum as usize * self.groups + *group as usize];
+            cell.iter_mut().zip(sums).for_each(|(cell, sum)| *cell += sum);
+        }
+        Some(self.facets_of(&cells, a, d))
+    }
+
+    /// Replicates of a comparison: `value` of each. `streams` are the names of the chance of both
+    /// facets; where people have weights they are drawn by `times` instead.
+    pub(crate) fn replicates<'t, T>(
+        &self,
+        (a, d): (GroupSelection, GroupSelection),
+        streams: [&str; 2],
+        (samples, seed): (u64, Seed),
+        times: impl FnOnce() -> &'t BlockMultiplicities,
+        mut value: impl FnMut(&[FacetStratum]) -> T,
+    ) -> Vec<T> {
+        let mut world = self.facets(a, d);
+        if let Some(weighed) = &self.weighed {
+            let width = 4 * world.len();
+            let worlds = self.block_replicates(weighed, (a, d), width, samples, times());
+            let read = |flat: &[u64]| {
+                world
+                    .iter_mut()
+                    .zip(flat.chunks_exact(4))
+                    .for_each(|(s, c)| *s = FacetStratum { a: [c[0], c[1]], d: [c[2], c[3]] });
+                value(&world)
+            };
+            return worlds.chunks_exact(width.max(1)).map(read).collect();
+        }
+        let [mut of_a, mut of_d] = streams.map(|name| RandomStream::new(seed.0, name));
+        let cells =
+            |side: fn(&FacetStratum) -> [u64; 2]| world.iter().flat_map(side).collect::<Vec<u64>>();
+        let (kinds_a, kinds_d) = (cells(|s| s.a), cells(|s| s.d));
+        let draw = |_| {
+            multinomial(&mut of_a, kinds_a.iter().sum(), &kinds_a, |kind, n| {
+                world[kind / 2].a[kind % 2] = n
+            });
+            multinomial(&mut of_d, kinds_d.iter().sum(), &kinds_d, |kind, n| {
+                world[kind / 2].d[kind % 2] = n
+            });
+            value(&world)
+        };
+        (0..samples).map(draw).collect()
+    }
+
+    /// The replicates one behind the other, four cells a stratum: of a, then of d.
+    fn block_replicates(
+        &self,
+        weighed: &StratumWeights,
+        (a, d): (GroupSelection, GroupSelection),
+        width: usize,
+        samples: u64,
+        times: &BlockMultiplicities,
+    ) -> Vec<u64> {
+        let holds = |who: GroupSelection| {
+            let mut held = vec![false; self.groups];
+            who.groups(self.groups).for_each(|group| held[group] = true);
+            held
+        };
+        let (of_a, of_d) = (holds(a), holds(d));
+        let mut cells: Vec<(u64, usize, u64)> = Vec::new();
+        for ([block, stratum, group], sums) in &weighed.cells {
+            for (held, first) in [(&of_a, 0), (&of_d, 2)] {
+                if held[*group as usize] {
+                    let place = 4 * *stratum as usize + first;
+                    cells.extend(
+                        (place..)
+                            .zip(sums)
+                            .filter(|(_, sum)| **sum > 0)
+                            .map(|(place, sum)| (u64::from(*block), place, *sum)),
+                    );
+                }
+            }
+        }
+        cells.sort_unstable();
+        let mut worlds = vec![0; width * usize::try_from(samples).unwrap_or(usize::MAX)];
+        let blocks = cells
+            .chunk_by(|x, y| x.0 == y.0)
+            .map(|block| (block[0].0, block.iter().map(|&(_, place, sum)| (place, sum))));
+        add_block_replicates(&mut worlds, width, blocks, times);
+        worlds
+    }
+}
+
+/// One stratum of a comparison: people, or what they weigh.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FacetStratum {
+    /// Of facet a predicted negative, predicted positive.
+    pub(crate) a: [u64; 2],
+    /// Of facet d.
+    pub(crate) d: [u64; 2],
+}
+
+impl FacetStratum {
+    /// The same where the other class is called positive.
+    #[must_use]
+    pub(crate) fn swap_classes(self) -> Self {
+        FacetStratum { a: [self.a[1], self.a[0]], d: [self.d[1], self.d[0]] }
+    }
+
+    /// Rows predicted negative and positive.
+    fn predicted(&self) -> [u64; 2] {
+        [self.a[0] + self.d[0], self.a[1] + self.d[1]]
+    }
+
+    fn n(&self) -> u64 {
+        self.predicted().iter().sum()
+    }
+
+    /// Whether one of its two shares does not exist although it has rows.
+    fn is_undefined(&self) -> bool {
+        self.n() > 0 && self.predicted().contains(&0)
+    }
+}
+
+/// What the strata have in common that values are made of: rows, or why there is no value.
+fn rows_or_reason(strata: &[FacetStratum]) -> Result<u64, Undefined> {
+    let sum = |side: fn(&FacetStratum) -> u64| strata.iter().map(side).sum::<u64>();
+    let facets = [sum(|s| s.a[0] + s.a[1]), sum(|s| s.d[0] + s.d[1])];
+    match [sum(|s| s.predicted()[0]), sum(|s| s.predicted()[1])] {
+        _ if facets.contains(&0) => Err(Undefined::EmptyGroup),
+        _ if strata.iter().all(|s| s.a == [0; 2] || s.d == [0; 2]) => {
+            Err(Undefined::StratumIsGroup)
+        }
+        [0, _] => Err(Undefined::NoPredictedNegative),
+        [_, 0] => Err(Undefined::NoPredictedPositive),
+        [negative, positive] => Ok(negative + positive),
+    }
+}
+
+fn disparity<'a>(strata: impl Iterator<Item = &'a FacetStratum>, n: u64) -> f64 {
+    let share = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    let term = |s: &FacetStratum| {
+        let [negative, positive] = s.predicted();
+        s.n() as f64 / n as f64 * (share(s.d[0], negative) - share(s.d[1], positive))
+    };
+    strata.map(term).sum()
+}
+
+/// CDDPL where the positive prediction is the favourable one.
+pub(crate) fn cddpl(strata: &[FacetStratum]) -> MetricValue {
+    rows_or_reason(strata).map(|n| disparity(strata.iter(), n))
+}
+
+/// The same over the strata in which both shares exist.
+pub(crate) fn cddpl_defined(strata: &[FacetStratum]) -> MetricValue {
+    rows_or_reason(strata)?;
+    let defined = || strata.iter().filter(|s| !s.is_undefined());
+    match defined().map(FacetStratum::n).sum() {
+        0 => Err(Undefined::NoDefinedStratum),
+        n => Ok(disparity(defined(), n)),
+    }
+}
+
+/// Strata in which a share does not exist.
+pub(crate) fn undefined_strata(strata: &[FacetStratum]) -> MetricValue {
+    rows_or_reason(strata)?;
+    Ok(strata.iter().filter(|s| s.is_undefined()).count() as f64)
+}
+
+/// Rows of such strata among all.
+pub(crate) fn undefined_rows(strata: &[FacetStratum]) -> Rate {
+    let sum = |strata: &mut dyn Iterator<Item = &FacetStratum>| strata.map(FacetStratum::n).sum();
+    Rate {
+        numerator: sum(&mut strata.iter().filter(|s| s.is_undefined())),
+        denominator: sum(&mut strata.iter()),
+        empty: Undefined::EmptyGroup,
+    }
+}
+
+/// As it is written: a cell a line, ascending.
+#[derive(Serialize, Deserialize)]
+struct StratumWeightsRepr {
+    cut: u64,
+    cells: Vec<([u32; 3], [u64; 2])>,
+}
+
+impl Serialize for StratumWeights {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut cells: Vec<_> = self.cells.iter().map(|(at, sums)| (*at, *sums)).collect();
+        cells.sort_unstable();
+        StratumWeightsRepr { cut: self.block_seed, cells }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StratumWeights {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let StratumWeightsRepr { cut, cells } = StratumWeightsRepr::deserialize(deserializer)?;
+        Ok(StratumWeights { block_seed: cut, cells: cells.into_iter().collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        BlockMultiplicities, FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined,
+        undefined_rows, undefined_strata,
+    };
+    use crate::metric::Undefined;
+    use crate::num::seed::RandomStream;
+    use crate::param::Seed;
+
+    fn stratum(a: [u64; 2], d: [u64; 2]) -> FacetStratum {
+        FacetStratum { a, d }
+    }
+
+    #[test]
+    fn by_hand() {
+        // Two strata of 10 rows: 4 of 6 rejected are of d and 1 of 4 accepted; then 1 of 5 and 2
+        // of 5.
+        let both = [stratum([2, 3], [4, 1]), stratum([4, 3], [1, 2])];
+        let expected = 0.5 * (4.0 / 6.0 - 1.0 / 4.0) + 0.5 * (1.0 / 5.0 - 2.0 / 5.0);
+        assert!((cddpl(&both).unwrap() - expected).abs() < 1e-15);
+        assert_eq!((cddpl_defined(&both), undefined_strata(&both)), (cddpl(&both), Ok(0.0)));
+        // Nobody of a third stratum is accepted: its second share counts as 0, or the stratum is
+        // left out. An empty one says nothing.
+        let three = [both[0], both[1], stratum([3, 0], [2, 0]), FacetStratum::default()];
+        assert!((cddpl(&three).unwrap() - (expected * 0.8 + 0.2 * 2.0 / 5.0)).abs() < 1e-15);
+        assert_eq!((cddpl_defined(&three), undefined_strata(&three)), (cddpl(&both), Ok(1.0)));
+        let rows = undefined_rows(&three);
+        assert_eq!((rows.numerator, rows.denominator), (5, 25));
+        // With the other class favourable d and a exchange their luck, not their places.
+        let turned: Vec<FacetStratum> = both.iter().map(|s| s.swap_classes()).collect();
+        assert!((cddpl(&turned).unwrap() + expected).abs() < 1e-15);
+    }
+
+    #[test]
+    fn reasons() {
+        let of = |strata: &[FacetStratum]| cddpl(strata).unwrap_err();
+        assert_eq!(of(&[]), Undefined::EmptyGroup);
+        assert_eq!(of(&[stratum([5, 5], [0, 0])]), Undefined::EmptyGroup);
+        assert_eq!(of(&[stratum([5, 0], [3, 0])]), Undefined::NoPredictedPositive);
+        assert_eq!(of(&[stratum([0, 5], [0, 3])]), Undefined::NoPredictedNegative);
+        assert_eq!(
+            of(&[stratum([5, 2], [0, 0]), stratum([0, 0], [3, 1])]),
+            Undefined::StratumIsGroup
+        );
+        let apart = [stratum([5, 0], [3, 0]), stratum([0, 5], [0, 3])];
+        assert_eq!(
+            (cddpl_defined(&apart), undefined_strata(&apart)),
+            (Err(Undefined::NoDefinedStratum), Ok(2.0))
+        );
+        assert!(cddpl(&apart).is_ok());
+    }
+
+    /// Weights of 1 are people, any partition gives the same, and replicates of both kinds spread
+    /// alike.
+    #[test]
+    fn weights_and_partitions() {
+        let seed = Seed(5);
+        let mut stream = RandomStream::new(3, "strata");
+        let mut whole = Strata::new(3, 2, Some(seed));
+        let (mut parts, mut plain) = ([whole.clone(), whole.clone()], Strata::new(3, 2, None));
+        for key in 0..4000_u64 {
+            let bits = stream.u64();
+            let (group, stratum, yes) =
+                ((bits & 1) as usize, ((bits >> 1) % 3) as u32, bits >> 20 & 7 < 3 + (bits & 1));
+            let stratum = (bits >> 30 & 15 != 0).then_some(stratum);
+            whole.add(group, (key, 1), yes, stratum);
+            plain.add(group, (key, 1), yes, stratum);
+            parts[(bits >> 40 & 1) as usize].add(group, (key, 1), yes, stratum);
+        }
+        let [mut merged, other] = parts;
+        merged.merge(&other);
+        assert_eq!(merged, whole);
+        let written = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<Strata>(&written).unwrap(), whole);
+        assert_eq!(written, serde_json::to_string(&merged).unwrap());
+        let (a, d) = (GroupSelection::One(0), GroupSelection::Rest(0));
+        assert_eq!(whole.weighted_facets(a, d).unwrap(), plain.facets(a, d));
+        assert!(plain.weighted_facets(a, d).is_none() && plain.n_missing(0) > 50);
+        let times = BlockMultiplicities::new(2000, seed);
+        let spread = |strata: &Strata| {
+            let values = strata.replicates(
+                (a, d),
+                ["a", "d"],
+                (2000, seed),
+                || &times,
+                |world| cddpl(world).unwrap(),
+            );
+            let mean = values.iter().sum::<f64>() / 2000.0;
+            (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 2000.0).sqrt())
+        };
+        let ((m, sd), (by_weight, sd_by_weight)) = (spread(&plain), spread(&whole));
+        let value = cddpl(&plain.facets(a, d)).unwrap();
+        assert!(
+            (m - value).abs() < 0.2 * sd && (by_weight - value).abs() < 0.2 * sd,
+            "{value}: {m}, {by_weight} +- {sd}"
+        );
+        assert!((sd / sd_by_weight - 1.0).abs() < 0.1, "{sd} and {sd_by_weight}");
+    }
+}

@@ -1,0 +1,277 @@
+//! Which interval a value gets, in numbers and in words, and which flags.
+
+use std::sync::OnceLock;
+
+use crate::metric::bootstrap::interval::{
+    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
+};
+use crate::metric::bootstrap::placebo::PlaceboBand;
+use crate::metric::bootstrap::redraw::BootstrapInterval;
+use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
+use crate::metric::value::measured::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
+use crate::metric::{CatalogFamily, Metric, MetricValue, catalog};
+use crate::num::seed::RandomStream;
+use crate::param::Level;
+
+/// People and the worlds drawn from them, once they are asked for.
+pub(crate) struct CellBootstrap<const N: usize> {
+    units: ResampledUnits<N>,
+    replicates: OnceLock<Vec<[u64; N]>>,
+}
+
+/// What is drawn.
+enum ResampledUnits<const N: usize> {
+    /// Kinds of people by the cells that one of them fills and their number; the name of the
+    /// stream.
+    Kinds(Vec<([u64; N], u64)>, String),
+    /// Blocks of people by what they weigh in each cell.
+    Blocks(Vec<(u64, [u64; N])>),
+}
+
+impl<const N: usize> CellBootstrap<N> {
+    /// Draws blocks of people where they have weights, else kinds of them.
+    pub(crate) fn new(
+        blocks: Option<Vec<(u64, [u64; N])>>,
+        kinds: impl FnOnce() -> Vec<([u64; N], u64)>,
+        stream: String,
+    ) -> Self {
+        let people =
+            blocks.map_or_else(|| ResampledUnits::Kinds(kinds(), stream), ResampledUnits::Blocks);
+        CellBootstrap { units: people, replicates: OnceLock::new() }
+    }
+
+    /// Whether the worlds are sums of weight.
+    pub(crate) fn is_weighted(&self) -> bool {
+        matches!(self.units, ResampledUnits::Blocks(_))
+    }
+
+    /// The percentiles of a value over the worlds.
+    pub(crate) fn percentile(
+        &self,
+        ask: &MeasureContext<'_>,
+        value: impl Fn([u64; N]) -> MetricValue,
+    ) -> IntervalBasis {
+        ask.percentile(self.replicates(ask).iter().copied().map(value), self.method())
+    }
+
+    /// The same of the worlds of two, drawn together.
+    pub(crate) fn joint_percentile(
+        &self,
+        other: &Self,
+        ask: &MeasureContext<'_>,
+        value: impl Fn([u64; N], [u64; N]) -> MetricValue,
+    ) -> IntervalBasis {
+        ask.percentile(
+            self.replicates(ask).iter().zip(other.replicates(ask)).map(|(a, b)| value(*a, *b)),
+            self.method(),
+        )
+    }
+
+    /// How they are drawn.
+    pub(crate) fn method(&self) -> IntervalProcedure {
+        match self.units {
+            ResampledUnits::Kinds(..) => IntervalProcedure::Bootstrap,
+            ResampledUnits::Blocks(_) => {
+                IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
+            }
+        }
+    }
+
+    /// The worlds, drawn where nobody has asked before.
+    pub(crate) fn replicates(&self, ask: &MeasureContext<'_>) -> &[[u64; N]] {
+        let (seed, samples) = (ask.settings.seed, ask.settings.samples.get());
+        let draw = || match &self.units {
+            ResampledUnits::Kinds(kinds, stream) => {
+                resample(kinds, samples, RandomStream::new(seed.0, stream))
+            }
+            ResampledUnits::Blocks(blocks) => block_replicates(blocks, ask.block_multiplicities()),
+        };
+        self.replicates.get_or_init(draw)
+    }
+}
+
+/// What a value gets as interval.
+pub(crate) enum IntervalBasis {
+    /// This one, or none because a numerator is 0.
+    Formula(Option<ValueInterval>),
+    /// The percentiles of so many replicates.
+    Replicates(BootstrapInterval, u64),
+    /// None: the evidence came without.
+    NotDrawn,
+    /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
+    SumsOfGraphs,
+}
+
+/// The settings, and what follows from them.
+pub(crate) struct MeasureContext<'a> {
+    pub(crate) settings: &'a MeasureSettings,
+    pub(crate) z: f64,
+    block_multiplicities: OnceLock<BlockMultiplicities>,
+}
+
+impl<'a> MeasureContext<'a> {
+    pub(crate) fn new(settings: &'a MeasureSettings) -> Self {
+        MeasureContext {
+            settings,
+            z: settings.level.map_or(0.0, |level| z_of_level(level.get())),
+            block_multiplicities: OnceLock::new(),
+        }
+    }
+
+    /// How often blocks of people with weights count in each replicate, drawn where nobody has
+    /// asked before.
+    pub(crate) fn block_multiplicities(&self) -> &BlockMultiplicities {
+        self.block_multiplicities.get_or_init(|| {
+            BlockMultiplicities::new(self.settings.samples.get(), self.settings.seed)
+        })
+    }
+
+    pub(crate) fn metrics(
+        &self,
+        family: CatalogFamily,
+    ) -> impl Iterator<Item = &'static Metric> + use<> {
+        let asked = self.settings.families.contains(&family);
+        catalog().filter(move |metric| asked && metric.family == family)
+    }
+
+    /// The percentiles of replicates.
+    pub(crate) fn percentile(
+        &self,
+        replicates: impl Iterator<Item = MetricValue>,
+        method: IntervalProcedure,
+    ) -> IntervalBasis {
+        let level = self.settings.level.unwrap_or(Level::DEFAULT).get();
+        IntervalBasis::Replicates(
+            percentile(replicates, level, method),
+            self.settings.samples.get(),
+        )
+    }
+
+    /// The interval of a value and its words; `basis` is only asked where an interval is wanted and
+    /// the value is defined.
+    pub(crate) fn interval(
+        &self,
+        value: MetricValue,
+        basis: impl FnOnce() -> IntervalBasis,
+    ) -> (Option<ValueInterval>, String) {
+        if self.settings.level.is_none() {
+            return (None, "none: not asked for".to_owned());
+        }
+        if value.is_err() {
+            return (None, "none: the value is undefined".to_owned());
+        }
+        let (interval, words) = self.describe_basis(basis());
+        match (interval, value) {
+            // Replicates may have a bias of their own.
+            (Some(ValueInterval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => (
+                None,
+                "boundary: the value lies outside the percentiles of its replicates".to_owned(),
+            ),
+            (interval, _) => (interval, words),
+        }
+    }
+
+    fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
+        match basis {
+            IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
+            IntervalBasis::SumsOfGraphs => (
+                None,
+                "none: scores in every graph are kept as sums of everybody, from which no \
+                 people can be drawn"
+                    .to_owned(),
+            ),
+            IntervalBasis::Formula(None) => {
+                (None, "boundary: a count above the ratio or below it is 0".to_owned())
+            }
+            IntervalBasis::Formula(Some(interval)) => (Some(interval), interval_text(interval)),
+            IntervalBasis::Replicates(Ok((interval, 0)), n) => {
+                (Some(interval), format!("{}, {n} replicates", interval_text(interval)))
+            }
+            IntervalBasis::Replicates(Ok((interval, undefined)), n) => (
+                Some(interval),
+                format!(
+                    "{}, {n} replicates, {undefined} of them undefined",
+                    interval_text(interval)
+                ),
+            ),
+            IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n) => {
+                (None, format!("boundary: all {n} bootstrap replicates agree"))
+            }
+            IntervalBasis::Replicates(Err(NoIntervalReason::TooManyUndefined), n) => {
+                (None, format!("boundary: more than 5 % of {n} bootstrap replicates are undefined"))
+            }
+        }
+    }
+
+    /// The percentiles of replicates at a level of their own.
+    pub(crate) fn percentile_at(
+        &self,
+        level: f64,
+        replicates: impl Iterator<Item = MetricValue>,
+        method: IntervalProcedure,
+    ) -> Option<ValueInterval> {
+        percentile(replicates, level, method).ok().map(|(interval, _)| interval)
+    }
+
+    pub(crate) fn flags(
+        &self,
+        smallest_group: u64,
+        smallest_denominator: Option<u64>,
+    ) -> Vec<&'static str> {
+        let mut flags = Vec::new();
+        if smallest_group < self.settings.min_group_size.get() {
+            flags.push(SMALL_GROUP);
+        }
+        if smallest_denominator.is_some_and(|cases| cases < self.settings.min_denominator.get()) {
+            flags.push(SMALL_DENOMINATOR);
+        }
+        flags
+    }
+}
+
+/// Whether an interval leaves out the ideal and lies beyond what noise alone gives, so that the
+/// value says whom it puts at a disadvantage.
+pub(crate) fn is_clear(
+    ideal: Option<f64>,
+    ends: Option<(f64, f64)>,
+    noise: Option<PlaceboBand>,
+) -> bool {
+    let (Some(ideal), Some((lo, hi))) = (ideal, ends) else { return false };
+    let band = noise.and_then(|noise| noise.ends).unwrap_or((ideal, ideal));
+    lo > ideal.max(band.1) || hi < ideal.min(band.0)
+}
+
+fn interval_text(interval: ValueInterval) -> String {
+    let centred = |centred| {
+        if centred {
+            ", centred on the value and cut at the ends of the metric's range"
+        } else {
+            ""
+        }
+    };
+    match interval.method {
+        IntervalProcedure::Wilson => "Wilson score".to_owned(),
+        IntervalProcedure::WilsonPeople { weighed: false } => {
+            "Wilson score on people, because no case counts or all do".to_owned()
+        }
+        IntervalProcedure::WilsonPeople { weighed: true } => {
+            "Wilson score on the effective number of people (Kish), because no case counts or all \
+             do"
+            .to_owned()
+        }
+        IntervalProcedure::WilsonMoved => {
+            "from the Wilson score of the share of people whose score moves, because none does"
+                .to_owned()
+        }
+        IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
+        IntervalProcedure::Katz => "Katz log".to_owned(),
+        IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
+        IntervalProcedure::Poisson { centred: c } => {
+            format!("percentile bootstrap of people with Poisson weights{}", centred(c))
+        }
+        IntervalProcedure::Blocks { of, centred: c } => format!(
+            "percentile bootstrap of {of} blocks of people with Poisson weights{}",
+            centred(c)
+        ),
+    }
+}

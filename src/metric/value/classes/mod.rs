@@ -1,0 +1,42 @@
+//! Labels of more than two classes: K x K matrices, and every class against all others.
+//!
+//! Source: the multi-class forms follow from the papers' matrices. Rows of the counterfactual
+//! matrix are the predictions of people as they are, columns those of their counterfactuals; the
+//! extended matrix has one such matrix per label. CR is the share on its diagonal, SR the share off
+//! it, CMCC its multi-class correlation; ACC and MCC are the same of the matrix of labels against
+//! predictions.
+//!
+//! One against all: class k is positive, all others are negative, a score is that of class k. This
+//! makes people of two classes, so [`FactualClassCounts::one_vs_all`] and
+//! [`SwitchClassCounts::one_vs_all`] hold the evidence that every other metric of this crate reads.
+//! The rate at which class k is left is the `nsr` of class k, the rate at which it is joined its
+//! `psr`.
+//!
+//! Evidence is gathered in one pass and merges
+//! ([`class_counts`](crate::metric::evidence::class_counts)); [`measure`] makes values with
+//! intervals. Where people have weights, they are counted all the same, and what they weigh is
+//! summed beside.
+//!
+//! Memory: without weights a number per kind of people, at most K + 1 kinds per label, prediction
+//! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix.
+//! The K forms against all others take K times what two classes take.
+
+pub mod measure;
+
+pub use crate::metric::evidence::class_counts::{FactualClassCounts, SwitchClassCounts};
+pub use crate::metric::evidence::matrix::ClassMatrix;
+
+/// The class with the highest score, the first of equals; none where there is no class or a score
+/// is missing.
+///
+/// Choice: ties go to the class that the job names first.
+pub fn most_likely_class(scores: &[Option<f64>]) -> Option<usize> {
+    let mut best: Option<(usize, f64)> = None;
+    for (class, score) in scores.iter().enumerate() {
+        let score = (*score)?;
+        if best.is_none_or(|(_, highest)| score > highest) {
+            best = Some((class, score));
+        }
+    }
+    best.map(|(class, _)| class)
+}

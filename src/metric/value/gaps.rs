@@ -1,0 +1,221 @@
+//! Two subjects compared: a pair of groups, a group and all others, or the two facets of Clarify.
+//!
+//! A stands first. Clarify's metrics are about favourable labels and predictions: where the
+//! negative prediction is the favourable one they see both classes under each other's names.
+
+use super::ask::{IntervalBasis, is_clear};
+use crate::metric::bootstrap::interval::{katz, newcombe, z_of_level};
+use crate::metric::evidence::counts::{Confusion, ConfusionCells};
+use crate::metric::evidence::weights::by_weight;
+use crate::metric::scope::MetricScope;
+use crate::metric::value::measured::{
+    FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue,
+};
+use crate::metric::{
+    CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, combine,
+    difference, ratio,
+};
+
+/// The value of a metric of two confusions.
+pub(crate) fn value(
+    metric: &Metric,
+    favourable: FavourablePrediction,
+    a: &Confusion,
+    b: &Confusion,
+) -> MetricValue {
+    match (metric.reads, rates_behind(metric, favourable, a, b)) {
+        (Reads::RateDifference(_), Some((x, y))) => difference(x.value(), y.value()),
+        (Reads::RateRatio(_) | Reads::FavourableRatio, Some((x, y))) => ratio(x.value(), y.value()),
+        (Reads::RateMinRatio(rate), _) => {
+            combine(rate(a).value(), rate(b).value(), |x, y| ratio(Ok(x.min(y)), Ok(x.max(y))))
+        }
+        (Reads::ScoreDifference(score), _) => difference(score(a), score(b)),
+        (Reads::ScoreRise(score), _) => difference(score(b), score(a)),
+        (Reads::ScoreRatio(score), _) => ratio(score(a), score(b)),
+        (Reads::WidestGap(of), _) => {
+            let [x, y] = of.map(|rate| difference(rate(a).value(), rate(b).value()));
+            combine(x, y, |x, y| Ok(x.abs().max(y.abs())))
+        }
+        _ => unreachable!("`{}` is no metric of two groups", metric.id),
+    }
+}
+
+/// The two rates behind a value, the one on top or in front first.
+fn rates_behind(
+    metric: &Metric,
+    favourable: FavourablePrediction,
+    a: &Confusion,
+    b: &Confusion,
+) -> Option<(Rate, Rate)> {
+    match metric.reads {
+        Reads::RateDifference(rate) | Reads::RateRatio(rate) => Some((rate(a), rate(b))),
+        Reads::FavourableRatio => {
+            Some((favourable_rate(b, favourable), favourable_rate(a, favourable)))
+        }
+        _ => None,
+    }
+}
+
+/// The rate of favourable predictions.
+pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourablePrediction) -> Rate {
+    let numerator = c.predicted_as(favourable == FavourablePrediction::Positive);
+    Rate { numerator, denominator: c.predicted(), empty: Undefined::EmptyGroup }
+}
+
+impl FactualMeasurement<'_> {
+    /// How a metric sees the classes: which prediction is favourable, and the confusion under the
+    /// names it uses.
+    pub(crate) fn orientation(
+        &self,
+        metric: &Metric,
+    ) -> (FavourablePrediction, impl Fn(&Confusion) -> Confusion + Copy + use<>) {
+        let favourable = self.context.settings.favourable;
+        let turned =
+            metric.family == CatalogFamily::Clarify && favourable == FavourablePrediction::Negative;
+        let seen = move |c: &Confusion| if turned { c.swap_classes() } else { *c };
+        (if turned { FavourablePrediction::Positive } else { favourable }, seen)
+    }
+
+    /// One metric of two subjects.
+    pub(crate) fn gap(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        of_a: &FactualSubject,
+        of_b: &FactualSubject,
+    ) -> MeasuredValue {
+        let (favourable, seen) = self.orientation(metric);
+        let of = |a: &Confusion, b: &Confusion| value(metric, favourable, &seen(a), &seen(b));
+        let weighed = of_a.weight.is_some();
+        let of_people = || of(&of_a.people, &of_b.people);
+        let value = match weighed {
+            false => of_people(),
+            true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
+        };
+        let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
+        let (interval, ci_method) = self.context.interval(value, || match (metric.reads, people) {
+            (Reads::RateDifference(_), Some((x, y))) if !weighed => {
+                IntervalBasis::Formula(newcombe(x, y, self.context.z))
+            }
+            (_, Some((x, y))) if !weighed => IntervalBasis::Formula(katz(x, y, self.context.z)),
+            _ => of_a.bootstrap.joint_percentile(&of_b.bootstrap, &self.context, |x, y| {
+                of(&Confusion::from_cells(x), &Confusion::from_cells(y))
+            }),
+        });
+        let clear = match metric.reads {
+            // It is below 1 by chance too.
+            Reads::RateMinRatio(rate) => self.differ(rate, of_a, of_b, 1),
+            _ => is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None),
+        };
+        let first = match metric.impaired {
+            _ if !clear => None,
+            ImpairedGroupRule::LowerRate(rate) if value.is_ok() => {
+                first_is_lower(rate(&seen(of_a.cells())), rate(&seen(of_b.cells())), favourable)
+            }
+            impaired => first_is_impaired(impaired, value),
+        };
+        let (n_a, n_b) =
+            (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: n_a + n_b,
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self
+                .context
+                .flags(n_a.min(n_b), people.map(|(x, y)| x.denominator.min(y.denominator))),
+            impaired: first
+                .and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
+            switched: None,
+            placebo: None,
+            furthest: None,
+        }
+    }
+
+    /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the
+    /// interval of their difference leaves out 0 at the level 1 - alpha / pairs.
+    pub(crate) fn differ(
+        &self,
+        rate: fn(&Confusion) -> Rate,
+        of_a: &FactualSubject,
+        of_b: &FactualSubject,
+        pairs: u64,
+    ) -> bool {
+        let Some(level) = self.context.settings.level else { return false };
+        let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
+        let interval = if of_a.weight.is_none() {
+            newcombe(rate(&of_a.people), rate(&of_b.people), z_of_level(level))
+        } else {
+            let worlds = of_a
+                .bootstrap
+                .replicates(&self.context)
+                .iter()
+                .zip(of_b.bootstrap.replicates(&self.context));
+            let value = |cells: &ConfusionCells| rate(&Confusion::from_cells(*cells)).value();
+            self.context.percentile_at(
+                level,
+                worlds.map(|(a, b)| difference(value(a), value(b))),
+                of_a.bootstrap.method(),
+            )
+        };
+        is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), None)
+    }
+}
+
+/// Whether the sign of a value says that the first of two facets is at a disadvantage.
+pub(crate) fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue) -> Option<bool> {
+    match (impaired, value) {
+        (ImpairedGroupRule::AboveZero(facet), Ok(value)) if value != 0.0 => {
+            Some((facet == Facet::First) == (value > 0.0))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the first of two rates of positive predictions means fewer favourable ones; none where
+/// they are equal or undefined.
+pub(crate) fn first_is_lower(
+    first: Rate,
+    second: Rate,
+    favourable: FavourablePrediction,
+) -> Option<bool> {
+    if first.denominator == 0 || second.denominator == 0 {
+        return None;
+    }
+    let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
+    let (a, b) = (cross(first, second), cross(second, first));
+    (a != b).then_some((a < b) == (favourable == FavourablePrediction::Positive))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FavourablePrediction, value};
+    use crate::metric::evidence::counts::Confusion;
+    use crate::metric::{Undefined, find};
+
+    #[test]
+    fn by_hand() {
+        let a = Confusion::labelled(3, 1, 1, 3);
+        let b = Confusion::labelled(1, 1, 1, 1);
+        let of = |id: &str, a: &Confusion, b: &Confusion| {
+            value(find(id).unwrap(), FavourablePrediction::Positive, a, b)
+        };
+        assert_eq!(
+            ["eodds", "aod", "demp_min_ratio"].map(|id| of(id, &a, &b)),
+            [Ok(0.25), Ok(0.0), Ok(1.0)]
+        );
+        // Nobody of c is positive: one gap is undefined, and a maximum must not hide it.
+        let c = Confusion { tp: 0, fn_: 0, ..a };
+        assert_eq!([of("eodds", &a, &c), of("aod", &c, &a)], [Err(Undefined::OperandUndefined); 2]);
+        assert_eq!(of("eodds", &a, &Confusion::default()), Err(Undefined::EmptyGroup));
+        let none = Confusion { tn: 9, ..Confusion::default() };
+        assert_eq!(of("demp_min_ratio", &none, &none), Err(Undefined::ZeroReferenceRate));
+        assert_eq!(of("di", &none, &a), Err(Undefined::ZeroReferenceRate));
+    }
+}

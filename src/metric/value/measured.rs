@@ -1,0 +1,310 @@
+//! Turns evidence into values: every metric of the asked families in every scope, with interval,
+//! flags and impaired group.
+//!
+//! Here: groups as they are, in the scopes `group`, `total`, `pair` (A before B in reference order;
+//! for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case` and,
+//! with more than two groups, `one_vs_rest`. The families with counterfactuals are in
+//! [`switches`](super::switches).
+//! Which interval a value gets stands in [`interval`](crate::metric::bootstrap::interval).
+//!
+//! Where people have weights, values are made of what they weigh; flags and cases are about people
+//! all the same.
+//!
+//! Streams of chance are named by scope, so that a value does not depend on which other values are
+//! asked for, nor on the thread that makes it: work is shared among the threads of the pool that
+//! the caller stands in, and values keep their order.
+
+use rayon::prelude::*;
+
+use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
+pub use super::worst::FurthestGroups;
+use crate::metric::bootstrap::interval::{
+    IntervalProcedure, ValueInterval, wilson, wilson_of_people,
+};
+use crate::metric::bootstrap::placebo::PlaceboBand;
+use crate::metric::catalog::clarify::FavouredFacets;
+use crate::metric::evidence::counts::{CONFUSION_CELLS, Confusion, ConfusionCells, FactualCounts};
+use crate::metric::evidence::flip_test::FlipTestResult;
+use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::{CatalogFamily, Metric, MetricValue, Rate, Reads};
+use crate::param::{Count, Level, Seed};
+
+/// The prediction that people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FavourablePrediction {
+    /// Class 1.
+    Positive,
+    /// Class 0.
+    Negative,
+}
+
+/// How to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasureSettings {
+    /// The families asked for.
+    pub families: Vec<CatalogFamily>,
+    /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
+    /// `favoured_by_group` and the family clarify, no other value.
+    pub favourable: FavourablePrediction,
+    /// Whether the job says so; without, nobody is called impaired, and values that go by the
+    /// wanted prediction are undefined, but for `di`.
+    pub favourable_stated: bool,
+    /// Which groups of the attribute are favoured; only the family clarify asks.
+    pub favoured: FavouredFacets,
+    /// Level of the intervals; none: no intervals.
+    pub level: Option<Level>,
+    /// Bootstrap replicates.
+    pub samples: Count,
+    /// Seed of the job.
+    pub seed: Seed,
+    /// A group with fewer people is flagged [`SMALL_GROUP`].
+    pub min_group_size: Count,
+    /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].
+    pub min_denominator: Count,
+}
+
+/// Flag: a group behind the value has fewer people than asked for.
+pub const SMALL_GROUP: &str = "small_group";
+
+/// Flag: a rate behind the value has fewer cases below it than asked for.
+pub const SMALL_DENOMINATOR: &str = "small_denominator";
+
+/// One value with everything that a table says about it.
+#[derive(Debug, Clone)]
+pub struct MeasuredValue {
+    /// Where it holds.
+    pub scope: MetricScope,
+    /// What it is.
+    pub metric: &'static Metric,
+    /// The value, or why there is none.
+    pub value: MetricValue,
+    /// Count on top of a rate; none where the value is no rate of counts.
+    pub numerator: Option<u64>,
+    /// Count below a rate.
+    pub denominator: Option<u64>,
+    /// What those on top of a rate and those below it weigh in whole units, which the value is made
+    /// of; none where nobody has a weight.
+    pub weights: Option<(u64, u64)>,
+    /// People behind it.
+    pub n_rows: u64,
+    /// Its interval.
+    pub interval: Option<ValueInterval>,
+    /// The method of the interval in full, or why there is none.
+    pub ci_method: String,
+    /// The value without disparity in this scope: of a difference 0, whatever the metric's own is.
+    pub ideal: Option<f64>,
+    /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
+    pub flags: Vec<&'static str>,
+    /// The group at a disadvantage, where the sources say and the numbers are clear: the interval
+    /// leaves out the ideal; of switches also, at least as many people switch as a denominator is
+    /// to have, and the interval lies beyond the band of the placebo.
+    pub impaired: Option<usize>,
+    /// People whose prediction switches, of a rate those it counts, of a difference those of the
+    /// worse direction; none of what is about no switch.
+    pub switched: Option<u64>,
+    /// What noise alone gives; none where no placebo was asked for.
+    pub placebo: Option<PlaceboBand>,
+    /// Who holds a value of the scope `worst_case`; none in every other scope.
+    pub furthest: Option<FurthestGroups>,
+}
+
+/// Values of the families performance, group and clarify: each group, all together, every
+/// comparison. `flips` is what the flip test found; without it its metrics are not measured.
+pub fn measure_factual(
+    counts: &FactualCounts,
+    flips: Option<&FlipTestResult>,
+    settings: &MeasureSettings,
+) -> Vec<MeasuredValue> {
+    let audit = FactualMeasurement { context: MeasureContext::new(settings) };
+    let n_groups = counts.groups.len();
+    let groups: Vec<FactualSubject> = (0..n_groups)
+        .map(|group| FactualSubject::new(counts, GroupSelection::One(group)))
+        .collect();
+    // Of two groups the rest is the other.
+    let rests: Vec<FactualSubject> = (0..n_groups)
+        .map(|group| FactualSubject::new(counts, GroupSelection::Rest(group)))
+        .collect();
+    let all = FactualSubject::new(counts, GroupSelection::All);
+    // Metrics are independent of each other; what they draw is drawn once, by the first that asks.
+    let performance = |metric: &'static Metric| {
+        let mut out = Vec::new();
+        for (group, subject) in groups.iter().enumerate() {
+            out.push(audit.performance(metric, MetricScope::Group(group), subject));
+        }
+        out.push(audit.performance(metric, MetricScope::Total, &all));
+        out
+    };
+    let gaps = |metric: &'static Metric| {
+        let mut out = Vec::new();
+        if n_groups > 1 {
+            out.push(audit.worst(metric, &groups));
+        }
+        if matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_)) {
+            return out;
+        }
+        for (a, of_a) in groups.iter().enumerate() {
+            for (b, of_b) in groups.iter().enumerate().skip(a + 1) {
+                out.push(audit.gap(metric, MetricScope::Pair(a, b), of_a, of_b));
+            }
+            if n_groups > 2 {
+                out.push(audit.gap(metric, MetricScope::OneVsRest(a), of_a, &rests[a]));
+            }
+        }
+        out
+    };
+    let of_family =
+        |family: CatalogFamily, of: &(dyn Fn(&'static Metric) -> Vec<MeasuredValue> + Sync)| {
+            let metrics: Vec<&'static Metric> = audit.context.metrics(family).collect();
+            metrics
+                .into_par_iter()
+                .map(of)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .flatten()
+                .collect::<Vec<MeasuredValue>>()
+        };
+    let mut out = of_family(CatalogFamily::Performance, &performance);
+    out.extend(of_family(CatalogFamily::Group, &gaps));
+    if settings.families.contains(&CatalogFamily::Clarify) {
+        out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
+    }
+    out
+}
+
+/// What all values have in common.
+pub(crate) struct FactualMeasurement<'a> {
+    pub(crate) context: MeasureContext<'a>,
+}
+
+/// One group, all others, or all.
+pub(crate) struct FactualSubject {
+    /// Its people.
+    pub(crate) people: Confusion,
+    /// What they weigh; none where nobody has a weight.
+    pub(crate) weight: Option<Confusion>,
+    /// The same by the cell that each fills, with the squares.
+    weight_sums: Option<Vec<(ConfusionCells, WeightSums)>>,
+    pub(crate) bootstrap: CellBootstrap<CONFUSION_CELLS>,
+}
+
+impl FactualSubject {
+    fn new(counts: &FactualCounts, who: GroupSelection) -> Self {
+        let people = counts.confusion(who);
+        let drawn =
+            CellBootstrap::new(counts.blocks(who), || one_per_cell(people), stream_name(who));
+        FactualSubject {
+            people,
+            weight: counts.weight_confusion(who),
+            weight_sums: counts.weight_sums(who),
+            bootstrap: drawn,
+        }
+    }
+
+    /// The interval of a rate of weight of which no case counts, or all do; none without weights
+    /// and for every other rate.
+    fn boundary_interval(
+        &self,
+        of: impl Fn(&Confusion) -> Option<Rate>,
+        z: f64,
+    ) -> Option<ValueInterval> {
+        let rate = of(&self.weight?).filter(|rate| rate.is_boundary())?;
+        let mut below = WeightSums::default();
+        let counts = |cells: &ConfusionCells| {
+            of(&Confusion::from_cells(*cells)).is_some_and(|rate| rate.denominator > 0)
+        };
+        self.weight_sums
+            .iter()
+            .flatten()
+            .filter(|(cells, _)| counts(cells))
+            .for_each(|(_, sums)| below += *sums);
+        wilson_of_people(
+            rate.numerator > 0,
+            below.effective(),
+            z,
+            IntervalProcedure::WilsonPeople { weighed: true },
+        )
+    }
+
+    /// What values are made of.
+    pub(crate) fn cells(&self) -> &Confusion {
+        self.weight.as_ref().unwrap_or(&self.people)
+    }
+}
+
+/// The name of the chance of some people.
+pub(crate) fn stream_name(who: GroupSelection) -> String {
+    match who {
+        GroupSelection::One(group) => format!("bootstrap/group/{group}"),
+        GroupSelection::Rest(group) => format!("bootstrap/rest/{group}"),
+        GroupSelection::All => "bootstrap/total".to_owned(),
+    }
+}
+
+/// A confusion as kinds of people: each fills one cell.
+fn one_per_cell(confusion: Confusion) -> Vec<(ConfusionCells, u64)> {
+    let kinds = confusion.to_cells().into_iter().enumerate().map(|(i, people)| {
+        let mut cells = [0; CONFUSION_CELLS];
+        cells[i] = 1;
+        (cells, people)
+    });
+    kinds.filter(|(_, people)| *people > 0).collect()
+}
+
+impl FactualMeasurement<'_> {
+    /// One metric of one group or of all.
+    pub(crate) fn performance(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        subject: &FactualSubject,
+    ) -> MeasuredValue {
+        let (_, seen) = self.orientation(metric);
+        let of = |c: &Confusion| match metric.reads {
+            Reads::Rate(rate) => rate(&seen(c)).value(),
+            Reads::Score(score) | Reads::Benefit(score) => score(&seen(c)),
+            _ => unreachable!("`{}` is no metric of one group", metric.id),
+        };
+        let value = match subject.weight {
+            None => of(&subject.people),
+            Some(weight) => by_weight(of(&weight), || of(&subject.people)),
+        };
+        let rate = |c: &Confusion| match metric.reads {
+            Reads::Rate(rate) => Some(rate(&seen(c))),
+            _ => None,
+        };
+        let (people, n_rows) = (rate(&subject.people), subject.people.people(metric.needs_label));
+        let (interval, ci_method) = self.context.interval(value, || match metric.reads {
+            Reads::Rate(_) if subject.weight.is_none() => {
+                IntervalBasis::Formula(people.and_then(|rate| wilson(rate, self.context.z)))
+            }
+            _ => match subject.boundary_interval(rate, self.context.z) {
+                Some(interval) => IntervalBasis::Formula(Some(interval)),
+                None => subject
+                    .bootstrap
+                    .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
+            },
+        });
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: people.map(|rate| rate.numerator),
+            denominator: people.map(|rate| rate.denominator),
+            weights: subject
+                .weight
+                .as_ref()
+                .and_then(rate)
+                .map(|rate| (rate.numerator, rate.denominator)),
+            n_rows,
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self.context.flags(n_rows, people.map(|rate| rate.denominator)),
+            impaired: None,
+            switched: None,
+            placebo: None,
+            furthest: None,
+        }
+    }
+}

@@ -1,0 +1,603 @@
+//! Values of the families ccm, eccm and shift: every direction, the difference of each two, one
+//! group and the rest, and all together.
+//!
+//! Where a person counts more than once (one group to the rest, the total of more than two groups,
+//! several counterfactuals), rates are no independent cases: their interval is the bootstrap of
+//! people, or Wilson's on people where no case counts or all do. Where people have weights, values
+//! are made of what they weigh. Score metrics have the one of
+//! [`redraw`](crate::metric::bootstrap::redraw), or where nobody's score moves that of the share of
+//! people who move.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::ask::{CellBootstrap, IntervalBasis, MeasureContext, is_clear};
+use crate::metric::bootstrap::interval::{
+    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
+};
+use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
+use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::catalog::ccm::switch_rate;
+use crate::metric::catalog::shift::ScoreShift;
+use crate::metric::evidence::counts::{CounterfactualCounts, ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
+use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, MeasuredValue};
+use crate::metric::{
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined,
+    WorseEnd, difference,
+};
+use crate::param::Count;
+
+/// Values of the counterfactual families that are asked for. `shift` is the second pass over the
+/// same people with its intervals; without it the family shift is not measured. `placebo` is what
+/// the same set gives where group names mean nothing.
+pub fn measure_counterfactual(
+    counts: &CounterfactualCounts,
+    shift: Option<&ShiftEvidence>,
+    placebo: Option<&PlaceboEvidence>,
+    settings: &MeasureSettings,
+) -> Vec<MeasuredValue> {
+    let (places, spreads, weights) =
+        (counts.scope_index(), counts.cell_profiles(), counts.weight_profiles());
+    let second = shift.map(|shift| &shift.second);
+    let evidence = ScopeEvidence::of_people(counts, &spreads, second);
+    let weighed = ScopeEvidence::weighted(counts, second);
+    let noise = PlaceboNoise::new(placebo, weighed.as_ref().unwrap_or(&evidence));
+    let audit = SwitchMeasurement {
+        context: MeasureContext::new(settings),
+        scope_index: places,
+        evidence,
+        weighted: weighed,
+        shift,
+        noise,
+    };
+    let families = [CatalogFamily::Ccm, CatalogFamily::Eccm, CatalogFamily::Shift]
+        .into_iter()
+        .filter(|&family| family != CatalogFamily::Shift || shift.is_some());
+    let metrics: Vec<&'static Metric> =
+        families.flat_map(|family| audit.context.metrics(family)).collect();
+    let people = |place: usize, scope, stream| {
+        ScopePeople::new(
+            counts,
+            (place, scope),
+            (spreads.at(place), weights.as_ref().map(|of| &of[place])),
+            stream,
+        )
+    };
+    let direction = |from, to| {
+        people(
+            places.direction(from, to),
+            MetricScope::Direction(from, to),
+            format!("bootstrap/direction/{from}/{to}"),
+        )
+    };
+    let both_ways = |(a, b): (usize, usize)| {
+        let mut out = Vec::new();
+        let (forth, back) = (direction(a, b), direction(b, a));
+        for metric in metrics.iter().filter(|metric| !matches!(metric.reads, Reads::AnySwitch(_))) {
+            let one =
+                audit.switch(metric, MetricScope::Direction(a, b), places.direction(a, b), &forth);
+            let other =
+                audit.switch(metric, MetricScope::Direction(b, a), places.direction(b, a), &back);
+            out.push(audit.gap((a, b), (&one, &forth), (&other, &back)));
+            out.extend([one, other]);
+        }
+        out
+    };
+    let together = |(place, scope): (usize, MetricScope)| {
+        let stream = match scope {
+            MetricScope::OneToRest(from) => format!("bootstrap/one-to-rest/{from}"),
+            MetricScope::RestToOne(to) => format!("bootstrap/rest-to-one/{to}"),
+            _ => "bootstrap/counterfactual-total".to_owned(),
+        };
+        let people = people(place, scope, stream);
+        let any = audit.evidence[place].any.is_some();
+        let measured =
+            metrics.iter().filter(|metric| any || !matches!(metric.reads, Reads::AnySwitch(_)));
+        measured.map(|metric| audit.switch(metric, scope, place, &people)).collect()
+    };
+    let pairs: Vec<(usize, usize)> = places.directions().filter(|(a, b)| a < b).collect();
+    let others: Vec<(usize, MetricScope)> =
+        places.scopes().filter(|(_, scope)| !matches!(scope, MetricScope::Direction(..))).collect();
+    let mut out: Vec<Vec<MeasuredValue>> = pairs.into_par_iter().map(both_ways).collect();
+    out.par_extend(others.into_par_iter().map(together));
+    out.into_iter().flatten().collect()
+}
+
+/// What the values of one scope are made of.
+struct ScopeEvidence {
+    eccm: Eccm,
+    /// None where it would say what the extended matrix says, or nothing.
+    any: Option<AnySwitch>,
+    /// None where the family shift is not asked for, and of people where they have weights.
+    shift: Option<Box<ScoreShift>>,
+}
+
+impl ScopeEvidence {
+    /// The evidence of all scopes by number.
+    fn of_people(
+        counts: &CounterfactualCounts,
+        spreads: &ScopeCellProfiles,
+        second: Option<&ShiftPass>,
+    ) -> Vec<ScopeEvidence> {
+        let places = counts.scope_index();
+        let mut any = vec![None; places.len()];
+        if places.has_rest() {
+            for place in
+                (0..places.groups).map(|from| places.one_to_rest(from)).chain([places.total()])
+            {
+                any[place] = Some(spreads.at(place).any_switch());
+            }
+        }
+        let shifts = shifts(counts, second.filter(|_| !counts.is_weighted()));
+        let evidence = any.into_iter().zip(shifts).enumerate();
+        evidence
+            .map(|(place, (any, shift))| ScopeEvidence {
+                eccm: spreads.at(place).eccm(),
+                any,
+                shift,
+            })
+            .collect()
+    }
+
+    /// The same in units of weight; none where nobody has a weight.
+    fn weighted(
+        counts: &CounterfactualCounts,
+        second: Option<&ShiftPass>,
+    ) -> Option<Vec<ScopeEvidence>> {
+        let places = counts.scope_index();
+        let mut any = vec![None; places.len()];
+        for (place, scope) in places.scopes() {
+            let blocks = any_groups(places, scope).and_then(|groups| counts.any_blocks(groups));
+            any[place] = blocks.map(|blocks| {
+                let mut all = AnySwitch::default();
+                blocks.iter().for_each(|(_, cells)| all.merge(&AnySwitch::from_cells(*cells)));
+                all
+            });
+        }
+        let evidence = any.into_iter().zip(shifts(counts, second)).enumerate();
+        evidence
+            .map(|(place, (any, shift))| {
+                Some(ScopeEvidence { eccm: counts.weight_eccm(place)?, any, shift })
+            })
+            .collect()
+    }
+
+    /// The evidence that values are made of.
+    fn of_values(counts: &CounterfactualCounts, second: Option<&ShiftPass>) -> Vec<ScopeEvidence> {
+        ScopeEvidence::weighted(counts, second)
+            .unwrap_or_else(|| ScopeEvidence::of_people(counts, &counts.cell_profiles(), second))
+    }
+
+    /// The same people, of whom nothing moves.
+    fn unmoved(&self) -> Self {
+        ScopeEvidence {
+            eccm: self.eccm.without_switches(),
+            any: self.any.map(|any| any.without_switches()),
+            shift: self.shift.as_ref().map(|shift| Box::new(shift.without_shift())),
+        }
+    }
+
+    fn rate(&self, metric: &Metric, settings: &MeasureSettings) -> Option<Rate> {
+        match (metric.reads, self.any) {
+            (Reads::AnySwitch(rate), Some(any)) => Some(rate(&any)),
+            _ => switch_rate(metric, settings).map(|rate| rate(&self.eccm)),
+        }
+    }
+
+    fn value(&self, metric: &Metric, settings: &MeasureSettings) -> MetricValue {
+        match (metric.reads, self.rate(metric, settings), &self.shift) {
+            (_, Some(rate), _) => rate.value(),
+            (Reads::SwitchScore(score), ..) => score(&self.eccm),
+            (Reads::Shift(value), _, Some(shift)) => value(shift),
+            _ => unreachable!("`{}` is not measured in this scope", metric.id),
+        }
+    }
+}
+
+/// The scores of all scopes by number.
+fn shifts(
+    counts: &CounterfactualCounts,
+    second: Option<&ShiftPass>,
+) -> Vec<Option<Box<ScoreShift>>> {
+    let Some(second) = second else { return vec![None; counts.scope_index().len()] };
+    let sums = counts.shifts_by_scope();
+    sums.iter()
+        .enumerate()
+        .map(|(place, sums)| Some(Box::new(ScoreShift::from_sums(sums, second.at(place)))))
+        .collect()
+}
+
+/// The groups whose people are asked whether anything switches; none where the extended matrix says
+/// the same.
+fn any_groups(places: ScopeIndex, scope: MetricScope) -> Option<Range<usize>> {
+    match scope {
+        MetricScope::OneToRest(from) => Some(from..from + 1),
+        MetricScope::Total if places.has_rest() => Some(0..places.groups),
+        _ => None,
+    }
+}
+
+/// What the placebo gives, by scope.
+enum PlaceboNoise {
+    NotAsked,
+    Unmoved(Vec<ScopeEvidence>, Count),
+    Repeats(Vec<Vec<ScopeEvidence>>),
+}
+
+impl PlaceboNoise {
+    fn new(placebo: Option<&PlaceboEvidence>, evidence: &[ScopeEvidence]) -> Self {
+        match placebo {
+            None => PlaceboNoise::NotAsked,
+            Some(PlaceboEvidence::Unmoved(repeats)) => PlaceboNoise::Unmoved(
+                evidence.iter().map(ScopeEvidence::unmoved).collect(),
+                *repeats,
+            ),
+            Some(PlaceboEvidence::Repeats(repeats)) => PlaceboNoise::Repeats(
+                repeats
+                    .iter()
+                    .map(|repeat| ScopeEvidence::of_values(&repeat.counts, repeat.second.as_ref()))
+                    .collect(),
+            ),
+        }
+    }
+
+    fn band(&self, value: impl Fn(&[ScopeEvidence]) -> MetricValue) -> Option<PlaceboBand> {
+        match self {
+            PlaceboNoise::NotAsked => None,
+            PlaceboNoise::Unmoved(evidence, repeats) => {
+                Some(PlaceboBand::of_unmoved(value(evidence), *repeats))
+            }
+            PlaceboNoise::Repeats(repeats) => {
+                Some(PlaceboBand::of_values(repeats.iter().map(|evidence| value(evidence))))
+            }
+        }
+    }
+}
+
+/// The people of one scope, and the worlds drawn from them.
+struct ScopePeople<'a> {
+    profiles: &'a CellProfiles,
+    /// What they weigh; none where nobody has a weight.
+    weights: Option<&'a CellProfiles<WeightSums>>,
+    has_repeats: bool,
+    bootstrap: CellBootstrap<ECCM_CELLS>,
+    /// By whether anything switches; only where people have weights.
+    any_bootstrap: Option<CellBootstrap<4>>,
+}
+
+impl<'a> ScopePeople<'a> {
+    fn new(
+        counts: &CounterfactualCounts,
+        (place, scope): (usize, MetricScope),
+        (spread, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
+        stream: String,
+    ) -> Self {
+        let any =
+            any_groups(counts.scope_index(), scope).and_then(|groups| counts.any_blocks(groups));
+        ScopePeople {
+            profiles: spread,
+            weights,
+            has_repeats: spread.has_repeats(),
+            bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream),
+            any_bootstrap: any
+                .map(|blocks| CellBootstrap::new(Some(blocks), Vec::new, String::new())),
+        }
+    }
+
+    /// People whose prediction switches: those that a switch rate counts, or that a rate of
+    /// consistency lacks. None of what names nobody.
+    fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
+        let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
+        let counts = |cells: &SwitchCells| {
+            let e = Eccm(*cells);
+            match (switch_rate(metric, settings).map(|rate| rate(&e)), worse) {
+                (None, _) => e.sp() + e.sn() > 0,
+                (Some(rate), WorseEnd::High) => rate.numerator > 0,
+                (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
+            }
+        };
+        Some(
+            self.profiles
+                .0
+                .iter()
+                .filter(|(cells, _)| counts(cells))
+                .map(|(_, people)| people)
+                .sum(),
+        )
+    }
+
+    /// People whom a metric counts.
+    fn n(&self, metric: &Metric) -> u64 {
+        self.profiles.counted(metric.needs_label)
+    }
+
+    /// How many people stand below a rate: their effective number where they weigh differently.
+    fn effective_people(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
+        match self.weights {
+            None => self.profiles.denominator(rate) as f64,
+            Some(weights) => weights.denominator(rate).effective(),
+        }
+    }
+
+    /// The interval of a rate of which no case counts, or all do.
+    fn boundary_interval(
+        &self,
+        everybody: bool,
+        rate: impl Fn(&SwitchCells) -> Rate,
+        z: f64,
+    ) -> Option<ValueInterval> {
+        wilson_of_people(
+            everybody,
+            self.effective_people(rate),
+            z,
+            IntervalProcedure::WilsonPeople { weighed: self.weights.is_some() },
+        )
+    }
+
+    /// The interval of a distance where nobody's score moves; none of a metric that says no
+    /// distance.
+    fn unmoved_interval(&self, metric: &Metric, z: f64) -> Option<ValueInterval> {
+        let pairs =
+            |kind: &SwitchCells| Eccm(*kind).rate(0, Eccm(*kind).n(), Undefined::EmptyGroup);
+        unmoved(metric, self.effective_people(pairs), z)
+    }
+
+    /// Whether a rate is one of independent cases.
+    fn is_plain(&self) -> bool {
+        !self.has_repeats && !self.bootstrap.is_weighted()
+    }
+}
+
+/// The interval of a distance where the score of none of so many people moves; none of a metric
+/// that says no distance.
+pub(crate) fn unmoved(metric: &Metric, people: f64, z: f64) -> Option<ValueInterval> {
+    let moved = wilson_of_people(false, people, z, IntervalProcedure::WilsonMoved)?;
+    match metric.id {
+        "macd" => Some(moved),
+        "rmscd" => Some(ValueInterval { hi: moved.hi.sqrt(), ..moved }),
+        "mcd" => Some(ValueInterval { lo: -moved.hi, ..moved }),
+        _ => None,
+    }
+}
+
+/// Everything that values are made of.
+struct SwitchMeasurement<'a> {
+    context: MeasureContext<'a>,
+    scope_index: ScopeIndex,
+    /// Of people.
+    evidence: Vec<ScopeEvidence>,
+    /// In units of weight; none where nobody has a weight.
+    weighted: Option<Vec<ScopeEvidence>>,
+    shift: Option<&'a ShiftEvidence>,
+    noise: PlaceboNoise,
+}
+
+impl SwitchMeasurement<'_> {
+    /// The drawn interval of a score metric.
+    fn shift_interval(&self, metric: &Metric, scope: MetricScope) -> IntervalBasis {
+        let found = self
+            .shift
+            .and_then(|shift| shift.intervals.as_ref())
+            .and_then(|i| Some((i.get(scope, metric.id)?, i.replicates())));
+        found.map_or(IntervalBasis::NotDrawn, |(found, replicates)| {
+            IntervalBasis::Replicates(found, replicates)
+        })
+    }
+
+    /// One metric of one scope.
+    fn switch(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        place: usize,
+        people: &ScopePeople<'_>,
+    ) -> MeasuredValue {
+        let of = &self.evidence[place];
+        let weighed = self.weighted.as_ref().map(|weighed| &weighed[place]);
+        let settings = self.context.settings;
+        let (rate, n_rows) = (of.rate(metric, settings), people.n(metric));
+        let weights = weighed.and_then(|weighed| weighed.rate(metric, settings));
+        let value = match (weighed, metric.reads) {
+            (None, _) => of.value(metric, settings),
+            // Score metrics tell pairs that weigh nothing from pairs that are not there.
+            (Some(weighed), Reads::Shift(_)) => weighed.value(metric, settings),
+            (Some(weighed), _) => {
+                by_weight(weighed.value(metric, settings), || of.value(metric, settings))
+            }
+        };
+        let z = self.context.z;
+        let at_an_end = weights.or(rate).is_some_and(Rate::is_boundary);
+        let everybody = value.is_ok_and(|value| value > 0.0);
+        let shift = weighed.unwrap_or(of).shift.as_deref();
+        let of_kind = switch_rate(metric, settings);
+        let (interval, ci_method) = self.context.interval(value, || {
+            match (metric.reads, rate, value_of_cells(metric, settings)) {
+                (Reads::AnySwitch(_), Some(rate), _) if people.any_bootstrap.is_none() => {
+                    IntervalBasis::Formula(wilson(rate, z))
+                }
+                (Reads::AnySwitch(of), ..) if at_an_end => {
+                    let one = |kind: &SwitchCells| {
+                        let at = AnySwitch::index_of(kind);
+                        of(&AnySwitch::from_cells(std::array::from_fn(|i| u64::from(i == at))))
+                    };
+                    IntervalBasis::Formula(people.boundary_interval(everybody, one, z))
+                }
+                (Reads::AnySwitch(of), ..) => {
+                    people.any_bootstrap.as_ref().map_or(IntervalBasis::NotDrawn, |drawn| {
+                        drawn.percentile(&self.context, |cells| {
+                            of(&AnySwitch::from_cells(cells)).value()
+                        })
+                    })
+                }
+                (_, Some(rate), _) if people.is_plain() => IntervalBasis::Formula(wilson(rate, z)),
+                (_, Some(_), Some(replicate)) => match of_kind.filter(|_| at_an_end) {
+                    Some(of) => IntervalBasis::Formula(people.boundary_interval(
+                        everybody,
+                        |kind| of(&Eccm(*kind)),
+                        z,
+                    )),
+                    None => people.bootstrap.percentile(&self.context, replicate),
+                },
+                (_, _, Some(replicate)) => people.bootstrap.percentile(&self.context, replicate),
+                _ => match shift
+                    .filter(|shift| shift.absolute == 0.0)
+                    .and_then(|_| people.unmoved_interval(metric, z))
+                {
+                    Some(interval) => IntervalBasis::Formula(Some(interval)),
+                    None => self.shift_interval(metric, scope),
+                },
+            }
+        });
+        let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
+        let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
+        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: rate.map(|rate| rate.numerator),
+            denominator: rate.map(|rate| rate.denominator),
+            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
+            n_rows,
+            interval,
+            ci_method,
+            ideal: metric.ideal,
+            flags: self.context.flags(n_rows, rate.map(|rate| rate.denominator)),
+            impaired: value
+                .ok()
+                .filter(|_| clear)
+                .and_then(|value| impaired(metric, scope, value, switched, settings)),
+            switched,
+            placebo,
+            furthest: None,
+        }
+    }
+
+    /// The difference of two directions, from their values.
+    fn gap(
+        &self,
+        (a, b): (usize, usize),
+        one: (&MeasuredValue, &ScopePeople<'_>),
+        other: (&MeasuredValue, &ScopePeople<'_>),
+    ) -> MeasuredValue {
+        let ((forth, of_forth), (back, of_back)) = (one, other);
+        let (metric, scope) = (forth.metric, MetricScope::Difference(a, b));
+        let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
+        let value = difference(forth.value, back.value);
+        let settings = self.context.settings;
+        let (interval, ci_method) = self.context.interval(value, || {
+            match (switch_rate(metric, settings), value_of_cells(metric, settings)) {
+                (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
+                    IntervalBasis::Formula(newcombe(
+                        rate(&self.evidence[from_a].eccm),
+                        rate(&self.evidence[from_b].eccm),
+                        self.context.z,
+                    ))
+                }
+                (_, Some(replicate)) => of_forth.bootstrap.joint_percentile(
+                    &of_back.bootstrap,
+                    &self.context,
+                    |x, y| difference(replicate(x), replicate(y)),
+                ),
+                _ => self.shift_interval(metric, scope),
+            }
+        });
+        let denominator = forth.denominator.zip(back.denominator).map(|(x, y)| x.min(y));
+        let placebo = self.noise.band(|evidence| {
+            difference(
+                evidence[from_a].value(metric, settings),
+                evidence[from_b].value(metric, settings),
+            )
+        });
+        let switched = value.ok().and_then(|value| {
+            if first_is_worse(metric, value)? { forth.switched } else { back.switched }
+        });
+        let clear = is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), placebo);
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: forth.n_rows + back.n_rows,
+            interval,
+            ci_method,
+            ideal: Some(0.0),
+            flags: self.context.flags(forth.n_rows.min(back.n_rows), denominator),
+            impaired: value
+                .ok()
+                .filter(|_| clear)
+                .and_then(|value| impaired(metric, scope, value, switched, settings)),
+            switched,
+            placebo,
+            furthest: None,
+        }
+    }
+}
+
+/// The metric as a function of the eight cells; none for metrics that read something else.
+pub(crate) fn value_of_cells(
+    metric: &'static Metric,
+    settings: &MeasureSettings,
+) -> Option<impl Fn(SwitchCells) -> MetricValue + use<>> {
+    let (rate, reads) = (switch_rate(metric, settings), metric.reads);
+    (rate.is_some() || matches!(reads, Reads::SwitchScore(_))).then_some(move |cells| {
+        match (rate, reads) {
+            (Some(rate), _) => rate(&Eccm(cells)).value(),
+            (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
+            _ => Err(Undefined::OperandUndefined),
+        }
+    })
+}
+
+/// Whether the first of two directions is the worse one, by their difference; none where they are
+/// alike, and of what is about no switch.
+fn first_is_worse(metric: &Metric, difference: f64) -> Option<bool> {
+    let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
+    (difference != 0.0).then_some((difference > 0.0) == (worse == WorseEnd::High))
+}
+
+/// Whom a clear value puts at a disadvantage, so many people having switched; of a difference the
+/// direction with the worse value says so.
+pub(crate) fn impaired(
+    metric: &Metric,
+    scope: MetricScope,
+    value: f64,
+    switched: Option<u64>,
+    settings: &MeasureSettings,
+) -> Option<usize> {
+    if switched? < settings.min_denominator.get() {
+        return None;
+    }
+    let (from, to) = match scope {
+        MetricScope::Difference(a, b) if !first_is_worse(metric, value)? => (Some(b), Some(a)),
+        _ => (scope.from_group(), scope.to_group()),
+    };
+    impaired_side(metric, from, to, settings.favourable)
+}
+
+/// The impaired one of two groups; none where it is all the others.
+fn impaired_side(
+    metric: &Metric,
+    from: Option<usize>,
+    to: Option<usize>,
+    favourable: FavourablePrediction,
+) -> Option<usize> {
+    let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
+        return None;
+    };
+    let side = match favourable {
+        FavourablePrediction::Positive => if_positive,
+        FavourablePrediction::Negative => if_negative,
+    };
+    match side {
+        DirectionSide::Original => from,
+        DirectionSide::New => to,
+    }
+}

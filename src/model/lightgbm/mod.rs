@@ -1,0 +1,320 @@
+//! Grows trees by LightGBM: gradient boosting (Ke et al. 2017) and random forests (Breiman 2001) on
+//! the one encoding.
+//!
+//! Boosting minimises the log loss. A forest is LightGBM's `rf` on the squared error of labels 0
+//! and 1, so that a leaf holds the share of its positive training rows, as in scikit-learn; its
+//! trees sample rows without replacement, and columns at each split. With the log loss the leaves
+//! of `rf` would be one Newton step from the base rate, which is no share.
+//! Weights are divided by their mean over the training rows, so that their unit does not matter;
+//! rows of weight 0 are left out.
+//! The library runs on one thread with its switches for repeatable results (`deterministic`,
+//! `force_row_wise`) and sees the rows in the order of the prepared file, so the trees do not
+//! depend on threads or batches.
+//! Choice: LightGBM looks for columns that no cut can split before it is told how large a leaf must
+//! be, and takes 20 for it; so 20 is the least that can be asked for, and where no column passes
+//! the training is refused here.
+//! Cost: 4 bytes for each training row and encoded column while the library takes them over, then 1
+//! byte; time is linear in rows, columns and trees. Training cannot be halted half-way, so it runs
+//! beside: an interrupted run ends at once and leaves it behind.
+
+use crate::data::Feature;
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
+use crate::error::{Fault, Result};
+use crate::model::encode::FeatureEncoder;
+use crate::model::trees::{TreeEnsemble, TreesModel, to_single};
+use crate::model::{ModelTrainer, TrainedModel};
+use crate::num::fixed::FixedSum;
+use crate::num::moments::scale_above;
+
+/// Fewest rows on either side of a cut for LightGBM to keep a column.
+const MIN_SIDE_ROWS: usize = 20;
+
+/// What trees are asked to be.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreesTrainer {
+    /// The features of the rows.
+    pub features: Vec<Feature>,
+    /// Features that the model must not see.
+    pub omit: Vec<String>,
+    /// What the leaves add up to.
+    pub ensemble: TreeEnsemble,
+    /// Number of trees, at least 1.
+    pub trees: u64,
+    /// Most leaves of a tree, at least 2.
+    pub leaves: u64,
+    /// Fewest rows in a leaf, at least 20.
+    pub smallest_leaf: u64,
+    /// What each tree of a boosting adds of its own answer, above 0; a forest has none.
+    pub learning_rate: f64,
+    /// Penalty on the squared values of leaves, 0 or above.
+    pub l2: f64,
+    /// Share of the rows that each tree sees, in (0, 1]; below 1 for a forest.
+    pub row_share: f64,
+    /// Share of the encoded columns, in (0, 1]: of each tree in a boosting, of each split in a
+    /// forest.
+    pub column_share: f64,
+    /// Seed of all that is drawn.
+    pub seed: u64,
+}
+
+impl ModelTrainer for TreesTrainer {
+    fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>> {
+        self.fit_model(rows).map(|model| Box::new(model) as Box<dyn TrainedModel>)
+    }
+
+    /// The matrix of encoded rows that the library is given.
+    fn bytes(&self, n_training: u64, _: usize) -> u64 {
+        self.columns().iter().sum::<u64>().saturating_mul(n_training).saturating_mul(8)
+    }
+
+    fn columns(&self) -> Vec<u64> {
+        FeatureEncoder::columns_at_most(&self.features, &self.omit)
+    }
+}
+
+/// The training rows as the library takes them.
+struct LightgbmMatrix {
+    /// Row after row.
+    values: Vec<f32>,
+    labels: Vec<f32>,
+    /// Empty where all rows weigh the same.
+    weights: Vec<f32>,
+    width: usize,
+}
+
+impl TreesTrainer {
+    /// Fits the model; [`ModelTrainer::fit`] with the concrete type.
+    ///
+    /// # Errors
+    /// No training rows, one class only, or no tree that can be split; memory does not suffice; the
+    /// run is to stop; this build does without LightGBM.
+    pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
+        rows.check_both_classes()?;
+        let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
+        let matrix = LightgbmMatrix::encode(&encoder, rows)?;
+        if !matrix.can_split() {
+            let what = format!(
+                "none of the {} training rows' columns can be split for trees: no cut has \
+                 {MIN_SIDE_ROWS} rows on either side",
+                matrix.labels.len()
+            );
+            let hint = "train on more rows, or on columns that vary; `logistic` needs fewer";
+            return Err(Fault::new("undetermined-model", what).hint(hint).into());
+        }
+        let text = library::train(matrix, self.parameters(), &|| rows.check_running())?;
+        let model = TreesModel::new(self.ensemble, encoder, text).map_err(|why| {
+            Fault::new("training-failed", format!("the trees of LightGBM cannot be used: {why}"))
+                .hint("this is a bug of cfaudit: please report it with the job")
+        })?;
+        if model.n_trees() < self.trees as usize && !model.is_constant() {
+            let n = model.n_trees();
+            // Of a model of the job it is an issue of the run; of arms of experiments it stands
+            // here alone.
+            tracing::debug!(
+                "{n} of {} trees: the columns that the next ones drew could not be cut; ask for a \
+                 larger `column_share`",
+                self.trees
+            );
+        }
+        if model.is_constant() {
+            let what = format!(
+                "no tree was split: every leaf must hold {} training rows and make the labels \
+                 purer",
+                self.smallest_leaf
+            );
+            return Err(Fault::new("undetermined-model", what)
+                .hint(
+                    "give `smallest_leaf` a smaller number or `column_share` a larger one, or \
+                     train on more rows",
+                )
+                .into());
+        }
+        Ok(model)
+    }
+
+    /// The parameters by LightGBM's names.
+    fn parameters(&self) -> serde_json::Value {
+        let (objective, boosting, columns) = match self.ensemble {
+            TreeEnsemble::Boosting => ("binary", "gbdt", "feature_fraction"),
+            TreeEnsemble::Forest => ("regression", "rf", "feature_fraction_bynode"),
+        };
+        let draws = self.row_share < 1.0 || self.column_share < 1.0;
+        serde_json::json!({
+            "objective": objective,
+            "boosting": boosting,
+            "num_iterations": self.trees,
+            "num_leaves": self.leaves,
+            "min_data_in_leaf": self.smallest_leaf,
+            "learning_rate": self.learning_rate,
+            "lambda_l2": self.l2,
+            "bagging_freq": u8::from(self.row_share < 1.0),
+            "bagging_fraction": self.row_share,
+            columns: self.column_share,
+            // The library takes 31 bits.
+            "seed": if draws { self.seed >> 33 } else { 0 },
+            "deterministic": true,
+            "force_row_wise": true,
+            "num_threads": 1,
+            "verbosity": -1,
+        })
+    }
+}
+
+impl LightgbmMatrix {
+    fn encode(encoder: &FeatureEncoder, rows: &TrainingRows<'_>) -> Result<LightgbmMatrix> {
+        let width = encoder.width();
+        let (_, n) = rows.count()?;
+        let scale = scale_above(rows.largest_weight()?);
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
+        let mut whole =
+            LightgbmMatrix { values: Vec::new(), labels: Vec::new(), weights: Vec::new(), width };
+        if whole.values.try_reserve_exact(n.saturating_mul(width)).is_err() {
+            let what = format!(
+                "{n} training rows of {width} encoded columns do not fit into memory for LightGBM"
+            );
+            return Err(Fault::new("too-many-rows", what)
+                .hint("train on fewer rows: give `data.split.share.train` a smaller share")
+                .into());
+        }
+        let mut weights: Vec<f64> = Vec::new();
+        let mut total = FixedSum::ZERO;
+        rows.fold(
+            |group| Self::encode_group(encoder, group),
+            |(part, part_weights)| {
+                whole.values.extend(part.values);
+                whole.labels.extend(part.labels);
+                part_weights.iter().for_each(|w| total.add(w / scale));
+                weights.extend(part_weights);
+            },
+        )?;
+        let mean = total.to_f64() / weights.len() as f64;
+        if weights.iter().any(|&w| w != weights[0]) {
+            whole.weights = weights.iter().map(|w| (w / scale / mean) as f32).collect();
+        }
+        Ok(whole)
+    }
+
+    /// The rows of a group that stand for anybody, and their weights; no weights where each stands
+    /// for one.
+    fn encode_group(encoder: &FeatureEncoder, group: &TrainingBatch) -> (LightgbmMatrix, Vec<f64>) {
+        let mut part = LightgbmMatrix {
+            values: Vec::new(),
+            labels: Vec::new(),
+            weights: Vec::new(),
+            width: encoder.width(),
+        };
+        let mut weights = Vec::new();
+        let mut entries = Vec::new();
+        for i in (0..group.rows.n).filter(|&i| group.weight(i) > 0.0) {
+            encoder.encode(&group.rows, i, &mut entries);
+            let start = part.values.len();
+            part.values.resize(start + part.width, 0.0);
+            entries
+                .iter()
+                .for_each(|&(column, value)| part.values[start + column] = to_single(value));
+            part.labels.push(f32::from(u8::from(group.labels[i])));
+            if !group.weights.is_empty() {
+                weights.push(group.weight(i));
+            }
+        }
+        (part, weights)
+    }
+
+    /// Whether some column has a cut with 20 rows on either side: the 20th smallest value is below
+    /// the 20th largest.
+    fn can_split(&self) -> bool {
+        let n = self.labels.len();
+        let splits = |column: usize| {
+            let mut values: Vec<f32> =
+                self.values.iter().skip(column).step_by(self.width).copied().collect();
+            let low = *values.select_nth_unstable_by(MIN_SIDE_ROWS - 1, f32::total_cmp).1;
+            let high = *values.select_nth_unstable_by(n - MIN_SIDE_ROWS, f32::total_cmp).1;
+            low < high
+        };
+        n >= 2 * MIN_SIDE_ROWS && (0..self.width).any(splits)
+    }
+}
+
+#[cfg(feature = "lightgbm")]
+mod library {
+    //! The calls of the library, on a thread of their own.
+
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::time::Duration;
+
+    use lightgbm3::{Booster, Dataset};
+
+    use super::LightgbmMatrix;
+    use crate::error::{Error, Fault, Result};
+
+    /// How often a training asks whether the run is to stop.
+    const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+
+    /// The trees as text.
+    pub(super) fn train(
+        matrix: LightgbmMatrix,
+        parameters: serde_json::Value,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<String> {
+        let (sender, receiver) = channel();
+        let work = move || {
+            // Nobody listens any more where the run was stopped.
+            let _ = sender.send(grow(matrix, &parameters));
+        };
+        let thread = std::thread::Builder::new()
+            .name("lightgbm".to_owned())
+            .spawn(work)
+            .map_err(|e| Error::operator("start", "threads", e, None))?;
+        let grown = loop {
+            match receiver.recv_timeout(CHECK_INTERVAL) {
+                Ok(grown) => break grown,
+                Err(RecvTimeoutError::Timeout) => check()?,
+                Err(RecvTimeoutError::Disconnected) => std::panic::resume_unwind(
+                    thread.join().expect_err("a thread that ends in order has sent its trees"),
+                ),
+            }
+        };
+        grown.map_err(|e| {
+            let hint = "the values, weights or number of the training rows may be beyond what \
+                        LightGBM takes: see `cfaudit data`";
+            Fault::new("training-failed", format!("LightGBM did not train: {e}")).hint(hint).into()
+        })
+    }
+
+    fn grow(
+        matrix: LightgbmMatrix,
+        parameters: &serde_json::Value,
+    ) -> Result<String, lightgbm3::Error> {
+        let LightgbmMatrix { values, labels, weights, width } = matrix;
+        // A width beyond this is refused by the library.
+        let width = i32::try_from(width).unwrap_or(0);
+        let mut rows = Dataset::from_slice(&values, &labels, width, true)?;
+        // The library has its own copy.
+        drop(values);
+        if !weights.is_empty() {
+            rows.set_weights(&weights)?;
+        }
+        Booster::train(rows, parameters)?.save_string()
+    }
+}
+
+#[cfg(not(feature = "lightgbm"))]
+mod library {
+    //! Stands in for the library; `check` has refused jobs that need it.
+
+    use super::LightgbmMatrix;
+    use crate::error::{Fault, Result};
+
+    pub(super) fn train(
+        matrix: LightgbmMatrix,
+        _: serde_json::Value,
+        _: &dyn Fn() -> Result<()>,
+    ) -> Result<String> {
+        drop(matrix.weights);
+        Err(Fault::new("training-failed", "this build of cfaudit does without LightGBM").into())
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "lightgbm")]
+mod tests;

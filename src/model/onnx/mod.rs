@@ -1,0 +1,56 @@
+//! Scores of an ONNX model by the ONNX runtime, whose library is found and loaded when a job has
+//! such a model.
+//!
+//! Rows become the inputs of the model by name: a matrix of several columns, or one column each.
+//! Numbers go into inputs of numbers, text into inputs of text; the levels of a coded column count
+//! as numbers where all are. The score is the probability of the positive class: a column of the
+//! output (LinearClassifier, TreeEnsembleClassifier), the entry of a map (ZipMap), or the output
+//! itself.
+//! Choice: each session runs on one thread, and row groups run side by side in sessions of their
+//! own, because the order in which a session adds depends on its threads. Rows go in blocks of
+//! 4,096; a single row is sent twice, since the runtime takes another way for one row than for
+//! several. So a score does not depend on the rows around it.
+//! Choice: probabilities may leave [0, 1] by the rounding of single precision, 1e-6; they are
+//! brought back.
+//! Cost: a session per thread, each with the model in memory.
+
+use std::path::PathBuf;
+
+use crate::data::Feature;
+
+/// How to get the library.
+pub const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name its \
+    file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
+
+/// What the job says about a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnnxParams {
+    /// The file.
+    pub path: PathBuf,
+    /// Inputs with their columns, where the job names them.
+    pub inputs: Vec<(String, Vec<String>)>,
+    /// The output, where the job names it.
+    pub output: Option<String>,
+    /// The positive class, where the job names it.
+    pub positive: Option<String>,
+    /// The features of the rows.
+    pub features: Vec<Feature>,
+    /// Features that the model must not see.
+    pub omit: Vec<String>,
+}
+
+pub mod external;
+#[cfg(feature = "onnx")]
+pub(crate) mod library;
+
+#[cfg(feature = "onnx")]
+mod columns;
+#[cfg(feature = "onnx")]
+mod runtime;
+
+#[cfg(feature = "onnx")]
+pub use runtime::OnnxScorer;
+
+#[cfg(test)]
+#[cfg(feature = "onnx")]
+mod tests;

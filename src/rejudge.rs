@@ -1,0 +1,418 @@
+//! Judges a finished folder again, and compares two: the verbs `gate`, `diff` and `export`. Reads
+//! folders alone, never data, models or caches.
+//!
+//! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables,
+//! summary, page and manifest. Where nothing changes nothing is written, so a folder that may not
+//! be written can be judged again as it was.
+
+use std::path::Path;
+
+use crate::diff::{self, DiffResult};
+use crate::error::{Error, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::exec::event::Event;
+use crate::exec::files;
+use crate::exec::folder::{EXTRAS, OutputFolder};
+use crate::exec::hash::sha256;
+use crate::folder::manifest::{Manifest, RunSummary};
+use crate::folder::read::{self as opened, MANIFEST, path_below};
+use crate::gate::GateQuestion;
+use crate::gate::recourse::RecourseGateQuestion;
+use crate::job::check::{self, CheckedJob};
+use crate::job::{ExportFormat, Job, OnInconclusive};
+use crate::report::diff::FolderDiff;
+use crate::report::export;
+use crate::stage::gate::baseline;
+use crate::stage::score::recheck::unsteady_of;
+use crate::stage::{measure, report};
+use crate::table::file::{read_frame, write_frame};
+use crate::table::{CHANGES, GATES, GROUPS, METRICS, TableFrame};
+
+/// A folder judged again.
+#[derive(Debug, Clone)]
+pub struct RejudgedFolder {
+    /// Its summary, with `out`.
+    pub summary: RunSummary,
+    /// One event per gate; of a run that waits for scores one that says so.
+    pub events: Vec<Event>,
+    /// Whether the folder was changed.
+    pub written: bool,
+}
+
+/// Judges the gates of a finished folder, against a baseline where one is named; else against the
+/// one that the folder was compared with before. With `force` also changes of values that mean
+/// something else are judged.
+///
+/// # Errors
+/// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
+pub fn judge(
+    folder: &Path,
+    baseline: Option<&Path>,
+    force: bool,
+    cancel: &CancelFlag,
+) -> Result<RejudgedFolder> {
+    if !opened::manifest(folder)?.0.awaited.is_empty() {
+        return rejudge_waiting(folder, &baseline::verified(folder)?.0);
+    }
+    let (mut manifest, new) = baseline::finished_side(folder)?;
+    if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
+        let cause =
+            "it is the folder that is to be judged, which would differ from itself in nothing";
+        let hint = "name the folder of an earlier run, or leave `--baseline` out";
+        return Err(Error::operator("take as baseline", baseline, cause, hint));
+    }
+    let comparison = match (baseline, &manifest.baseline) {
+        (Some(baseline), _) => {
+            Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?)
+        }
+        (None, Some(compared)) => Some(DiffResult {
+            compared: compared.clone(),
+            changes: read_frame(&folder.join("tables"), &CHANGES)?,
+        }),
+        (None, None) => None,
+    };
+    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &measure::catalog())?;
+    let old_gates = read_frame(&folder.join("tables"), &GATES)?;
+    let questions = with_job_lines(measure::questions(&checked), &old_gates);
+    let recourse = measure::recourse_of(
+        &checked,
+        recourse_with_job_lines(measure::recourse_questions(&checked), &old_gates),
+        folder,
+    )?;
+    let unsteady = unsteady_of(&manifest);
+    let groups = read_frame(&folder.join("tables"), &GROUPS)?;
+    let (gates, outcome) = measure::verdicts(
+        &checked,
+        questions,
+        (&new.metrics, &groups),
+        comparison.as_ref(),
+        recourse,
+        &unsteady,
+    );
+    let old_summary = report::read_summary(folder)?;
+    let mut summary = RunSummary {
+        verdict: outcome.verdict,
+        exit: outcome.exit,
+        gates: outcome.tally,
+        worst: outcome.worst,
+        ..old_summary.clone()
+    };
+    let compared = comparison.as_ref().map(|c| c.compared.clone());
+    let same_changes = match &comparison {
+        Some(comparison) => {
+            read_frame(&folder.join("tables"), &CHANGES)?.rows == comparison.changes.rows
+        }
+        None => true,
+    };
+    let written = summary != old_summary
+        || gates.rows != old_gates.rows
+        || manifest.baseline != compared
+        || !same_changes;
+    if written {
+        manifest.baseline = compared;
+        let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
+        check_unchanged(folder, &new.fingerprint)?;
+        let scratch = claimed.scratch()?;
+        let changes = comparison.as_ref().map(|c| &c.changes);
+        write_rejudged(
+            folder,
+            scratch.path(),
+            &mut manifest,
+            &checked.job,
+            (&summary, &gates, changes),
+        )?;
+        claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
+    } else {
+        OutputFolder::clear_leftovers(folder, &manifest.job);
+        check_unchanged(folder, &new.fingerprint)?;
+    }
+    summary.out = Some(folder.to_string_lossy().into_owned());
+    Ok(RejudgedFolder { summary, events: report::gate_events(folder)?, written })
+}
+
+/// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
+fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder> {
+    let files: Vec<&str> = manifest.awaited.iter().map(|awaited| awaited.path.as_str()).collect();
+    let text = format!(
+        "no gate is judged: the run waits for scores, {}; run its job again once they are there",
+        files.join(", ")
+    );
+    let told = Event::Problem {
+        code: "waiting".to_owned(),
+        path: folder.to_string_lossy().into_owned(),
+        line: None,
+        text,
+    };
+    let summary = RunSummary {
+        out: Some(folder.to_string_lossy().into_owned()),
+        ..report::read_summary(folder)?
+    };
+    Ok(RejudgedFolder { summary, events: vec![told], written: false })
+}
+
+/// Renders the page of a finished folder again; the manifest gets its new hash.
+///
+/// # Errors
+/// The folder is none of cfaudit's, its tables are of another version, another process writes it,
+/// or it cannot be written.
+pub fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result<()> {
+    let (mut manifest, bytes) = baseline::verified(folder)?;
+    let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
+    check_unchanged(folder, &sha256(&bytes))?;
+    if let Some(title) = title {
+        title.clone_into(&mut manifest.words.title);
+    }
+    let scratch = claimed.scratch()?;
+    link_all(folder, scratch.path(), &manifest, |name| name == "report.html")?;
+    report::write_page_and_manifest(scratch.path(), &mut manifest, title)?;
+    claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
+}
+
+/// Fails where another process has written the folder since the SHA-256 of its manifest was
+/// `fingerprint`.
+fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
+    if files::read(&folder.join(MANIFEST)).is_ok_and(|bytes| sha256(&bytes) == fingerprint) {
+        return Ok(());
+    }
+    let cause = "another run wrote the folder in the meantime, so that what was read is gone";
+    Err(Error::operator("read", folder, cause, "do it again"))
+}
+
+/// Whether two names are of one folder.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((files::resolve(a), files::resolve(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// A resolved job does not tell the lines of the job file; the folder's own table does.
+fn job_file_line(gates: &TableFrame, name: &str) -> u64 {
+    let line =
+        gates.records().find(|row| row.text("gate") == name).and_then(|row| row.int("job_line"));
+    line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
+}
+
+fn with_job_lines(mut questions: Vec<GateQuestion>, gates: &TableFrame) -> Vec<GateQuestion> {
+    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
+    questions
+}
+
+fn recourse_with_job_lines(
+    mut questions: Vec<RecourseGateQuestion>,
+    gates: &TableFrame,
+) -> Vec<RecourseGateQuestion> {
+    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
+    questions
+}
+
+/// Makes the folder with its new verdicts in `scratch`.
+fn write_rejudged(
+    folder: &Path,
+    scratch: &Path,
+    manifest: &mut Manifest,
+    job: &Job,
+    (summary, gates, changes): (&RunSummary, &TableFrame, Option<&TableFrame>),
+) -> Result<()> {
+    let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
+    // Graphs are exported too, and no verdict changes them.
+    let is_renewed = |name: &str| {
+        renewed.contains(&name)
+            || job.exports.iter().any(|form| name == format!("exports/{}", export_file(*form)))
+    };
+    link_all(folder, scratch, manifest, is_renewed)?;
+    let tables = scratch.join("tables");
+    files::make_folder(&tables)?;
+    write_frame(&tables, gates)?;
+    changes.map(|changes| write_frame(&tables, changes)).transpose()?;
+    files::write_json(&scratch.join("summary.json"), summary)?;
+    write_exports(scratch, job, manifest)?;
+    report::write_page_and_manifest(scratch, manifest, None)
+}
+
+/// Gives the files that the manifest lists a second name in `scratch`, without those that are
+/// renewed. They get a new manifest, so each must be what the old one lists.
+fn link_all(
+    folder: &Path,
+    scratch: &Path,
+    manifest: &Manifest,
+    is_renewed: impl Fn(&str) -> bool,
+) -> Result<()> {
+    for (name, sha256) in manifest.files.iter().filter(|(name, _)| !is_renewed(name)) {
+        let (from, to) = (path_below(folder, name)?, path_below(scratch, name)?);
+        // Rows may have been deleted.
+        if from.exists() {
+            opened::check_hash(&from, sha256)?;
+            files::make_folder(to.parent().unwrap_or(scratch))?;
+            files::link(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
+fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut extras = Vec::new();
+    for name in EXTRAS {
+        let path = folder.join(name);
+        if path.is_file() {
+            extras.push((name.to_owned(), files::read(&path)?));
+        }
+    }
+    Ok(extras)
+}
+
+/// A finished folder in the form of another tool.
+///
+/// # Errors
+/// The folder cannot be read, is damaged or holds no numbers.
+pub fn export(folder: &Path, form: ExportFormat) -> Result<String> {
+    let (manifest, side) = baseline::finished_side(folder)?;
+    let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
+    export_text(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
+}
+
+/// A folder whose manifest may not be written yet in the form of another tool.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn export_text(
+    folder: &Path,
+    form: ExportFormat,
+    manifest: &Manifest,
+    inconclusive_fails: bool,
+) -> Result<String> {
+    let tables = folder.join("tables");
+    let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
+    let summary = &report::read_summary(folder)?;
+    let audit = export::ExportedAudit {
+        manifest,
+        summary,
+        metrics: &metrics,
+        gates: &gates,
+        inconclusive_fails,
+    };
+    Ok(match form {
+        ExportFormat::Junit => export::junit(&audit),
+        ExportFormat::Prometheus => export::prometheus(&audit),
+        ExportFormat::Csv => export::csv(&audit),
+        ExportFormat::Mlflow => export::mlflow(&audit),
+    })
+}
+
+/// The name of a form's file in `exports/`.
+fn export_file(form: ExportFormat) -> &'static str {
+    match form {
+        ExportFormat::Junit => "junit.xml",
+        ExportFormat::Prometheus => "cfaudit.prom",
+        ExportFormat::Csv => "metrics.csv",
+        ExportFormat::Mlflow => "mlflow.json",
+    }
+}
+
+/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are
+/// there.
+///
+/// # Errors
+/// A table cannot be read, or the disk refuses.
+pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
+    for form in &job.exports {
+        files::make_folder(&folder.join("exports"))?;
+        let text =
+            export_text(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
+        files::write(&folder.join("exports").join(export_file(*form)), &text)?;
+    }
+    Ok(())
+}
+
+/// Two folders compared.
+#[derive(Debug, Clone)]
+pub struct ComparedFolders {
+    /// The old folder as the user named it, and its manifest.
+    pub old: (String, Manifest),
+    /// The new one.
+    pub new: (String, Manifest),
+    /// What has changed.
+    pub comparison: DiffResult,
+    /// The gates of the job that was asked about; empty where none was.
+    pub gates: TableFrame,
+    /// The exit status that they ask for.
+    pub exit: u8,
+    /// The tables `gates` of both folders.
+    pub judged: [TableFrame; 2],
+}
+
+impl ComparedFolders {
+    /// As pages and texts are made of it.
+    pub fn as_diff(&self) -> FolderDiff<'_> {
+        FolderDiff {
+            old: (&self.old.0, &self.old.1),
+            new: (&self.new.0, &self.new.1),
+            compared: &self.comparison.compared,
+            changes: &self.comparison.changes,
+            gates: &self.gates,
+            judged: self.judged.each_ref(),
+        }
+    }
+
+    /// Whether anything differs: a value, a definition, a table, or what is measured at all.
+    pub fn differs(&self) -> bool {
+        !self.comparison.compared.differs.is_empty()
+            || !self.as_diff().other_tables().is_empty()
+            || self.comparison.changes.records().any(|row| {
+                !["compared", "refitted"].contains(&row.text("status"))
+                    || row.real("old_value").map(f64::to_bits)
+                        != row.real("new_value").map(f64::to_bits)
+            })
+    }
+
+    /// Writes the page and the table of changes into a folder, which it makes.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(&self, out: &Path) -> Result<()> {
+        files::make_folder(out)?;
+        files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())?;
+        write_frame(out, &self.comparison.changes)
+    }
+}
+
+/// Compares two finished folders; with a job, judges its gates by the new one, and those against a
+/// baseline by the change from the old one.
+///
+/// # Errors
+/// A folder cannot be read, is damaged or holds no numbers.
+pub fn compare(
+    old: &Path,
+    new: &Path,
+    job: Option<&CheckedJob>,
+    force: bool,
+) -> Result<ComparedFolders> {
+    let (old_manifest, old_side) = baseline::finished_side(old)?;
+    let (new_manifest, new_side) = baseline::finished_side(new)?;
+    let comparison = diff::compare(&old_side, &new_side, force)?;
+    let (mut gates, mut exit) = (TableFrame::new(&GATES), 0);
+    if let Some(checked) = job {
+        let [metrics, groups] =
+            [&METRICS, &GROUPS].map(|table| read_frame(&new.join("tables"), table));
+        let (metrics, groups) = (metrics?, groups?);
+        let recourse = measure::recourse_of(checked, measure::recourse_questions(checked), new)?;
+        let (questions, unsteady) = (measure::questions(checked), unsteady_of(&new_manifest));
+        let (table, outcome) = measure::verdicts(
+            checked,
+            questions,
+            (&metrics, &groups),
+            Some(&comparison),
+            recourse,
+            &unsteady,
+        );
+        (gates, exit) = (table, outcome.exit);
+    }
+    let named = |folder: &Path| folder.to_string_lossy().into_owned();
+    let verdicts_of = |folder: &Path| read_frame(&folder.join("tables"), &GATES);
+    let judged = [verdicts_of(old)?, verdicts_of(new)?];
+    Ok(ComparedFolders {
+        old: (named(old), old_manifest),
+        new: (named(new), new_manifest),
+        comparison,
+        gates,
+        exit,
+        judged,
+    })
+}

@@ -1,0 +1,412 @@
+//! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull
+//! request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::folder::manifest::{Manifest, RunComparison};
+use crate::report::GlossaryEntry;
+use crate::report::export::{deciding, gate_sentence};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::{RichText, visible};
+use crate::report::page::{PageBlock, PageSection, PageTable, ReportPage, ReportRow, number};
+use crate::report::section::against::{
+    self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading,
+    refitted_in_words, sentence,
+};
+use crate::report::section::models::place;
+use crate::table::{CHANGES, GATES, TableFrame, TableRecord};
+
+/// Changes on a page.
+const ROWS_SHOWN: usize = 100;
+
+/// Two folders compared: what the forms below are made of.
+#[derive(Debug, Clone, Copy)]
+pub struct FolderDiff<'a> {
+    /// The old folder as the user named it, and its manifest.
+    pub old: (&'a str, &'a Manifest),
+    /// The new one.
+    pub new: (&'a str, &'a Manifest),
+    /// How they were compared.
+    pub compared: &'a RunComparison,
+    /// The table `changes`.
+    pub changes: &'a TableFrame,
+    /// The table `gates` of a job that was asked about them; empty where none was.
+    pub gates: &'a TableFrame,
+    /// The tables `gates` of both folders: how each run was judged by its own gates.
+    pub judged: [&'a TableFrame; 2],
+}
+
+impl FolderDiff<'_> {
+    /// The page.
+    pub fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
+        let mut glossary = PageGlossary::new(glossary);
+        let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
+        let metrics = PageSection {
+            id: "metrics",
+            title: "Metrics on this page",
+            blocks: vec![PageBlock::Glossary(glossary.shown)],
+        };
+        let manifest = self.new.1;
+        let page = ReportPage {
+            title: format!("{} against its last version", manifest.job),
+            job: manifest.job.clone(),
+            run: manifest.run.clone(),
+            program: manifest.program.clone(),
+            stand_in: self.stand_in().map(str::to_owned),
+            has_rows: false,
+            thrifty: false,
+            too_large: false,
+            sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())]
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        page.html()
+    }
+
+    /// The tables that are not the same in both folders, but those of verdicts and of changes,
+    /// which depend on what was compared before.
+    pub fn other_tables(&self) -> Vec<&str> {
+        let files = [&self.old.1.files, &self.new.1.files];
+        let names: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
+        let table = |name: &&'_ String| {
+            name.starts_with("tables/") && files[0].get(*name) != files[1].get(*name)
+        };
+        let differing = names
+            .into_iter()
+            .filter(table)
+            .filter_map(|name| name.strip_prefix("tables/")?.strip_suffix(".parquet"));
+        differing.filter(|name| ![GATES.name, CHANGES.name].contains(name)).collect()
+    }
+
+    fn stand_in(&self) -> Option<&str> {
+        self.new.1.stand_in.as_deref().or(self.old.1.stand_in.as_deref())
+    }
+
+    fn gates(&self) -> Option<PageSection> {
+        let row = |[gate, before, after]: [String; 3]| ReportRow {
+            id: String::new(),
+            head: RichText::new().name(&gate),
+            cells: vec![before.into(), after.into()],
+        };
+        let rows: Vec<ReportRow> = self.before_and_after().into_iter().map(row).collect();
+        let head = ["Gate", "Before", "After"].map(RichText::from).to_vec();
+        let caption = "Gates before and after, each as its own run was judged".into();
+        let table = PageTable { caption, head, rows, prose: true };
+        (!table.rows.is_empty()).then(|| PageSection {
+            id: "gates",
+            title: "Gates before and after",
+            blocks: vec![PageBlock::Table(table)],
+        })
+    }
+
+    fn folders(&self) -> PageSection {
+        let row = |(path, manifest): (&str, &Manifest)| ReportRow {
+            id: String::new(),
+            head: RichText::new().quote(path),
+            cells: vec![
+                RichText::new().name(&manifest.job).into(),
+                RichText::new().code(&manifest.run).into(),
+                manifest.program.as_str().into(),
+                number::count(i64::try_from(manifest.rows.audited).unwrap_or(i64::MAX)).into(),
+                RichText::new().code(&manifest.job_hash).into(),
+            ],
+        };
+        let head = ["Folder", "Job", "Run", "Program", "People", "SHA-256 of the resolved job"]
+            .map(RichText::from)
+            .to_vec();
+        let table = PageTable {
+            caption: "The two runs, the old one first".into(),
+            head,
+            rows: vec![row(self.old), row(self.new)],
+            prose: true,
+        };
+        PageSection {
+            id: "folders",
+            title: "Where it comes from",
+            blocks: vec![PageBlock::Table(table)],
+        }
+    }
+
+    /// The changes to print: all, or the clear ones.
+    fn rows(&self, all: bool) -> Vec<TableRecord<'_>> {
+        let mut rows = ordered(self.changes);
+        rows.retain(|row| {
+            is_clear(row) || all && ["compared", "refitted"].contains(&row.text("status"))
+        });
+        rows
+    }
+
+    /// Text for a terminal; with `all` also the changes that are not clear.
+    pub fn text(&self, all: bool) -> String {
+        let mut text: String = self.head().iter().map(|line| on_one_line(line) + "\n").collect();
+        for change in &self.compared.differs {
+            let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
+            let breaks = if change.breaks.is_empty() {
+                String::new()
+            } else {
+                format!("; another meaning: {}", change.breaks)
+            };
+            let line = format!(
+                "  {}: {} -> {}{breaks}",
+                change.path,
+                value(&change.old),
+                value(&change.new)
+            );
+            text.push_str(&(on_one_line(&line) + "\n"));
+        }
+        text.push_str(&format!("\n{}\n", self.sentence()));
+        let mut lines = vec![HEAD.map(str::to_owned)];
+        lines.extend(self.rows(all).iter().map(|row| line(row).map(|cell| on_one_line(&cell))));
+        if lines.len() > 1 {
+            text.push_str(&aligned(&lines));
+        }
+        text.push_str(&self.rest(all));
+        let before_and_after = self.before_and_after();
+        if !before_and_after.is_empty() {
+            text.push_str("\ngates before and after, each as its own run was judged:\n");
+        }
+        for [gate, before, after] in before_and_after {
+            for line in [gate, format!("  before: {before}"), format!("  after:  {after}")] {
+                text.push_str(&format!("  {}\n", on_one_line(&line)));
+            }
+        }
+        for gate in self.verdicts() {
+            text.push_str(&(on_one_line(&gate) + "\n"));
+        }
+        text
+    }
+
+    /// Markdown; with `all` also the changes that are not clear.
+    pub fn markdown(&self, all: bool) -> String {
+        let mut text: String =
+            self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
+        if !self.compared.differs.is_empty() {
+            text.push_str(
+                "\n| Value of the job | Old | New | Another meaning |\n| --- | --- | --- | --- |\n",
+            );
+        }
+        for change in &self.compared.differs {
+            let value = |value: &Option<String>| value.as_deref().map_or_else(String::new, escaped);
+            text.push_str(&format!(
+                "| {} | {} | {} | {} |\n",
+                escaped(&change.path),
+                value(&change.old),
+                value(&change.new),
+                escaped(&change.breaks)
+            ));
+        }
+        text.push_str(&format!("\n{}\n", escaped(&self.sentence())));
+        let rows = self.rows(all);
+        if !rows.is_empty() {
+            text.push_str(&format!(
+                "\n| {} |\n|{}\n",
+                HEAD.join(" | "),
+                " --- |".repeat(HEAD.len())
+            ));
+        }
+        for row in &rows {
+            text.push_str(&format!("| {} |\n", line(row).map(|cell| escaped(&cell)).join(" | ")));
+        }
+        let rest = self.rest(all);
+        if !rest.is_empty() {
+            text.push_str(&format!("\n{}", escaped(&rest)));
+        }
+        let before_and_after = self.before_and_after();
+        if !before_and_after.is_empty() {
+            text.push_str("\n\n| Gate | Before | After |\n| --- | --- | --- |\n");
+        }
+        for row in before_and_after {
+            text.push_str(&format!("| {} |\n", row.map(|cell| escaped(&cell)).join(" | ")));
+        }
+        for gate in self.verdicts() {
+            text.push_str(&format!("\n- {}", escaped(&gate)));
+        }
+        text.trim_end().to_owned() + "\n"
+    }
+
+    /// Who is compared, and how.
+    fn head(&self) -> Vec<String> {
+        let side = |word: &str, (path, manifest): (&str, &Manifest)| {
+            let version = manifest
+                .words
+                .version
+                .as_ref()
+                .map_or_else(String::new, |v| format!(", version {v}"));
+            format!(
+                "{word}: {path} (job {}, run {}{version}, {} people)",
+                manifest.job, manifest.run, manifest.rows.audited
+            )
+        };
+        let mut head = vec![
+            side("old", self.old),
+            side("new", self.new),
+            format!("comparable: {}{}", comparable(self.compared), self.forces()),
+            format!("same people: {}", self.compared.pairing),
+        ];
+        head.extend(
+            self.stand_in()
+                .map(|set| format!("stand-in data for {set}: no number is about real people")),
+        );
+        head.push(match self.compared.differs.len() {
+            0 => "in the job nothing differs".to_owned(),
+            1 => "in the job one value differs".to_owned(),
+            n => format!("in the job {n} values differ"),
+        });
+        let tables = self.other_tables();
+        head.extend(
+            (!tables.is_empty()).then(|| format!("tables that differ: {}", tables.join(", "))),
+        );
+        head
+    }
+
+    /// The flag that compares what means something else.
+    fn forces(&self) -> &'static str {
+        match (self.compared.comparable, self.compared.forced) {
+            (false, false) => "; `--force` compares the rest all the same",
+            _ => "",
+        }
+    }
+
+    fn sentence(&self) -> String {
+        plain(&sentence(&ordered(self.changes)))
+    }
+
+    fn rest(&self, all: bool) -> String {
+        let rows = ordered(self.changes);
+        let mut rest = String::new();
+        let hidden = rows.iter().filter(|row| is_judged(row) && !is_clear(row)).count();
+        if hidden > 0 && !all {
+            rest.push_str(&format!("not clear: {hidden} changes; `--all` shows them\n"));
+        }
+        if let Some(words) = refitted_in_words(&rows) {
+            rest.push_str(&format!("not judged: {words}\n"));
+        }
+        let left_out = left_out_in_words(&rows);
+        if !left_out.is_empty() {
+            rest.push_str(&format!("not compared: {left_out}\n"));
+        }
+        rest
+    }
+
+    /// Every gate of either run with its verdict in both.
+    pub fn before_and_after(&self) -> Vec<[String; 3]> {
+        let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
+        for (at, table) in self.judged.into_iter().enumerate() {
+            for row in deciding(table) {
+                let told = gates
+                    .entry(row.text("gate"))
+                    .or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
+                told[at] = format!("{}: {}", row.text("verdict"), gate_sentence(&row));
+            }
+        }
+        gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()
+    }
+
+    fn verdicts(&self) -> Vec<String> {
+        let line = |gate: TableRecord<'_>| {
+            format!(
+                "gate {}: {} ({})",
+                gate.text("gate"),
+                gate.text("verdict"),
+                gate.text("reason")
+            )
+        };
+        deciding(self.gates).map(line).collect()
+    }
+
+    /// Changes as the JSON form lists them: every row of the table, clear changes first.
+    pub fn ordered(&self) -> Vec<TableRecord<'_>> {
+        ordered(self.changes)
+    }
+}
+
+const HEAD: [&str; 9] =
+    ["metric", "model", "set", "attribute", "where", "old", "new", "change", "reading"];
+
+/// Narrow blanks are for pages.
+fn plain(text: &str) -> String {
+    text.replace('\u{202f}', " ")
+}
+
+fn line(row: &TableRecord<'_>) -> [String; 9] {
+    let metric = row.text("metric");
+    let (kind, apart) = (terms::kind(metric, row.text("scope")), apart(row));
+    let side = |which: &str| {
+        let value = row
+            .real(&format!("{which}_value"))
+            .map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
+        match row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator"))) {
+            Some((part, whole)) => format!("{value} ({part} of {whole})"),
+            None => value,
+        }
+    };
+    let change = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+        (Some(value), Some(lo), Some(hi)) => {
+            format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi)))
+        }
+        (Some(value), ..) => plain(&apart.value(value)),
+        (None, ..) => format!("undefined: {}", row.text("undefined")),
+    };
+    let name = |column: &str| row.text(column).to_owned();
+    let slice = if row.text("slice").is_empty() {
+        String::new()
+    } else {
+        format!(", {}", row.text("slice"))
+    };
+    let class = if row.text("class").is_empty() {
+        String::new()
+    } else {
+        format!(", class {}", row.text("class"))
+    };
+    [
+        metric.to_owned(),
+        name("model"),
+        name("counterfactual"),
+        name("sensitive"),
+        place(row).plain() + &slice + &class,
+        side("old"),
+        side("new"),
+        change,
+        reading(row),
+    ]
+}
+
+fn aligned(lines: &[[String; 9]]) -> String {
+    let width = |i: usize| lines.iter().map(|line| line[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line
+            .iter()
+            .zip(&widths)
+            .fold(String::new(), |row, (cell, width)| format!("{row}  {cell:<width$}"));
+        text.push_str(cells.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Text that Markdown leaves as it is.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\r' => escaped.push(' '),
+            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' | '~' => {
+                escaped.extend(['\\', c])
+            }
+            _ => escaped.push(c),
+        }
+    }
+    on_one_line(escaped.trim_end())
+}
+
+/// Words of data on one line of a terminal, with nothing in them that it would obey.
+pub fn on_one_line(text: &str) -> String {
+    visible(text)
+        .chars()
+        .map(|c| if c == '\n' { '\u{240a}' } else { c })
+        .collect::<String>()
+        .replace('\t', "\u{2409}")
+}

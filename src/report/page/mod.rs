@@ -1,0 +1,346 @@
+//! The page as blocks, and the blocks as one self-contained HTML file: no script, no network,
+//! everything escaped.
+//!
+//! Sections build [`PageBlock`]s; the templates beside this file lay them out. Text is escaped by
+//! the template engine, after [`visible`] has made control characters visible; only drawings, made
+//! and escaped by [`crate::report::draw::chart`], go in as they are.
+
+pub(crate) mod number;
+pub(crate) mod terms;
+pub(crate) mod words;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value;
+use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
+
+use crate::report::GlossaryEntry;
+use crate::report::draw::palette;
+use crate::report::page::words::{RichText, entry_anchor, visible};
+
+/// The whole page.
+pub(super) struct ReportPage {
+    /// The one `h1`.
+    pub(super) title: String,
+    /// Name of the job.
+    pub(super) job: String,
+    /// Id of the run.
+    pub(super) run: String,
+    /// Version of the program.
+    pub(super) program: String,
+    /// The catalog data set that stand-in data took the place of.
+    pub(super) stand_in: Option<String>,
+    /// Whether rows of people stand on it, because the job asks for them.
+    pub(super) has_rows: bool,
+    /// Whether it shows less than usual, to stay small.
+    pub(super) thrifty: bool,
+    /// Whether it is larger than it should be all the same.
+    pub(super) too_large: bool,
+    /// The sections in order.
+    pub(super) sections: Vec<PageSection>,
+}
+
+/// One section; its number is its place on the page.
+pub(super) struct PageSection {
+    /// Anchor.
+    pub(super) id: &'static str,
+    /// Heading.
+    pub(super) title: &'static str,
+    /// Content.
+    pub(super) blocks: Vec<PageBlock>,
+}
+
+/// A piece of a section.
+pub(super) enum PageBlock {
+    /// A heading below the section's, with its anchor.
+    Heading(String, RichText),
+    /// A paragraph.
+    Text(RichText),
+    /// A paragraph in small print.
+    Note(RichText),
+    /// The verdict: drawing, its class, one word, and a sentence.
+    Verdict { class: &'static str, drawing: String, word: &'static str, sentence: RichText },
+    /// A numbered list of sentences.
+    Findings(Vec<RichText>),
+    /// Names and what they stand for.
+    Facts(Vec<(RichText, RichText)>),
+    /// A table.
+    Table(PageTable),
+    /// Narrow tables, side by side where there is room.
+    Tables(Vec<PageTable>),
+    /// Directions side by side, each with its matrix.
+    Heats(Vec<SwitchMatrix>),
+    /// Drawings side by side, each an SVG with its caption below them.
+    Figure(PageFigure),
+    /// What opens on demand, and always in print.
+    Fold(&'static str, Vec<PageBlock>),
+    /// Text as it stands in a file.
+    Code(&'static str, String),
+    /// Metrics with formula and source.
+    Glossary(Vec<GlossaryEntry>),
+}
+
+/// A table: the first cell of each row is its heading.
+#[derive(Default)]
+pub(super) struct PageTable {
+    /// What the table says.
+    pub(super) caption: RichText,
+    /// Column headings; the first stands over the row headings.
+    pub(super) head: Vec<RichText>,
+    /// Rows.
+    pub(super) rows: Vec<ReportRow>,
+    /// Whether cells are words rather than numbers.
+    pub(super) prose: bool,
+}
+
+/// In place of a value that does not exist.
+pub(super) const DASH: &str = "\u{2013}";
+
+/// A row of a [`PageTable`].
+#[derive(Default)]
+pub(super) struct ReportRow {
+    /// Anchor; empty = none.
+    pub(super) id: String,
+    /// Heading.
+    pub(super) head: RichText,
+    /// One cell for every further column.
+    pub(super) cells: Vec<PageCell>,
+}
+
+/// A cell: what it says, and up to two lines of small print such as counts and interval.
+#[derive(Default)]
+pub(super) struct PageCell {
+    /// Anchor; empty = none.
+    pub(super) id: String,
+    /// What it says.
+    pub(super) main: RichText,
+    /// Small print, a line each.
+    pub(super) small: Vec<RichText>,
+    /// Step of the heat scale.
+    pub(super) heat: Option<usize>,
+}
+
+impl<W: Into<RichText>> From<W> for PageCell {
+    fn from(main: W) -> Self {
+        PageCell { main: main.into(), ..PageCell::default() }
+    }
+}
+
+/// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
+pub(super) struct SwitchMatrix {
+    /// Anchor.
+    pub(super) id: String,
+    /// The direction.
+    pub(super) title: RichText,
+    /// What it adds up to.
+    pub(super) sentence: RichText,
+    /// What it counts.
+    pub(super) caption: &'static str,
+    /// Rows: the CCM, and below it the ECCM where there is a label.
+    pub(super) rows: Vec<MatrixRow>,
+}
+
+/// A row of a [`SwitchMatrix`].
+pub(super) struct MatrixRow {
+    /// The heading over this row and the next; empty where an earlier row holds it or the matrix
+    /// has none.
+    pub(super) label: &'static str,
+    /// The factual prediction.
+    pub(super) head: &'static str,
+    /// Counterfactually positive, then negative.
+    pub(super) cells: [MatrixCell; 2],
+}
+
+/// A cell of a [`SwitchMatrix`].
+pub(super) struct MatrixCell {
+    /// Its symbol: `SN`, `TSN`.
+    pub(super) symbol: &'static str,
+    /// How many.
+    pub(super) n: String,
+    /// Share of the row; empty where the row is.
+    pub(super) share: String,
+    /// Step of the heat scale.
+    pub(super) step: usize,
+    /// Whether the prediction switches.
+    pub(super) switches: bool,
+}
+
+/// Drawings side by side.
+pub(super) struct PageFigure {
+    /// The SVG texts.
+    pub(super) drawings: Vec<String>,
+    /// What they say together.
+    pub(super) caption: RichText,
+    /// Whether they are small, many side by side.
+    pub(super) small: bool,
+}
+
+impl ReportPage {
+    /// The page as HTML.
+    pub(super) fn html(&self) -> String {
+        let mut tables = 0;
+        let sections: Value = self
+            .sections
+            .iter()
+            .enumerate()
+            .map(|(i, s)| {
+                context!(number => i + 1, id => s.id, title => s.title, blocks =>
+                values(&s.blocks, &mut tables))
+            })
+            .collect();
+        let page = context! {
+            title => &self.title, job => &self.job, run => &self.run, program => &self.program,
+            stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
+            too_large => self.too_large,
+            css => format!("{}{}", palette::css(), include_str!("page.css")), sections => sections,
+        };
+        let template = environment().get_template("page.html").and_then(|t| t.render(page));
+        template.expect(
+            "the templates are part of the program: every block and every field they \
+             name is tested",
+        )
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // No line of the page for a line that holds only a tag of a template.
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the default delimiters are valid"));
+    environment.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
+        _ => escape_formatter(out, state, value),
+    });
+    for (name, source) in
+        [("page.html", include_str!("page.html")), ("blocks.html", include_str!("blocks.html"))]
+    {
+        environment
+            .add_template(name, source)
+            .expect("the templates are part of the program and tested");
+    }
+    environment
+}
+
+fn values(blocks: &[PageBlock], tables: &mut usize) -> Value {
+    blocks.iter().map(|block| value(block, tables)).collect()
+}
+
+fn value(block: &PageBlock, tables: &mut usize) -> Value {
+    match block {
+        PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
+        PageBlock::Text(words) => context!(kind => "text", words => words),
+        PageBlock::Note(words) => context!(kind => "note", words => words),
+        PageBlock::Verdict { class, drawing, word, sentence } => {
+            context!(kind => "verdict", class => *class, drawing => drawing, word => *word, words =>
+                sentence)
+        }
+        PageBlock::Findings(items) => {
+            context!(kind => "findings", items => items.iter().collect::<Value>())
+        }
+        PageBlock::Facts(items) => {
+            context!(kind => "facts", items =>
+                items.iter().map(|(name, words)| context!(name => name, words =>
+                    words)).collect::<Value>())
+        }
+        PageBlock::Table(table) => table_value(table, tables),
+        PageBlock::Tables(all) => {
+            context!(kind => "tables", items =>
+                all.iter().map(|table| table_value(table, tables)).collect::<Value>())
+        }
+        PageBlock::Heats(heats) => {
+            context!(kind => "heats", items => heats.iter().map(heat).collect::<Value>())
+        }
+        PageBlock::Figure(figure) => {
+            context!(kind => "figure", small => figure.small, drawings =>
+                figure.drawings.iter().collect::<Value>(), caption => &figure.caption)
+        }
+        PageBlock::Fold(summary, blocks) => {
+            context!(kind => "fold", summary => *summary, blocks => values(blocks, tables))
+        }
+        PageBlock::Code(label, text) => context!(kind => "code", label => *label, text => text),
+        PageBlock::Glossary(entries) => {
+            context!(kind => "glossary", items => entries.iter().map(entry).collect::<Value>())
+        }
+    }
+}
+
+fn table_value(table: &PageTable, tables: &mut usize) -> Value {
+    *tables += 1;
+    let shown: Vec<usize> = (0..table.head.len())
+        .filter(|&column| column == 0 || table.says_something(column))
+        .collect();
+    // Where a page is narrow the cells of a table of words stand below each other, each with the
+    // head of its column.
+    let heads: Vec<String> =
+        if table.prose { table.head.iter().map(RichText::plain).collect() } else { Vec::new() };
+    context! {
+        kind => "table", number => *tables, caption => &table.caption, prose => table.prose,
+        head => shown.iter().map(|&column| Value::from(&table.head[column])).collect::<Value>(),
+        rows => table.rows.iter().map(|of| row(of, &shown, &heads)).collect::<Value>(),
+    }
+}
+
+impl PageTable {
+    /// Whether a column of numbers has a value in any row, or is a place that something leads to;
+    /// words always stay.
+    fn says_something(&self, column: usize) -> bool {
+        let mut cells = self.rows.iter().filter_map(|row| row.cells.get(column - 1));
+        self.prose || self.rows.is_empty() || cells.any(|cell| !cell.is_empty())
+    }
+}
+
+impl PageCell {
+    fn is_empty(&self) -> bool {
+        let main = &self.main;
+        let nothing = *main == RichText::new()
+            || *main == RichText::from("")
+            || *main == RichText::from(DASH);
+        nothing && self.small.is_empty() && self.heat.is_none() && self.id.is_empty()
+    }
+}
+
+fn row(row: &ReportRow, shown: &[usize], heads: &[String]) -> Value {
+    let cell = |&column: &usize| {
+        let cell = row.cells.get(column.checked_sub(1)?)?;
+        let head = heads.get(column).map_or("", String::as_str);
+        Some(context!(id => &cell.id, main => &cell.main, small =>
+                cell.small.iter().collect::<Value>(), heat => cell.heat, head => head))
+    };
+    context!(id => &row.id, head => &row.head, cells =>
+        shown.iter().filter_map(cell).collect::<Value>())
+}
+
+fn heat(heat: &SwitchMatrix) -> Value {
+    let rows: Value = heat
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Value = row
+                .cells
+                .iter()
+                .map(|c| {
+                    context!(symbol => c.symbol, n => &c.n, share => &c.share, step => c.step,
+                    switches => c.switches)
+                })
+                .collect();
+            context!(label => row.label, head => row.head, cells => cells)
+        })
+        .collect();
+    // Three letters and four digits, or more digits, need a line each.
+    let wide = heat
+        .rows
+        .iter()
+        .flat_map(|row| &row.cells)
+        .any(|cell| cell.symbol.len() + cell.n.chars().count() > 6);
+    let labelled = heat.rows.iter().any(|r| !r.label.is_empty());
+    context!(id => &heat.id, title => &heat.title, words => &heat.sentence, caption => heat.caption,
+        labelled => labelled, wide => wide, rows => rows)
+}
+
+fn entry(e: &GlossaryEntry) -> Value {
+    context! {
+        id => &e.id, anchor => entry_anchor(&e.id), symbol => &e.symbol, name => &e.name, formula =>
+        &e.formula, reading => &e.reading, range => &e.range,
+        ideal => &e.ideal, undefined_when => &e.undefined_when, source => &e.source,
+    }
+}

@@ -1,0 +1,474 @@
+//! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
+//! space, counts in groups of three.
+
+use crate::report::read::audit::WeightedCount;
+
+/// U+202F, between the digits of large numbers and before the per cent sign.
+const THIN: char = '\u{202f}';
+
+/// How the value of a metric is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NumberFormat {
+    /// A share, printed in per cent.
+    Share,
+    /// A difference of shares, printed in percentage points with its sign.
+    Points,
+    /// A distance of shares, printed in percentage points without a sign.
+    Distance,
+    /// A plain number.
+    Plain,
+    /// A plain number with its sign.
+    Signed,
+    /// A number with its sign in the unit of a feature, which may be a tiny one.
+    FeatureUnit,
+}
+
+/// Decimals up to which the ends of an interval are told apart; beyond they are powers of ten.
+const MOST_DECIMALS: usize = 8;
+
+/// A difference of shares or scores below this is what rounding left: zero.
+pub(crate) const ROUNDING: f64 = 1e-12;
+
+impl NumberFormat {
+    fn scale(self) -> f64 {
+        if matches!(self, NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance) {
+            100.0
+        } else {
+            1.0
+        }
+    }
+
+    fn signed(self) -> bool {
+        matches!(self, NumberFormat::Points | NumberFormat::Signed | NumberFormat::FeatureUnit)
+    }
+
+    /// How the difference of two values of this kind is printed: of shares and of gaps of shares in
+    /// points.
+    pub(crate) fn of_change(self) -> Self {
+        match self {
+            NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance => {
+                NumberFormat::Points
+            }
+            NumberFormat::Plain | NumberFormat::Signed => NumberFormat::Signed,
+            NumberFormat::FeatureUnit => NumberFormat::FeatureUnit,
+        }
+    }
+
+    /// A number as it is printed: scaled, and 0 where it is what rounding left of a difference.
+    fn scaled(self, value: f64) -> f64 {
+        let left =
+            matches!(self, NumberFormat::Points | NumberFormat::Distance | NumberFormat::Signed)
+                && value.abs() < ROUNDING;
+        if left { 0.0 } else { value * self.scale() }
+    }
+
+    /// How far a scaled number is from the ends of its scale that it must not seem to touch.
+    fn distance_to_end(self, x: f64) -> f64 {
+        if self == NumberFormat::Share { x.abs().min((100.0 - x).abs()) } else { x.abs() }
+    }
+
+    /// Decimals of a scaled value: three significant digits, of a share that is not all as many as
+    /// tell it from 100 per cent.
+    fn decimals(self, x: f64) -> Option<usize> {
+        decimals(x).map(|least| {
+            if self == NumberFormat::Share && x < 100.0 {
+                telling_decimals(self.distance_to_end(x), least)
+            } else {
+                least
+            }
+        })
+    }
+
+    /// The value with its unit: `13.1 %`, `+12.4 points`, `0.0588`.
+    pub(crate) fn value(self, value: f64) -> String {
+        let x = self.scaled(value);
+        let digits = match self.decimals(x) {
+            Some(decimals) if self == NumberFormat::Share && x > 99.0 && x < 100.0 => {
+                fixed(x, decimals)
+            }
+            _ => three_digits(x),
+        };
+        let digits = sign(self.signed(), x, &digits);
+        match self {
+            NumberFormat::Share => format!("{digits}{THIN}%"),
+            NumberFormat::Points | NumberFormat::Distance
+                if digits.trim_start_matches(['+', '\u{2212}']) == "1" =>
+            {
+                format!("{digits} point")
+            }
+            NumberFormat::Points | NumberFormat::Distance => format!("{digits} points"),
+            NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => digits,
+        }
+    }
+
+    /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
+    /// Where an end would look as if it were 0 or 100 per cent and is not, both get as many more as
+    /// show it, up to three: `0.03 to 1.20`. Where both would look alike and are not, or as if both
+    /// were 0, they get as many as tell them apart: `-0.0001 to +0.0001`.
+    pub(crate) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
+        let percent = self.scale() > 1.0;
+        let of_value = match self.decimals(self.scaled(value)) {
+            Some(decimals) if percent => decimals.max(1),
+            Some(decimals) => decimals,
+            None if percent => 1,
+            None => 3,
+        };
+        let ends = [lo, hi].map(|x| self.scaled(x));
+        let decimals = ends
+            .iter()
+            .fold(of_value, |decimals, x| telling_decimals(self.distance_to_end(*x), decimals));
+        let end = |x: f64, digits: &dyn Fn(f64) -> String| {
+            let whole = x == 0.0 || (self == NumberFormat::Share && x == 100.0);
+            sign(self.signed(), x, &if whole { format!("{x:.0}") } else { digits(x) })
+        };
+        let both = |digits: &dyn Fn(f64) -> String| ends.map(|x| end(x, digits));
+        let plain = both(&|x| if x.abs() < 1000.0 { fixed(x, decimals) } else { three_digits(x) });
+        // As a number reads where the sign alone tells it from the other.
+        let read = |end: &str| end.trim_start_matches(['+', '\u{2212}']).to_owned();
+        let is_empty = |ends: &[String; 2]| {
+            ends[0] == ends[1]
+                || ends.iter().all(|end| read(end).bytes().all(|b| matches!(b, b'0' | b'.')))
+        };
+        let told = if ends[0] == ends[1] || !is_empty(&plain) {
+            plain
+        } else {
+            let least = if ends[0].abs() < 1000.0 { decimals } else { 0 };
+            let finer = (least..=MOST_DECIMALS)
+                .map(|decimals| both(&|x| grouped_in(&fixed(x, decimals))))
+                .find(|ends| !is_empty(ends));
+            finer.unwrap_or_else(|| both(&|x| three_digits(x)))
+        };
+        format!("{} to {}", told[0], told[1])
+    }
+}
+
+/// Decimals, not fewer than `least`, with which a distance does not look like none; `least` where
+/// three do not show it either.
+fn telling_decimals(distance: f64, least: usize) -> usize {
+    let shows = |decimals: &usize| {
+        format!("{distance:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'))
+    };
+    if distance == 0.0 { least } else { (least..=3).find(shows).unwrap_or(least) }
+}
+
+fn sign(signed: bool, value: f64, digits: &str) -> String {
+    if signed && value > 0.0 { format!("+{digits}") } else { digits.to_owned() }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    let digits = format!("{:.decimals$}", value.abs());
+    let zero = digits.bytes().all(|b| matches!(b, b'0' | b'.'));
+    if value < 0.0 && !zero { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// The power of ten of the first digit once the number is rounded to three digits; none for 0 and
+/// what is not finite.
+fn exponent(value: f64) -> Option<i32> {
+    if value == 0.0 || !value.is_finite() {
+        return None;
+    }
+    format!("{:.2e}", value.abs()).split_once('e')?.1.parse().ok()
+}
+
+/// Decimals that give three significant digits.
+fn decimals(value: f64) -> Option<usize> {
+    exponent(value).map(|e| usize::try_from((2 - e).clamp(0, 8)).unwrap_or(0))
+}
+
+/// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 stand alone.
+pub(crate) fn three_digits(value: f64) -> String {
+    let Some(e) = exponent(value) else {
+        return if value == 0.0 { "0".to_owned() } else { "not finite".to_owned() };
+    };
+    if value.abs() == 100.0 || value.abs() == 1.0 {
+        return fixed(value, 0);
+    }
+    match e {
+        -4..=2 => fixed(value, usize::try_from(2 - e).unwrap_or(0)),
+        3..=14 => {
+            let unit = power_of_ten(e - 2);
+            let rounded = (value.abs() / unit).round() * unit;
+            format!(
+                "{}{}",
+                if value < 0.0 { "\u{2212}" } else { "" },
+                grouped(&format!("{rounded:.0}"))
+            )
+        }
+        _ => {
+            let text = format!("{:.2e}", value.abs());
+            let mantissa = text.split_once('e').map_or(text.as_str(), |(m, _)| m);
+            format!("{}{mantissa}{}", if value < 0.0 { "\u{2212}" } else { "" }, times_ten_to(e))
+        }
+    }
+}
+
+/// A value on an axis of this width: with the digits that tell its thousandths apart, and no zeros
+/// at the end.
+pub(crate) fn on_axis(value: f64, width: f64) -> String {
+    let Some(e) = exponent(width).filter(|_| value.abs() < 1e15) else {
+        return three_digits(value);
+    };
+    match usize::try_from(2 - e) {
+        // Far below 1 the digits that count would stand behind a row of zeros.
+        Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
+            let mantissa = fixed(value / power_of_ten(e), 2);
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            if mantissa == "0" {
+                mantissa.to_owned()
+            } else {
+                format!("{mantissa}{}", times_ten_to(e))
+            }
+        }
+        Ok(decimals @ 1..=12) => {
+            let text = fixed(value, decimals);
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
+            }
+        }
+        Ok(0) | Err(_) => {
+            let unit = power_of_ten((e - 2).max(0));
+            let rounded = (value.abs() / unit).round() * unit;
+            format!(
+                "{}{}",
+                if value < 0.0 && rounded > 0.0 { "\u{2212}" } else { "" },
+                grouped(&format!("{rounded:.0}"))
+            )
+        }
+        Ok(_) => three_digits(value),
+    }
+}
+
+/// Read rather than computed, so that it is the same number on every machine.
+fn power_of_ten(e: i32) -> f64 {
+    format!("1e{e}").parse().unwrap_or(1.0)
+}
+
+/// The power of ten of the first digit; 1 for 0 and what is not finite.
+pub(crate) fn unit(value: f64) -> f64 {
+    let e = format!("{value:e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0);
+    power_of_ten(e)
+}
+
+/// ` × 10⁻⁷`, never broken over two lines.
+fn times_ten_to(e: i32) -> String {
+    let power: String = e.to_string().chars().map(superscript).collect();
+    format!("{THIN}\u{d7}{THIN}10{power}")
+}
+
+fn superscript(digit: char) -> char {
+    match digit {
+        '-' => '\u{207b}',
+        '1' => '\u{b9}',
+        '2' => '\u{b2}',
+        '3' => '\u{b3}',
+        _ => digit.to_digit(10).and_then(|d| char::from_u32(0x2070 + d)).unwrap_or(digit),
+    }
+}
+
+fn grouped(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 * THIN.len_utf8());
+    for (i, digit) in digits.chars().enumerate() {
+        // Four digits read better without a gap.
+        if i > 0 && digits.len() > 4 && (digits.len() - i).is_multiple_of(3) {
+            text.push(THIN);
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Words with their counts of five digits and more in groups of three.
+pub(crate) fn grouped_in(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let (before, digits) = rest.split_at(start);
+        let (digits, after) =
+            digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
+        // Not the decimals of a number, nor a part of a name.
+        let alone = !before.ends_with(|c: char| c.is_alphanumeric() || ".,-_/".contains(c))
+            && !after.starts_with(|c: char| c.is_alphanumeric() || "-_/".contains(c));
+        shown.push_str(before);
+        shown.push_str(&if alone { grouped(digits) } else { digits.to_owned() });
+        rest = after;
+    }
+    shown + rest
+}
+
+/// A count: `122`, `1234`, `16 281`.
+pub(crate) fn count(n: i64) -> String {
+    let digits = grouped(&n.unsigned_abs().to_string());
+    if n < 0 { format!("\u{2212}{digits}") } else { digits }
+}
+
+/// A count with its noun: `1 action`, `5 actions`.
+pub(crate) fn count_of(n: i64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+/// So many people: `1 person`, `122 people`.
+pub(crate) fn people(n: i64) -> String {
+    count_of(n, "person", "people")
+}
+
+/// A share of a whole in per cent, by weight and saying so where cases are `weighted`; none where
+/// nothing can be shared out.
+pub(crate) fn share(part: WeightedCount, whole: WeightedCount, weighted: bool) -> Option<String> {
+    part.part_of(whole).map(|share| percent_text(share, weighted))
+}
+
+/// A share in per cent, with the word where it is one of weight: `13.1 %`, `weighted 13.4 %`.
+pub(crate) fn percent_text(share: f64, weighted: bool) -> String {
+    format!("{}{}", if weighted { "weighted " } else { "" }, NumberFormat::Share.value(share))
+}
+
+/// A level in per cent as the job writes it: `95 %`, `99.9 %`.
+pub(crate) fn level(level: f64) -> String {
+    format!("{}{THIN}%", (level * 1e8).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NumberFormat, count, count_of, grouped_in, level, on_axis, people, three_digits};
+
+    fn plain(text: &str) -> String {
+        text.replace('\u{202f}', " ").replace('\u{2212}', "-")
+    }
+
+    #[test]
+    fn three_significant_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (100.0, "100"),
+            (13.114, "13.1"),
+            (8.2, "8.20"),
+            (9.996, "10.0"),
+            (0.05876, "0.0588"),
+            (999.6, "1000"),
+            (16281.0, "16 300"),
+            (-0.4321, "-0.432"),
+            (4.2e-7, "4.20 × 10⁻⁷"),
+            (-1e300, "-1.00 × 10³⁰⁰"),
+        ] {
+            assert_eq!(plain(&three_digits(value)), text);
+        }
+        assert_eq!(three_digits(f64::NAN), "not finite");
+    }
+
+    #[test]
+    fn values_carry_their_unit_and_intervals_their_decimals() {
+        assert_eq!(plain(&NumberFormat::Share.value(16.0 / 122.0)), "13.1 %");
+        assert_eq!(
+            plain(&NumberFormat::Share.interval(16.0 / 122.0, 0.0823, 0.2023)),
+            "8.2 to 20.2"
+        );
+        assert_eq!(plain(&NumberFormat::Share.interval(0.0, 0.0, 0.0123)), "0 to 1.2");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.0, 0.0, 0.000_348)), "0 to 0.03");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.131, 0.000_348, 0.2023)), "0.03 to 20.23");
+        assert_eq!(plain(&NumberFormat::Share.interval(1.0, 0.9712, 1.0)), "97.1 to 100");
+        assert_eq!(plain(&NumberFormat::Share.interval(1.0, 0.99965, 1.0)), "99.97 to 100");
+        assert_eq!(
+            plain(&NumberFormat::Share.interval(0.000_491, 0.000_087, 0.002_778)),
+            "0.0087 to 0.2778"
+        );
+        assert_eq!(plain(&NumberFormat::Points.value(0.124)), "+12.4 points");
+        assert_eq!(NumberFormat::Distance.value(0.01), "1 point");
+        assert_eq!(
+            [0.01, -0.01, 0.021].map(|x| plain(&NumberFormat::Points.value(x))),
+            ["+1 point", "-1 point", "+2.10 points"]
+        );
+        assert_eq!(plain(&NumberFormat::Points.interval(0.124, -0.027, 0.217)), "-2.7 to +21.7");
+        assert_eq!(plain(&NumberFormat::Signed.value(-0.0421)), "-0.0421");
+        assert_eq!(plain(&NumberFormat::Plain.interval(1.53, 0.9, 2.61)), "0.90 to 2.61");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.5, -1e-9, 2e300)), "0.0 to 2.00 × 10³⁰²");
+    }
+
+    /// Whatever the kind, an interval that holds more than one number does not look as if it held
+    /// one.
+    #[test]
+    fn an_interval_that_is_not_empty_does_not_look_empty() {
+        for (kind, value, lo, hi, text) in [
+            (NumberFormat::Signed, 0.0, -0.000_101, 0.000_101, "-0.0001 to +0.0001"),
+            (NumberFormat::Plain, 0.0, 0.0, 0.000_101, "0 to 0.0001"),
+            (NumberFormat::Points, 0.0, -2e-7, 2e-7, "-0.00002 to +0.00002"),
+            (NumberFormat::Plain, 0.123, 0.123_44, 0.123_46, "0.1234 to 0.1235"),
+            (NumberFormat::Share, 0.5, 0.500_01, 0.500_03, "50.001 to 50.003"),
+            (NumberFormat::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
+            (NumberFormat::FeatureUnit, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
+            // What is one number stays one.
+            (NumberFormat::Share, 0.0, 0.0, 0.0, "0 to 0"),
+            (NumberFormat::Share, 0.5, 0.5, 0.5, "50.0 to 50.0"),
+            (NumberFormat::Signed, 0.0, -2e-17, 3e-17, "0 to 0"),
+        ] {
+            assert_eq!(plain(&kind.interval(value, lo, hi)), text);
+        }
+    }
+
+    /// A share that is not all does not read as all, and its interval has its decimals.
+    #[test]
+    fn what_is_beside_the_end_of_the_scale_does_not_touch_it() {
+        assert_eq!(plain(&NumberFormat::Share.value(0.9996)), "99.96 %");
+        assert_eq!(plain(&NumberFormat::Share.interval(0.9996, 0.9972, 0.9999)), "99.72 to 99.99");
+        assert_eq!(plain(&NumberFormat::Share.value(0.995)), "99.5 %");
+        assert_eq!(plain(&NumberFormat::Share.value(1.0)), "100 %");
+        assert_eq!(plain(&NumberFormat::Points.value(1.0)), "+100 points");
+    }
+
+    #[test]
+    fn one_point_and_nothing_left_by_rounding() {
+        assert_eq!(plain(&NumberFormat::Distance.value(0.01)), "1 point");
+        assert_eq!(plain(&NumberFormat::Points.value(-0.01)), "-1 point");
+        assert_eq!(plain(&NumberFormat::Points.value(0.0101)), "+1.01 points");
+        for kind in [NumberFormat::Points, NumberFormat::Distance, NumberFormat::Signed] {
+            assert_eq!(kind.value(-2.11e-19).trim_end_matches(" points"), "0");
+        }
+        assert_eq!(plain(&NumberFormat::Signed.interval(-2.11e-19, -3e-17, 0.012)), "0 to +0.012");
+        // In its own unit a feature may move by as little.
+        assert_eq!(plain(&NumberFormat::FeatureUnit.value(2e-13)), "+2.00 × 10⁻¹³");
+        assert_eq!(
+            [NumberFormat::Share, NumberFormat::Distance, NumberFormat::Plain]
+                .map(NumberFormat::of_change),
+            [NumberFormat::Points, NumberFormat::Points, NumberFormat::Signed]
+        );
+    }
+
+    #[test]
+    fn values_on_an_axis() {
+        for (value, width, text) in [
+            (17.0, 73.0, "17"),
+            (20.66, 73.0, "20.7"),
+            (1973.0, 25.0, "1973"),
+            (99_999.0, 99_999.0, "100 000"),
+            (41_234.0, 73_000.0, "41 200"),
+            (123_456_789.0, 123_456_789.0, "123 000 000"),
+            (-0.123_456, 0.01, "-0.1235"),
+            (-0.000_01, 5.0, "0"),
+            (3.0, 0.0, "3.00"),
+            (1e300, 1e300, "1.00 × 10³⁰⁰"),
+            (5e-20, 1e-19, "5.00 × 10⁻²⁰"),
+            (-1.234e-7, 8e-7, "-1.23 × 10⁻⁷"),
+            (3e-7, 8e-7, "3 × 10⁻⁷"),
+            (0.0, 8e-7, "0"),
+            (1_234_567.000_01, 1e-4, "1234567.00001"),
+        ] {
+            assert_eq!(plain(&on_axis(value, width)), text, "{value} on {width}");
+        }
+    }
+
+    #[test]
+    fn counts_and_levels() {
+        assert_eq!([count_of(1, "action", "actions"), people(0)], ["1 action", "0 people"]);
+        assert_eq!(plain(&count(1234)), "1234");
+        assert_eq!(plain(&count(16281)), "16 281");
+        assert_eq!(plain(&count(i64::MIN)), "-9 223 372 036 854 775 808");
+        assert_eq!(
+            plain(&grouped_in("paired: 16281 people, 1200 of them in run-123456 and 0.123456")),
+            "paired: 16 281 people, 1200 of them in run-123456 and 0.123456"
+        );
+        assert_eq!(plain(&level(0.95)), "95 %");
+        assert_eq!(plain(&level(0.999)), "99.9 %");
+    }
+}

@@ -1,0 +1,267 @@
+//! Sentences whose parts know what they are: names from the data are set apart from our own words,
+//! so that they can be isolated.
+
+use std::borrow::Cow;
+
+use minijinja::context;
+use minijinja::value::Value;
+
+/// A part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TextSpan {
+    /// Our own words.
+    Text(String),
+    /// A name from data or job: shown in isolation, cut to the eye where it is long and by
+    /// [`short`] where it is very long.
+    Name(String),
+    /// Words that the job, the data or a file path brings: shown in isolation, never cut.
+    Quote(String),
+    /// A word of tables, job or command line.
+    Code(String),
+    /// The symbol of a metric, which leads to its entry in the glossary.
+    Metric { symbol: String, anchor: String, name: String },
+    /// The number that matters.
+    Strong(String),
+    /// A link to a place on the page; `to` says in print where that is.
+    Link { text: String, href: String, to: String },
+    /// A drawing beside words that say the same.
+    Drawing(String),
+}
+
+/// A sentence or a phrase.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RichText(Vec<TextSpan>);
+
+impl RichText {
+    /// No words yet.
+    pub(crate) fn new() -> Self {
+        RichText::default()
+    }
+
+    fn with(mut self, span: TextSpan) -> Self {
+        self.0.push(span);
+        self
+    }
+
+    /// Adds our own words.
+    pub(crate) fn text(self, text: impl Into<String>) -> Self {
+        self.with(TextSpan::Text(text.into()))
+    }
+
+    /// Adds a name from data or job.
+    pub(crate) fn name(self, name: impl Into<String>) -> Self {
+        self.with(TextSpan::Name(name.into()))
+    }
+
+    /// Adds words that the job, the data or a file path brings.
+    pub(crate) fn quote(self, quote: impl Into<String>) -> Self {
+        self.with(TextSpan::Quote(quote.into()))
+    }
+
+    /// Adds a word of tables, job or command line.
+    pub(crate) fn code(self, code: impl Into<String>) -> Self {
+        self.with(TextSpan::Code(code.into()))
+    }
+
+    /// Adds the symbol of a metric with its id and name; the page must hold its entry in the
+    /// glossary.
+    pub(crate) fn metric(
+        self,
+        symbol: impl Into<String>,
+        id: &str,
+        name: impl Into<String>,
+    ) -> Self {
+        self.with(TextSpan::Metric {
+            symbol: symbol.into(),
+            anchor: entry_anchor(id),
+            name: name.into(),
+        })
+    }
+
+    /// Adds what matters.
+    pub(crate) fn strong(self, text: impl Into<String>) -> Self {
+        self.with(TextSpan::Strong(text.into()))
+    }
+
+    /// Adds a link to `#anchor`, which stands in the section titled `to`.
+    pub(crate) fn link(self, text: impl Into<String>, anchor: &str, to: &str) -> Self {
+        self.with(TextSpan::Link {
+            text: text.into(),
+            href: format!("#{anchor}"),
+            to: to.to_owned(),
+        })
+    }
+
+    /// Adds a drawing of [`crate::report::draw::chart`].
+    pub(crate) fn drawing(self, svg: String) -> Self {
+        self.with(TextSpan::Drawing(svg))
+    }
+
+    /// Adds other words.
+    pub(crate) fn and(mut self, other: RichText) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// A direction: `A → B`.
+    pub(crate) fn direction(from: &str, to: &str) -> Self {
+        RichText::new().name(from).text(" \u{2192} ").name(to)
+    }
+
+    /// The words alone, for labels of drawings and regions.
+    pub(crate) fn plain(&self) -> String {
+        self.0
+            .iter()
+            .map(|span| match span {
+                TextSpan::Name(text) => short(text),
+                TextSpan::Text(text)
+                | TextSpan::Quote(text)
+                | TextSpan::Code(text)
+                | TextSpan::Strong(text)
+                | TextSpan::Link { text, .. } => text.into(),
+                TextSpan::Metric { symbol, .. } => symbol.into(),
+                TextSpan::Drawing(_) => "".into(),
+            })
+            .collect()
+    }
+}
+
+impl From<&str> for RichText {
+    fn from(text: &str) -> Self {
+        RichText::new().text(text)
+    }
+}
+
+impl From<String> for RichText {
+    fn from(text: String) -> Self {
+        RichText::new().text(text)
+    }
+}
+
+impl From<&RichText> for Value {
+    fn from(words: &RichText) -> Self {
+        words
+            .0
+            .iter()
+            .map(|span| match span {
+                TextSpan::Text(text) => context!(kind => "text", text => text),
+                TextSpan::Name(text) => {
+                    context!(kind => "name", text => short(text), long => text.chars().count() > 28)
+                }
+                TextSpan::Quote(text) => context!(kind => "name", text => text, long => false),
+                TextSpan::Code(text) => context!(kind => "code", parts => breakable(text)),
+                TextSpan::Metric { symbol, anchor, name } => {
+                    context!(kind => "metric", parts => breakable(symbol), anchor => anchor, name =>
+                        name)
+                }
+                TextSpan::Strong(text) => context!(kind => "strong", text => text),
+                TextSpan::Link { text, href, to } => {
+                    context!(kind => "link", text => text, href => href, to => to)
+                }
+                TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
+            })
+            .collect()
+    }
+}
+
+/// The anchor of a metric's entry in the glossary.
+pub(crate) fn entry_anchor(id: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    format!("metric-{}", id.chars().map(plain).collect::<String>())
+}
+
+/// The parts of a word that may stand on lines of their own: it breaks behind underscores.
+fn breakable(word: &str) -> Value {
+    word.split_inclusive('_').map(Value::from).collect()
+}
+
+/// Bytes of a name on the page; the tables hold it whole.
+const NAME_AT_MOST: usize = 120;
+
+/// A name without its middle where it is very long: long names often differ at their ends.
+pub(crate) fn short(name: &str) -> Cow<'_, str> {
+    if name.len() <= NAME_AT_MOST {
+        return name.into();
+    }
+    let head = (0..=NAME_AT_MOST * 2 / 3).rev().find(|&i| name.is_char_boundary(i)).unwrap_or(0);
+    let tail = (name.len() - NAME_AT_MOST / 3..=name.len())
+        .find(|&i| name.is_char_boundary(i))
+        .unwrap_or(name.len());
+    format!("{}\u{2026}{}", &name[..head], &name[tail..]).into()
+}
+
+/// A level as the page calls it: the empty one `(empty)`, one of blanks only by their pictures.
+pub(crate) fn level(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return "(empty)".into();
+    }
+    if !name.chars().all(char::is_whitespace) {
+        return name.into();
+    }
+    let picture = |c: char| match c {
+        ' ' => "\u{2423}".to_owned(),
+        '\t' => "\u{2409}".to_owned(),
+        '\n' => "\u{240a}".to_owned(),
+        c => format!("[U+{:04X}]", u32::from(c)),
+    };
+    name.chars().map(picture).collect::<String>().into()
+}
+
+/// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks
+/// that turn the direction of what follows become `[U+202E]` and the like. Line ends and tabs stay.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hides) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match u32::from(c) {
+            code @ 0..0x20 if hides(c) => shown.extend(char::from_u32(0x2400 + code)),
+            0x7f => shown.push('\u{2421}'),
+            code if hides(c) => shown.push_str(&format!("[U+{code:04X}]")),
+            _ => shown.push(c),
+        }
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAME_AT_MOST, level, short, visible};
+
+    #[test]
+    fn very_long_names_lose_their_middle() {
+        assert_eq!(short("Female"), "Female");
+        let name = format!("{}7", "\u{e9}<".repeat(150));
+        let cut = short(&name);
+        assert!(
+            cut.len() <= NAME_AT_MOST + 3
+                && cut.starts_with("\u{e9}<")
+                && cut.contains('\u{2026}')
+                && cut.ends_with('7'),
+            "{cut}"
+        );
+    }
+
+    #[test]
+    fn levels_of_nothing_are_seen() {
+        assert_eq!(
+            ["", " ", "  ", "\t", "\u{a0}", "a "].map(level),
+            ["(empty)", "\u{2423}", "\u{2423}\u{2423}", "\u{2409}", "[U+00A0]", "a "]
+        );
+    }
+
+    #[test]
+    fn nothing_hides() {
+        assert_eq!(visible("plain, naïve\n\ttext"), "plain, naïve\n\ttext");
+        assert_eq!(
+            visible("a\0b\u{1b}[31m\r\u{7f}\u{85}"),
+            "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]"
+        );
+        assert_eq!(visible("\u{202e}elaM\u{202c}"), "[U+202E]elaM[U+202C]");
+    }
+}

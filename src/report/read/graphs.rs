@@ -1,0 +1,230 @@
+//! The tables `edges`, `nodes` and `graphs` as the section reads them.
+
+use std::collections::BTreeMap;
+
+use crate::metric::value::worlds::FOLLOWS_FROM;
+use crate::report::read::audit::AuditFolder;
+use crate::table::TableFrame;
+
+/// Edges, variables and bootstraps of every scenario.
+#[derive(Debug, Clone, Default)]
+pub(in crate::report) struct GraphEvidence {
+    scenarios: Vec<ScenarioGraphs>,
+}
+
+/// One set with the graphs of an attribute.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScenarioGraphs {
+    /// Number on the page, for anchors.
+    pub(crate) id: usize,
+    /// The set, `graph/low`.
+    pub(crate) set: String,
+    /// The attribute.
+    pub(crate) attribute: String,
+    /// Its variable.
+    pub(crate) sensitive: String,
+    /// The two groups in declared order.
+    pub(crate) groups: (String, String),
+    /// Edges by cause and effect.
+    pub(crate) edges: BTreeMap<(String, String), ScenarioEdge>,
+    /// Encoded columns in the order of the variables.
+    pub(crate) nodes: Vec<ScenarioNode>,
+    /// The bootstraps.
+    pub(crate) bootstraps: Vec<ScenarioBootstrap>,
+}
+
+/// An edge.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ScenarioEdge {
+    /// Share of graphs.
+    pub(crate) share: f64,
+    /// Share of graphs in which it stands below the attribute.
+    pub(crate) below: f64,
+}
+
+/// An encoded column.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScenarioNode {
+    pub(crate) variable: String,
+    pub(crate) level: String,
+    pub(crate) position: i64,
+    pub(crate) tier: Option<i64>,
+    /// Share of graphs in which it follows from the attribute.
+    pub(crate) below: f64,
+    /// Mean movement, and its interval across graphs.
+    pub(crate) mean: f64,
+    pub(crate) ends: Option<(f64, f64)>,
+}
+
+/// A bootstrap.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ScenarioBootstrap {
+    pub(crate) number: i64,
+    pub(crate) drawn: String,
+    pub(crate) determined: String,
+    /// Its graphs.
+    pub(crate) graphs: i64,
+    /// Those in which the attribute follows from another variable; none where the table is of a
+    /// version that does not say so.
+    pub(crate) following: Option<i64>,
+}
+
+/// What the attribute follows from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Causes<'a> {
+    /// Share of graphs in which it follows from any other variable.
+    pub(crate) share: f64,
+    /// Whether the share may be larger, because the tables tell of single edges alone.
+    pub(crate) at_least: bool,
+    /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
+    /// largest first.
+    pub(crate) each: Vec<(&'a str, f64)>,
+}
+
+impl GraphEvidence {
+    pub(in crate::report) fn of(
+        edges: &TableFrame,
+        nodes: &TableFrame,
+        graphs: &TableFrame,
+    ) -> Self {
+        let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
+        for row in nodes.records() {
+            let key = (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
+            let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
+                attribute: key.0,
+                set: key.1,
+                ..ScenarioGraphs::default()
+            });
+            scenario.groups = (row.text("from_group").to_owned(), row.text("to_group").to_owned());
+            scenario.nodes.push(ScenarioNode {
+                variable: row.text("node").to_owned(),
+                level: row.text("level").to_owned(),
+                position: row.int("position").unwrap_or(0),
+                tier: row.int("tier"),
+                below: row.real("below_sensitive").unwrap_or(0.0),
+                mean: row.real("move").unwrap_or(0.0),
+                ends: row.real("move_lo").zip(row.real("move_hi")),
+            });
+        }
+        let at = |row: &crate::table::TableRecord<'_>| {
+            (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned())
+        };
+        for row in edges.records() {
+            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
+            let edge = ScenarioEdge {
+                share: row.real("frequency").unwrap_or(0.0),
+                below: row.real("below_sensitive").unwrap_or(0.0),
+            };
+            scenario
+                .edges
+                .insert((row.text("cause").to_owned(), row.text("effect").to_owned()), edge);
+        }
+        for row in graphs.records() {
+            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
+            scenario.bootstraps.push(ScenarioBootstrap {
+                number: row.int("bootstrap").unwrap_or(0),
+                drawn: row.text("drawn").to_owned(),
+                determined: row.text("determined").to_owned(),
+                graphs: row.int("graphs").unwrap_or(0),
+                following: row.int("attribute_follows"),
+            });
+        }
+        let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();
+        for scenario in &mut scenarios {
+            scenario.nodes.sort_by(|a, b| (a.position, &a.level).cmp(&(b.position, &b.level)));
+            // Of the attribute itself the movement is from one group to the other in every graph.
+            let own = scenario
+                .nodes
+                .iter()
+                .find(|n| n.below == 1.0 && n.mean == 1.0 && n.level == scenario.groups.1);
+            scenario.sensitive = own.map(|n| n.variable.clone()).unwrap_or_default();
+        }
+        GraphEvidence { scenarios }
+    }
+
+    /// The scenarios of each attribute, both in the order of the manifest, numbered.
+    pub(crate) fn by_attribute(&self, audit: &AuditFolder) -> Vec<(String, Vec<&ScenarioGraphs>)> {
+        let set = |s: &&ScenarioGraphs| {
+            AuditFolder::position(audit.manifest.counterfactuals.iter().map(|c| &c.name), &s.set)
+        };
+        let mut all: Vec<(String, Vec<&ScenarioGraphs>)> = Vec::new();
+        for attribute in &audit.manifest.attributes {
+            let mut mine: Vec<&ScenarioGraphs> =
+                self.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
+            mine.sort_by_key(set);
+            if !mine.is_empty() {
+                all.push((attribute.name.clone(), mine));
+            }
+        }
+        all
+    }
+
+    /// Numbers the scenarios in the order of the manifest's sets.
+    pub(in crate::report) fn numbered(mut self, sets: &[&str]) -> Self {
+        self.scenarios
+            .sort_by_key(|s| (sets.iter().position(|name| *name == s.set), s.attribute.clone()));
+        self.scenarios.iter_mut().enumerate().for_each(|(id, s)| s.id = id);
+        self
+    }
+}
+
+/// An edge by cause and effect with its shares in two scenarios.
+pub(crate) type EdgeShift = ((String, String), f64, f64);
+
+impl ScenarioGraphs {
+    /// What the attribute follows from, where it follows from any other variable in
+    /// [`FOLLOWS_FROM`] of the graphs or more.
+    pub(crate) fn causes_of_the_attribute(&self) -> Option<Causes<'_>> {
+        let all = self.edges.iter().filter(|((_, effect), _)| *effect == self.sensitive);
+        let mut each: Vec<(&str, f64)> =
+            all.map(|((cause, _), edge)| (cause.as_str(), edge.share)).collect();
+        // Stable: of equals the order of the names.
+        each.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let largest = each.first().map_or(0.0, |(_, share)| *share);
+        each.retain(|(_, share)| *share >= FOLLOWS_FROM);
+        let following: Option<i64> = self.bootstraps.iter().map(|b| b.following).sum();
+        let graphs: i64 = self.bootstraps.iter().map(|b| b.graphs).sum();
+        let any =
+            following.filter(|_| graphs > 0).map(|following| following as f64 / graphs as f64);
+        let share = any.unwrap_or(largest);
+        (share >= FOLLOWS_FROM).then_some(Causes {
+            share,
+            at_least: any.is_none() && each.len() > 1,
+            each,
+        })
+    }
+
+    /// Whether a variable stands in a tier.
+    pub(crate) fn has_tiers(&self) -> bool {
+        self.nodes.iter().any(|node| node.tier.is_some())
+    }
+
+    /// The variables in order, each with its tier.
+    pub(crate) fn variables(&self) -> Vec<(&str, Option<i64>)> {
+        let mut variables: Vec<(&str, Option<i64>)> =
+            self.nodes.iter().map(|n| (n.variable.as_str(), n.tier)).collect();
+        variables.dedup();
+        variables
+    }
+
+    /// Edges whose shares differ from another scenario's by a hundredth or more, the largest
+    /// difference first, with both shares.
+    pub(crate) fn moved(&self, other: &ScenarioGraphs) -> Vec<EdgeShift> {
+        let share = |of: &ScenarioGraphs, edge: &(String, String)| {
+            of.edges.get(edge).map_or(0.0, |e| e.share)
+        };
+        let mut edges: Vec<&(String, String)> =
+            self.edges.keys().chain(other.edges.keys()).collect();
+        edges.sort();
+        edges.dedup();
+        let mut moved: Vec<EdgeShift> = edges
+            .into_iter()
+            .map(|edge| (edge.clone(), share(self, edge), share(other, edge)))
+            .collect();
+        moved.retain(|(_, before, after)| (after - before).abs() >= 0.01);
+        moved.sort_by(|a, b| {
+            (b.2 - b.1).abs().total_cmp(&(a.2 - a.1).abs()).then_with(|| a.0.cmp(&b.0))
+        });
+        moved
+    }
+}

@@ -1,0 +1,6 @@
+//! The tables of an output folder as the sections of the page read them.
+
+pub(crate) mod audit;
+pub(crate) mod graphs;
+pub(crate) mod quality;
+pub(crate) mod recourse;

@@ -1,0 +1,355 @@
+//! What the tables of quality say, by set, attribute and direction: measures, measures by feature,
+//! distributions, example pairs.
+//!
+//! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to
+//! the target group that a moved feature is left with. No model has a part in any of it, and no
+//! weight.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::report::read::audit::AuditFolder;
+use crate::table::{TableFrame, TableRecord};
+
+/// A set, an attribute and a direction; of all directions together the groups are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct QualityKey {
+    /// The counterfactual set.
+    pub(crate) set: String,
+    /// The sensitive attribute.
+    pub(crate) attribute: String,
+    /// The factual group.
+    pub(crate) from: String,
+    /// The counterfactual group.
+    pub(crate) to: String,
+}
+
+/// The bin of `cf_distributions` that holds all levels that are not told apart.
+pub(crate) const REST_BIN: usize = 30;
+
+/// Values by id; none where undefined.
+pub(crate) type QualityValues = BTreeMap<String, Option<f64>>;
+
+/// One bar of a distribution: a bin of a number or a level.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DistributionBar {
+    /// The edges of a bin; none for a level.
+    pub(crate) edges: Option<(f64, f64)>,
+    /// The level, which may be empty; empty for a bin and for the rest.
+    pub(crate) level: String,
+    /// Whether it stands for all levels together that are not told apart.
+    pub(crate) rest: bool,
+    /// How many: rows as they are, counterfactuals, real rows of the target group.
+    pub(crate) n: [i64; 3],
+    /// Their shares; those of the target group are by the classes of the counterfactuals.
+    pub(crate) share: [Option<f64>; 3],
+}
+
+/// One feature of a direction.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FeatureQuality {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its measures.
+    pub(crate) values: QualityValues,
+    /// Its distributions.
+    pub(crate) bars: Vec<DistributionBar>,
+}
+
+/// One feature of an example: its name, the value before and after (none = missing), whether they
+/// differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExampleFeature {
+    /// The feature.
+    pub(crate) feature: String,
+    /// The value in the row as it is.
+    pub(crate) before: Option<String>,
+    /// The value in the counterfactual.
+    pub(crate) after: Option<String>,
+    /// Whether they differ.
+    pub(crate) changed: bool,
+}
+
+/// The tables of quality in memory.
+#[derive(Debug, Default)]
+pub(crate) struct QualityTables {
+    pairs: BTreeMap<QualityKey, QualityValues>,
+    features: BTreeMap<QualityKey, BTreeMap<String, FeatureQuality>>,
+    examples: BTreeMap<QualityKey, BTreeMap<i64, Vec<ExampleFeature>>>,
+}
+
+/// One set and attribute.
+#[derive(Debug)]
+pub(crate) struct SetQuality<'a> {
+    /// Number on the page, for anchors.
+    pub(crate) id: usize,
+    /// Set and attribute, without groups.
+    pub(crate) key: QualityKey,
+    /// The strategy of the set; empty where the manifest does not know it.
+    pub(crate) strategy: &'a str,
+    /// Its directions, worst first.
+    pub(crate) directions: Vec<DirectionQuality<'a>>,
+}
+
+/// One direction of a world.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DirectionQuality<'a> {
+    /// Its key.
+    pub(crate) pair: &'a QualityKey,
+    /// Its measures.
+    pub(crate) values: &'a QualityValues,
+}
+
+impl FeatureQuality {
+    /// A measure that has a value.
+    pub(crate) fn value(&self, measure: &str) -> Option<f64> {
+        self.values.get(measure).copied().flatten()
+    }
+
+    /// Whether any counterfactual differs in it.
+    pub(crate) fn moved(&self) -> bool {
+        self.value("share_changed").is_some_and(|share| share > 0.0)
+    }
+
+    /// How the counterfactuals lie to the target group, compared with their rows; none where there
+    /// is nothing to compare.
+    pub(crate) fn drift(&self) -> Option<Ordering> {
+        let (before, after) = (self.value("dist_before")?, self.value("dist_after")?);
+        // Less is the same to a reader, who sees three digits.
+        Some(if (after - before).abs() < 5e-4 { Ordering::Equal } else { after.total_cmp(&before) })
+    }
+
+    /// Whether it moved away from the target group.
+    pub(crate) fn is_farther(&self) -> bool {
+        self.drift() == Some(Ordering::Greater)
+    }
+
+    /// Whether it moved away from the target group by one distance and towards it by the other.
+    pub(crate) fn is_nearer_by_wasserstein(&self) -> bool {
+        self.is_farther()
+            && self
+                .value("w1_before")
+                .zip(self.value("w1_after"))
+                .is_some_and(|(before, after)| after < before)
+    }
+
+    /// Whether it moved away from the target group by more than a trifle, whichever distance is
+    /// asked.
+    pub(crate) fn is_much_farther(&self) -> bool {
+        let gap = self
+            .value("dist_before")
+            .zip(self.value("dist_after"))
+            .map_or(0.0, |(before, after)| after - before);
+        gap >= 0.01 && !self.is_nearer_by_wasserstein()
+    }
+
+    /// A measure that counts counterfactuals.
+    fn count(&self, measure: &str) -> i64 {
+        self.value(measure).map_or(0, |n| n as i64)
+    }
+
+    /// Counterfactuals that have a value.
+    pub(crate) fn n(&self) -> i64 {
+        self.count("n_values")
+    }
+
+    /// Of these, those of a class that the target group has.
+    pub(crate) fn n_compared(&self) -> i64 {
+        self.count("n_compared")
+    }
+
+    /// Whether its values have an order and distances.
+    pub(crate) fn is_number(&self) -> bool {
+        self.bars.iter().any(|bar| bar.edges.is_some())
+    }
+}
+
+impl QualityTables {
+    /// The quality in the frames of its four tables, sorted by key.
+    pub(crate) fn of(
+        pairs: &TableFrame,
+        features: &TableFrame,
+        distributions: &TableFrame,
+        examples: &TableFrame,
+    ) -> Self {
+        let mut quality = QualityTables::default();
+        for row in pairs.records() {
+            quality
+                .pairs
+                .entry(quality_key(&row))
+                .or_default()
+                .insert(row.text("metric").to_owned(), finite(&row, "value"));
+        }
+        for row in features.records() {
+            quality
+                .feature(&row)
+                .values
+                .insert(row.text("metric").to_owned(), finite(&row, "value"));
+        }
+        for row in distributions.records() {
+            let Some(side) = ["original", "counterfactual", "target"]
+                .iter()
+                .position(|side| *side == row.text("side"))
+            else {
+                continue;
+            };
+            let feature = quality.feature(&row);
+            let number = usize::try_from(row.int("bin").unwrap_or(0)).unwrap_or(0);
+            // The bins of a side come in order, without gaps.
+            if number == feature.bars.len() {
+                let edges = row.real("bin_lo").zip(row.real("bin_hi"));
+                let rest = edges.is_none() && number == REST_BIN;
+                feature.bars.push(DistributionBar {
+                    edges,
+                    level: row.text("level").to_owned(),
+                    rest,
+                    n: [0; 3],
+                    share: [None; 3],
+                });
+            }
+            if let Some(bar) = feature.bars.get_mut(number) {
+                bar.n[side] = row.int("n").unwrap_or(0).max(0);
+                bar.share[side] = finite(&row, "share");
+            }
+        }
+        for row in examples.records() {
+            let text = |column: &str| row.is_some(column).then(|| row.text(column).to_owned());
+            let entry = ExampleFeature {
+                feature: row.text("feature").to_owned(),
+                before: text("value"),
+                after: text("value_cf"),
+                changed: row.int("changed") == Some(1),
+            };
+            let of_pair = quality.examples.entry(quality_key(&row)).or_default();
+            of_pair.entry(row.int("example").unwrap_or(0)).or_default().push(entry);
+        }
+        quality
+    }
+
+    fn feature(&mut self, row: &TableRecord<'_>) -> &mut FeatureQuality {
+        let name = row.text("feature");
+        let of_pair = self.features.entry(quality_key(row)).or_default();
+        of_pair.entry(name.to_owned()).or_insert_with(|| FeatureQuality {
+            name: name.to_owned(),
+            ..FeatureQuality::default()
+        })
+    }
+
+    /// The measures of a direction, or of all directions of a world.
+    pub(crate) fn values(&self, pair: &QualityKey) -> Option<&QualityValues> {
+        self.pairs.get(pair)
+    }
+
+    /// Whether counterfactuals of a direction were made and discarded, so that metrics are of some
+    /// of the people only.
+    pub(crate) fn discards(&self, pair: &QualityKey) -> bool {
+        self.values(pair)
+            .and_then(|values| values.get("share_discarded").copied().flatten())
+            .is_some_and(|share| share > 0.0)
+    }
+
+    /// How many counterfactuals of a direction, or of a world, were made where none of them is
+    /// valid; 0 where none was made.
+    pub(crate) fn none_valid(&self, pair: &QualityKey) -> Option<i64> {
+        let values = self.values(pair)?;
+        let value = |measure: &str| values.get(measure).copied().flatten();
+        // Counts of rows are far below the end of exact whole numbers.
+        let made = value("n_cf")?.round() as i64;
+        (made == 0 || value("share_discarded").is_some_and(|share| share >= 1.0)).then_some(made)
+    }
+
+    /// The features of a direction: those that moved away from the target group first, then those
+    /// that moved, then those that did not; among equals the farthest from the target group first.
+    pub(crate) fn features(&self, pair: &QualityKey) -> Vec<&FeatureQuality> {
+        let mut features: Vec<&FeatureQuality> =
+            self.features.get(pair).into_iter().flat_map(BTreeMap::values).collect();
+        let rank = |f: &FeatureQuality| (!f.is_farther(), !f.moved());
+        let distance = |f: &FeatureQuality| f.value("dist_after").unwrap_or(-1.0);
+        features.sort_by(|a, b| rank(a).cmp(&rank(b)).then(distance(b).total_cmp(&distance(a))));
+        features
+    }
+
+    /// The example pairs of a direction; none where the job asks for none.
+    pub(crate) fn examples(&self, pair: &QualityKey) -> impl Iterator<Item = &Vec<ExampleFeature>> {
+        self.examples.get(pair).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Whether nothing was measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    /// Whether rows of people stand in the tables.
+    pub(crate) fn has_examples(&self) -> bool {
+        !self.examples.is_empty()
+    }
+
+    /// Features of an example pair.
+    pub(crate) fn example_rows(&self) -> usize {
+        self.examples.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The worlds in the order of attributes and sets, each with its directions worst first.
+    pub(crate) fn set_qualities<'a>(&'a self, audit: &'a AuditFolder) -> Vec<SetQuality<'a>> {
+        let m = &audit.manifest;
+        let place = |pair: &QualityKey| {
+            let attribute =
+                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
+            let set = AuditFolder::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
+            (attribute, pair.attribute.clone(), set, pair.set.clone())
+        };
+        let places: BTreeSet<_> =
+            self.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
+        let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
+            let groups = audit.groups_of(&attribute);
+            let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
+            let mine = |pair: &&QualityKey| {
+                pair.set == set && pair.attribute == attribute && !pair.from.is_empty()
+            };
+            let mut rated: Vec<(f64, usize, usize, &QualityKey)> = self
+                .pairs
+                .keys()
+                .filter(mine)
+                .map(|pair| (self.farthest(pair), at(&pair.from), at(&pair.to), pair))
+                .collect();
+            rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+            let directions = rated
+                .into_iter()
+                .map(|(.., pair)| DirectionQuality { pair, values: &self.pairs[pair] })
+                .collect();
+            let strategy = m
+                .counterfactuals
+                .iter()
+                .find(|c| c.name == set)
+                .map_or("", |c| c.strategy.as_str());
+            SetQuality {
+                id,
+                key: QualityKey { set, attribute, ..QualityKey::default() },
+                strategy,
+                directions,
+            }
+        };
+        places.into_iter().enumerate().map(world).collect()
+    }
+
+    /// The largest distance to the target group that a moved feature is left with; -1 where none
+    /// moved.
+    fn farthest(&self, pair: &QualityKey) -> f64 {
+        let moved =
+            self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
+        moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)
+    }
+}
+
+fn quality_key(row: &TableRecord<'_>) -> QualityKey {
+    QualityKey {
+        set: row.text("counterfactual").to_owned(),
+        attribute: row.text("sensitive").to_owned(),
+        from: row.text("from_group").to_owned(),
+        to: row.text("to_group").to_owned(),
+    }
+}
+
+fn finite(row: &TableRecord<'_>, column: &str) -> Option<f64> {
+    row.real(column).filter(|value| value.is_finite())
+}

@@ -1,0 +1,252 @@
+//! What the page reads of the tables of recourse: all of the small ones, and of the long ones the
+//! subgroups that are shown. Of those that are not it keeps how large they are, and whether both
+//! views say the same of them.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
+use std::path::Path;
+
+use crate::error::Result;
+use crate::table::file::read_frame;
+use crate::table::picked::{LongTableRow, read_matching};
+use crate::table::recourse::{
+    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
+    SUBGROUPS,
+};
+use crate::table::{TableFrame, TableRecord};
+
+/// The tables of recourse as the page needs them.
+pub(in crate::report) struct RecourseTables {
+    /// `recourse`.
+    pub(crate) comparisons: TableFrame,
+    /// `recourse_columns`.
+    pub(crate) columns: TableFrame,
+    /// `ranking_analysis`.
+    pub(crate) analysis: TableFrame,
+    /// `aggregated_rankings`.
+    pub(crate) rankings: TableFrame,
+    /// The rows of `subgroups` that have a place.
+    pub(crate) subgroups: TableFrame,
+    /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and
+    /// view.
+    sums: BTreeMap<[String; 6], ComparisonSummary>,
+    /// `comparatives`.
+    pub(crate) comparatives: TableFrame,
+    /// The rows of `actions` that these list.
+    pub(crate) actions: TableFrame,
+    /// The rows of `ecd` of the subgroups that have a place.
+    pub(crate) ecd: TableFrame,
+}
+
+/// All subgroups of a comparison under one definition in a view.
+#[derive(Debug, Clone, Default)]
+struct ComparisonSummary {
+    /// How many people the smaller group of the unfair subgroups has, and how many subgroups have
+    /// so many.
+    smaller: SizeCounts,
+    /// Of the unfair subgroups.
+    chance: ChanceTests,
+    /// Of all that is said of them. Two views with the same hash say the same: that they differ and
+    /// still meet has odds of 1 in 2^64.
+    hash: DefaultHasher,
+}
+
+/// How many unfair subgroups were tested against chance, and how many of them are beyond it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChanceTests {
+    pub(crate) tested: i64,
+    /// With at most [`FALSE_DISCOVERIES`] of them false.
+    pub(crate) beyond: i64,
+    /// The smallest p-value.
+    pub(crate) least: f64,
+    /// How many have it.
+    pub(crate) with_least: i64,
+}
+
+impl Default for ChanceTests {
+    fn default() -> Self {
+        ChanceTests { tested: 0, beyond: 0, least: f64::INFINITY, with_least: 0 }
+    }
+}
+
+/// The share of false discoveries that the page accepts where it says how many subgroups are beyond
+/// chance.
+pub(crate) const FALSE_DISCOVERIES: f64 = 0.05;
+
+/// Sizes, and how often each occurs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SizeCounts(BTreeMap<i64, i64>);
+
+impl SizeCounts {
+    fn add(&mut self, size: i64) {
+        *self.0.entry(size).or_default() += 1;
+    }
+
+    /// How many sizes.
+    pub(crate) fn n(&self) -> i64 {
+        self.0.values().sum()
+    }
+
+    /// How many are below one.
+    pub(crate) fn below(&self, size: i64) -> i64 {
+        self.0.range(..size).map(|(_, n)| n).sum()
+    }
+
+    /// The one in the middle, of an even number the mean of both; none of none.
+    pub(crate) fn median(&self) -> Option<f64> {
+        let at = |place: i64| {
+            let mut before = 0;
+            let there = self.0.iter().find(|(_, n)| {
+                before += **n;
+                place < before
+            });
+            there.map(|(size, _)| *size as f64)
+        };
+        let n = self.n();
+        Some((at((n - 1) / 2)? + at(n / 2)?) / 2.0)
+    }
+}
+
+impl ComparisonSummary {
+    fn add(&mut self, row: &LongTableRow<'_>) {
+        for name in ["value_0", "value_1", "score", "cost", "p_value", "false_discovery"] {
+            // No table holds this number.
+            self.hash.write_u64(row.real(name).map_or(u64::MAX, f64::to_bits));
+        }
+        for name in ["subgroup", "rank", "place", "merged_into"] {
+            self.hash.write_i64(row.int(name).unwrap_or(-1));
+        }
+        if row.int("rank").is_some() {
+            self.smaller.add(row.int("n_0").min(row.int("n_1")).unwrap_or(0));
+            if let Some(share) = row.real("false_discovery") {
+                self.chance.tested += 1;
+                self.chance.beyond += i64::from(share <= FALSE_DISCOVERIES);
+                let p = row.real("p_value").unwrap_or(1.0);
+                if p < self.chance.least {
+                    (self.chance.least, self.chance.with_least) = (p, 0);
+                }
+                self.chance.with_least += i64::from(p == self.chance.least);
+            }
+        }
+    }
+}
+
+/// Whether a row is of a comparison.
+pub(crate) fn of(row: &TableRecord<'_>, comparison: &TableRecord<'_>) -> bool {
+    ["recourse", "group_0", "group_1"].into_iter().all(|key| row.text(key) == comparison.text(key))
+}
+
+/// Definition, parameter and view of a row.
+pub(crate) fn question<'a>(row: &TableRecord<'a>) -> [&'a str; 3] {
+    [row.text("definition"), row.text("parameter"), row.text("view")]
+}
+
+impl RecourseTables {
+    fn summary(
+        &self,
+        comparison: &TableRecord<'_>,
+        [definition, parameter, view]: [&str; 3],
+    ) -> Option<&ComparisonSummary> {
+        let [recourse, a, b] = ["recourse", "group_0", "group_1"].map(|name| comparison.text(name));
+        self.sums.get(&[recourse, a, b, definition, parameter, view].map(str::to_owned))
+    }
+
+    /// How large the smaller group of the unfair subgroups is.
+    pub(crate) fn smaller(&self, comparison: &TableRecord<'_>, question: [&str; 3]) -> SizeCounts {
+        self.summary(comparison, question)
+            .map_or_else(SizeCounts::default, |sum| sum.smaller.clone())
+    }
+
+    /// What chance explains of its unfair subgroups; none where no test was asked for, or none is
+    /// unfair.
+    pub(crate) fn chance(
+        &self,
+        comparison: &TableRecord<'_>,
+        question: [&str; 3],
+    ) -> Option<ChanceTests> {
+        self.summary(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
+    }
+
+    /// Whether two views of a definition say the same of every subgroup.
+    pub(crate) fn agree(
+        &self,
+        comparison: &TableRecord<'_>,
+        one: [&str; 3],
+        other: [&str; 3],
+    ) -> bool {
+        let hash = |question| self.summary(comparison, question).map(|sum| sum.hash.finish());
+        hash(one).is_some() && hash(one) == hash(other)
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// A table is damaged or of another version.
+    pub(in crate::report) fn read(folder: &Path) -> Result<RecourseTables> {
+        let mut sums: BTreeMap<[String; 6], ComparisonSummary> = BTreeMap::new();
+        // Rows of one view stand together: the last key serves most of them.
+        let mut key: [String; 6] = Default::default();
+        let mut sum = ComparisonSummary::default();
+        let subgroups = read_matching(folder, &SUBGROUPS, |row| {
+            let own = ["recourse", "group_0", "group_1", "definition", "parameter", "view"]
+                .map(|name| row.text(name));
+            if key != own {
+                sums.insert(
+                    std::mem::replace(&mut key, own.map(str::to_owned)),
+                    std::mem::take(&mut sum),
+                );
+                sum = sums.remove(&key).unwrap_or_default();
+            }
+            sum.add(row);
+            row.int("place").is_some()
+        })?;
+        sums.insert(key, sum);
+        let comparatives = read_frame(folder, &COMPARATIVES)?;
+        let shown: BTreeSet<i64> =
+            subgroups.records().filter_map(|row| row.int("subgroup")).collect();
+        let listed: BTreeSet<(i64, i64)> = comparatives
+            .records()
+            .filter_map(|row| row.int("subgroup").zip(row.int("action")))
+            .collect();
+        // Of several comparisons some rows too many may be picked: whoever looks one up names the
+        // comparison.
+        let is_listed = |row: &LongTableRow<'_>| {
+            row.int("subgroup")
+                .zip(row.int("action"))
+                .is_some_and(|key| shown.contains(&key.0) && listed.contains(&key))
+        };
+        Ok(RecourseTables {
+            comparisons: read_frame(folder, &RECOURSE)?,
+            columns: read_frame(folder, &RECOURSE_COLUMNS)?,
+            analysis: read_frame(folder, &RANKING_ANALYSIS)?,
+            rankings: read_frame(folder, &AGGREGATED_RANKINGS)?,
+            actions: read_matching(folder, &ACTIONS, is_listed)?,
+            ecd: read_matching(folder, &ECD, |row| {
+                row.int("subgroup").is_some_and(|subgroup| shown.contains(&subgroup))
+            })?,
+            subgroups,
+            sums,
+            comparatives,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SizeCounts;
+
+    #[test]
+    fn sizes_in_the_middle() {
+        let sizes = |all: &[i64]| {
+            let mut sizes = SizeCounts::default();
+            all.iter().for_each(|size| sizes.add(*size));
+            sizes
+        };
+        assert_eq!(sizes(&[]).median(), None);
+        assert_eq!(sizes(&[7]).median(), Some(7.0));
+        assert_eq!(sizes(&[9, 2, 2, 3]).median(), Some(2.5));
+        assert_eq!(sizes(&[12, 2, 10]).median(), Some(10.0));
+        assert_eq!((sizes(&[12, 2, 10]).below(10), sizes(&[12, 2, 10]).n()), (1, 3));
+    }
+}

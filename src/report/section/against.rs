@@ -1,0 +1,402 @@
+//! Section "Against the last version": what has changed from an earlier run, clear changes first,
+//! and what in the job differs.
+//!
+//! Also what `cfaudit diff` prints: its page is this section for two folders, its text the same
+//! rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::folder::manifest::{JobChange, RunComparison};
+use crate::report::draw::chart;
+use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::section::models::{clearness, place};
+use crate::table::{REFITTED, TableFrame, TableRecord};
+
+/// The metrics that are drawn for each direction.
+const DRAWN: [&str; 3] = ["nsr", "psr", "sr"];
+
+/// Drawings on one page.
+const DRAWN_AT_MOST: usize = 60;
+
+/// Values of the job listed.
+const JOB_AT_MOST: usize = 60;
+
+/// The section.
+pub(crate) fn section(
+    compared: &RunComparison,
+    changes: &TableFrame,
+    rows_shown: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> PageSection {
+    let mut blocks = vec![PageBlock::Facts(facts(compared))];
+    blocks.extend(job(compared));
+    let rows = ordered(changes);
+    blocks.push(PageBlock::Text(sentence(&rows).into()));
+    blocks.extend(table(&rows, rows_shown, glossary));
+    blocks.extend(
+        refitted_in_words(&rows)
+            .map(|words| PageBlock::Note(format!("Not judged: {words}.").into())),
+    );
+    blocks.extend(drawn(changes, glossary));
+    blocks.extend(left_out(&rows));
+    blocks.extend(methods(&rows));
+    PageSection { id: "against", title: "Against the last version", blocks }
+}
+
+/// Changes as they are shown: clear ones first, of these the clearest; what could not be compared
+/// last.
+pub(crate) fn ordered(changes: &TableFrame) -> Vec<TableRecord<'_>> {
+    let mut rows: Vec<TableRecord<'_>> = changes.records().collect();
+    let rank = |row: &TableRecord<'_>| {
+        if row.text("status") == "compared" { clearness(row) } else { -2.0 }
+    };
+    // The sort is stable, so what is equally clear keeps the order of the table.
+    rows.sort_by(|x, y| rank(y).total_cmp(&rank(x)));
+    rows
+}
+
+/// Whether a change is clear.
+pub(crate) fn is_clear(row: &TableRecord<'_>) -> bool {
+    row.int("clear") == Some(1)
+}
+
+/// Whether it could be told if a change is clear.
+pub(crate) fn is_judged(row: &TableRecord<'_>) -> bool {
+    row.text("status") == "compared" && row.is_some("difference")
+}
+
+/// How many changes are clear, in one sentence.
+pub(crate) fn sentence(rows: &[TableRecord<'_>]) -> String {
+    let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
+    if !any("compared") && any("refitted") {
+        return "No change is judged: no set is known to be fitted on the same rows in both runs."
+            .to_owned();
+    }
+    if !any("compared") && any("not_comparable") {
+        return "No value means the same in both runs.".to_owned();
+    }
+    if !any("compared") {
+        return "The two runs have no value in common: they measure other models, sets, attributes, \
+                groups or metrics.".to_owned();
+    }
+    let all = rows.iter().filter(|row| is_judged(row)).count();
+    let clear = rows.iter().filter(|row| is_clear(row)).count();
+    let level = rows.iter().find_map(|row| row.real("level"));
+    let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
+    format!(
+        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes \
+         some are clear by chance; a gate `against: baseline` with `family_error: holm` minds \
+         that. Intervals are about people: both models are taken as they are, and one that is \
+         trained again with another seed may differ clearly too."
+    )
+}
+
+fn facts(compared: &RunComparison) -> Vec<(RichText, RichText)> {
+    let mut old =
+        RichText::new().text("job ").name(&compared.job).text(", run ").code(&compared.run);
+    if let Some(version) = &compared.version {
+        old = old.text(", version ").quote(version);
+    }
+    old = old.text(format!(
+        ", {} people",
+        number::count(i64::try_from(compared.rows).unwrap_or(i64::MAX))
+    ));
+    vec![
+        ("Last version".into(), old),
+        ("Comparable".into(), comparable(compared).into()),
+        ("Same people".into(), number::grouped_in(&compared.pairing).into()),
+    ]
+}
+
+/// Whether equal names mean equal things, in words.
+pub(crate) fn comparable(compared: &RunComparison) -> &'static str {
+    match (compared.comparable, compared.forced) {
+        (true, _) => {
+            "yes: groups, label, strategies, thresholds and settings of metrics are defined alike"
+        }
+        (false, false) => {
+            "in part: a definition differs, and only values that mean the same are compared"
+        }
+        (false, true) => "no: a definition differs, and values are compared all the same, as asked",
+    }
+}
+
+fn job(compared: &RunComparison) -> Option<PageBlock> {
+    let value = |value: &Option<String>| {
+        value.as_ref().map_or_else(|| RichText::from("\u{2013}"), |v| RichText::new().quote(v))
+    };
+    let row = |change: &JobChange| ReportRow {
+        id: String::new(),
+        head: RichText::new().code(&change.path),
+        cells: vec![
+            value(&change.old).into(),
+            value(&change.new).into(),
+            if change.breaks.is_empty() { "none".into() } else { change.breaks.as_str().into() },
+        ],
+    };
+    let all = compared.differs.len();
+    let shown = all.min(JOB_AT_MOST);
+    let caption = match all {
+        _ if shown < all => format!(
+            "What in the job differs: {shown} of {all} values, definitions first; all are in \
+             manifest.json"
+        ),
+        _ => "What in the job differs, definitions first".to_owned(),
+    };
+    let head =
+        ["Value of the job", "Last version", "This version", "Values that mean something else now"]
+            .map(RichText::from)
+            .to_vec();
+    Some(match all {
+        0 => PageBlock::Text("In the job nothing differs.".into()),
+        _ => PageBlock::Table(PageTable {
+            caption: caption.into(),
+            head,
+            rows: compared.differs.iter().take(shown).map(row).collect(),
+            prose: true,
+        }),
+    })
+}
+
+/// Every direction with its old and new rates side by side.
+fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
+    let mut panels: BTreeMap<[&str; 3], Vec<TableRecord<'_>>> = BTreeMap::new();
+    for row in changes
+        .records()
+        .filter(|row| row.text("scope") == "direction" && row.is_some("difference"))
+    {
+        if DRAWN.contains(&row.text("metric"))
+            && row.text("slice").is_empty()
+            && row.text("arm").is_empty()
+        {
+            panels
+                .entry(["counterfactual", "sensitive", "model"].map(|column| row.text(column)))
+                .or_default()
+                .push(row);
+        }
+    }
+    let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
+    for rows in panels.values_mut() {
+        rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
+    }
+    let name = |words: RichText, [set, attribute, model]: [&str; 3]| {
+        words.name(attribute).text(": set ").name(set).text(", model ").name(model)
+    };
+    let (same, differing): (Vec<_>, Vec<_>) = panels
+        .into_iter()
+        .partition(|(_, rows)| rows.iter().all(|row| row.real("difference") == Some(0.0)));
+    let mut differing: Vec<([&str; 3], Vec<TableRecord<'_>>)> = differing;
+    // The clearest change first; the sort is stable, so what is equally clear stays in order.
+    let clearest = |rows: &[TableRecord<'_>]| rows.first().map_or(-1.0, clearness);
+    differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
+    for (of, mut rows) in differing {
+        rows.truncate(left);
+        left -= rows.len();
+        if rows.is_empty() {
+            break;
+        }
+        let most = rows
+            .iter()
+            .flat_map(|row| [row.real("old_value"), row.real("new_value")])
+            .flatten()
+            .fold(0.0, f64::max);
+        let end = chart::round_up(most);
+        let caption = name(RichText::new(), of).text(format!(
+            "; ring: last version, dot: this version, axis from 0 to {} %",
+            chart::tick(end * 100.0)
+        ));
+        let head = ["Direction", "Rate", "Drawn", "Last version", "This version", "Change"]
+            .map(RichText::from)
+            .to_vec();
+        let rows = rows.iter().map(|row| {
+            let drawing = match (row.real("old_value"), row.real("new_value")) {
+                (Some(old), Some(new)) => chart::dumbbell(old, new, end),
+                _ => String::new(),
+            };
+            let mut cells = vec![
+                glossary.title(row.text("metric")).into(),
+                RichText::new().drawing(drawing).into(),
+            ];
+            cells.extend(values(row));
+            ReportRow { id: String::new(), head: place(row), cells }
+        });
+        blocks.push(PageBlock::Table(PageTable {
+            caption,
+            head,
+            rows: rows.collect(),
+            prose: false,
+        }));
+    }
+    if !same.is_empty() {
+        let shown = same.iter().take(DRAWN_AT_MOST);
+        let mut words = RichText::from("No rate differs in any direction of ");
+        for (i, (of, _)) in shown.enumerate() {
+            words = name(words.text(if i > 0 { "; of " } else { "" }), *of);
+        }
+        let more = same.len().saturating_sub(DRAWN_AT_MOST);
+        blocks.push(PageBlock::Note(words.text(if more > 0 {
+            format!("; and of {more} more.")
+        } else {
+            ".".to_owned()
+        })));
+    }
+    blocks
+}
+
+/// Old value, new value and change.
+fn values(row: &TableRecord<'_>) -> Vec<PageCell> {
+    let kind = terms::kind(row.text("metric"), row.text("scope"));
+    let side = |which: &str| {
+        let main = row
+            .real(&format!("{which}_value"))
+            .map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
+        let counts =
+            row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator")));
+        let small = counts.map(|(part, whole)| {
+            RichText::from(format!("{} of {}", number::count(part), number::count(whole)))
+        });
+        PageCell { main: main.into(), small: small.into_iter().collect(), ..PageCell::default() }
+    };
+    vec![side("old"), side("new"), change(row)]
+}
+
+fn change(row: &TableRecord<'_>) -> PageCell {
+    let kind = apart(row);
+    let Some(value) = row.real("difference") else { return "undefined".into() };
+    let mut small: Vec<RichText> = match (row.real("lo"), row.real("hi")) {
+        (Some(lo), Some(hi)) => vec![kind.interval(value, lo, hi).into()],
+        _ => Vec::new(),
+    };
+    small.push(reading(row).into());
+    PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
+}
+
+/// How the change of a metric is printed: shares and gaps of shares in points.
+pub(crate) fn apart(row: &TableRecord<'_>) -> NumberFormat {
+    terms::kind(row.text("metric"), row.text("scope")).of_change()
+}
+
+/// `worse, clear`.
+pub(crate) fn reading(row: &TableRecord<'_>) -> String {
+    let paired = if row.int("paired") == Some(1) { "paired" } else { "unpaired" };
+    match (row.text("reading"), row.is_some("lo")) {
+        _ if !row.is_some("difference") => "undefined".to_owned(),
+        _ if row.text("status") == "refitted" => "not judged: refitted".to_owned(),
+        (_, false) => "no interval".to_owned(),
+        ("", true) if row.text("interval") == "identical" => "nothing differs".to_owned(),
+        ("", true) => format!("not clear, {paired}"),
+        (reading, true) => format!("{reading}, clear, {paired}"),
+    }
+}
+
+fn table(
+    rows: &[TableRecord<'_>],
+    rows_shown: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let clear: Vec<&TableRecord<'_>> = rows.iter().filter(|row| is_clear(row)).collect();
+    let shown = clear.len().min(rows_shown);
+    let caption = match clear.len() {
+        all if shown < all => {
+            format!("The clearest {shown} of {all} clear changes; all are in the table `changes`")
+        }
+        _ => "All clear changes, the clearest first".to_owned(),
+    };
+    let head =
+        ["Metric", "Where", "Last version", "This version", "Change"].map(RichText::from).to_vec();
+    let rows = clear.iter().take(shown).map(|row| {
+        let mut place = place(row);
+        for (word, column) in [("", "sensitive"), ("set ", "counterfactual"), ("model ", "model")] {
+            if !row.text(column).is_empty() {
+                place = place.text(format!(", {word}")).name(row.text(column));
+            }
+        }
+        let mut cells = vec![PageCell::from(place)];
+        cells.extend(values(row));
+        ReportRow { id: String::new(), head: glossary.title(row.text("metric")), cells }
+    });
+    let rows: Vec<ReportRow> = rows.collect();
+    (shown > 0)
+        .then(|| PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false }))
+}
+
+/// What was not compared, in one sentence.
+fn left_out(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
+    let words = left_out_in_words(rows);
+    (!words.is_empty()).then(|| PageBlock::Note(format!("Not compared: {words}.").into()))
+}
+
+/// How many changes are not judged because their set was fitted again, of which sets, and what
+/// helps; none where no set was.
+pub(crate) fn refitted_in_words(rows: &[TableRecord<'_>]) -> Option<String> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.text("status") == "refitted") {
+        let words = row.text("ci_method");
+        by_reason
+            .entry(words.strip_prefix(REFITTED).unwrap_or(words))
+            .or_default()
+            .push(row.text("counterfactual"));
+    }
+    let words = by_reason.into_iter().map(|(reason, sets)| {
+        let n = sets.len();
+        let named: Vec<&str> = BTreeSet::from_iter(sets).into_iter().collect();
+        let of = if named.len() == 1 { "the set" } else { "the sets" };
+        format!("{n} changes of {of} {} (refitted: {reason})", named.join(", "))
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// How the intervals of changes are made.
+fn methods(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
+    let n = |methods: &[&str]| {
+        rows.iter().filter(|row| methods.contains(&row.text("interval"))).count()
+    };
+    let parts = [
+        (
+            n(&["block-bootstrap"]),
+            "from the same people in both runs, drawn together (paired bootstrap of blocks of \
+             people)",
+        ),
+        (
+            n(&["poisson-bootstrap"]),
+            "of score metrics from the same people in both runs, drawn together (paired bootstrap \
+             of people)",
+        ),
+        (n(&["identical"]), "exactly no change, because no outcome of anybody behind them differs"),
+        (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
+        (
+            n(&["mover"]),
+            "from the intervals of both values as if their people were independent (MOVER), which \
+             is too wide where they are the same",
+        ),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    (!parts.is_empty())
+        .then(|| PageBlock::Note(format!("Intervals of changes: {}.", parts.join("; ")).into()))
+}
+
+/// How many values were not compared, and why; empty where all were.
+pub(crate) fn left_out_in_words(rows: &[TableRecord<'_>]) -> String {
+    let n = |status: &str| rows.iter().filter(|row| row.text("status") == status).count();
+    let undefined = rows
+        .iter()
+        .filter(|row| row.text("status") == "compared" && !row.is_some("difference"))
+        .count();
+    let parts = [
+        (n("not_comparable"), "mean something else now"),
+        (n("only_old"), "stand in the last version only"),
+        (n("only_new"), "stand in this version only"),
+        (undefined, "are undefined in one of the two"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} values {what}"))
+        .collect();
+    parts.join("; ")
+}

@@ -1,0 +1,318 @@
+//! Below "Groups as they are": Clarify's metrics by comparison, the groups that are furthest apart,
+//! and each group against all others.
+
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
+use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey};
+use crate::report::section::switches::{cell, level_in_words, measures_of};
+
+/// Clarify's metrics of what people get.
+const OUTCOME_METRICS: &[&str] = &["dppl", "di", "cddpl", "cddpl_defined_strata_only", "ft"];
+
+/// Clarify's metrics of what people deserve.
+const DESERT_METRICS: &[&str] = &["dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te"];
+
+/// What stands beside the metrics, where it says something.
+const NOTES_BESIDE: &[&str] = &["undefined_strata", "undefined_strata_share", "ft_library_sign"];
+
+/// Named gaps whose widest is shown.
+const WIDEST: &[&str] = &[
+    "di",
+    "demp_difference",
+    "demp_min_ratio",
+    "eopp_difference",
+    "pred_eq_difference",
+    "eodds",
+    "aod",
+    "pred_p_difference",
+    "acc_difference",
+    "f1_difference",
+    "mcc_difference",
+];
+
+/// Performance metrics whose largest distance to all is shown beside.
+const TO_TOTAL: &[(&str, &str)] = &[
+    ("demp_difference", "pprev_to_total"),
+    ("eopp_difference", "tpr_to_total"),
+    ("pred_eq_difference", "fpr_to_total"),
+    ("pred_p_difference", "ppv_to_total"),
+    ("acc_difference", "acc_to_total"),
+    ("f1_difference", "f1_to_total"),
+    ("mcc_difference", "mcc_to_total"),
+];
+
+/// Comparisons beyond which the page shows the widest only.
+const COMPARISONS_AT_MOST: usize = 6;
+
+type FacetKeyFn<'a> = dyn Fn(&str, &str, &str) -> ResultKey + 'a;
+
+/// The two sides of a comparison; all others have no name.
+fn sides(key: &ResultKey) -> RichText {
+    let side = |words: RichText, group: &str| {
+        if group.is_empty() { words.text("all others") } else { words.name(group) }
+    };
+    side(side(RichText::new(), &key.from).text(" and "), &key.to)
+}
+
+fn group_of(name: &str) -> RichText {
+    if name.is_empty() { "\u{2013}".into() } else { RichText::new().name(name) }
+}
+
+/// The comparisons that Clarify's metrics are measured for, those with the widest gap of favourable
+/// predictions first.
+fn comparisons(audit: &AuditFolder, groups: &[String], at: &FacetKeyFn<'_>) -> Vec<ResultKey> {
+    let pairs = groups.iter().flat_map(|a| groups.iter().map(move |d| at("pair", a, d)));
+    let all: Vec<ResultKey> =
+        pairs.chain(groups.iter().map(|d| at("one_vs_rest", "", d))).collect();
+    let gap = |key: &ResultKey| audit.measure(key, "dppl").map(|m| m.value.map_or(-1.0, f64::abs));
+    let mut found: Vec<(f64, ResultKey)> =
+        all.into_iter().filter_map(|key| Some((gap(&key)?, key))).collect();
+    found.sort_by(|x, y| y.0.total_cmp(&x.0));
+    found.into_iter().map(|(_, key)| key).collect()
+}
+
+/// How a value of a comparison was found out, where that is no matter of course.
+fn with_method(mut cell: PageCell, metric: &str, measure: Option<&ReportedValue>) -> PageCell {
+    if let Some(measure) = measure.filter(|m| metric == "ft" && m.value.is_some())
+        && let Some((_, how)) = measure.words.split_once("; ")
+    {
+        cell.small.push(how.to_owned().into());
+    }
+    cell
+}
+
+/// Clarify's metrics of one attribute and model.
+pub(crate) fn clarify(
+    audit: &AuditFolder,
+    groups: &[String],
+    at: &FacetKeyFn<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> Vec<PageBlock> {
+    let mut found = comparisons(audit, groups, at);
+    let all = found.len();
+    if all > COMPARISONS_AT_MOST {
+        found.truncate(audit.rows_shown());
+    }
+    let total = at("total", "", "");
+    let benefit = audit.measure(&total, "ge");
+    let there = |metrics: &'static [&'static str]| {
+        metrics
+            .iter()
+            .copied()
+            .filter(|m| found.iter().any(|key| audit.measure(key, m).is_some()))
+            .collect::<Vec<&str>>()
+    };
+    let clarifys = [OUTCOME_METRICS, DESERT_METRICS, NOTES_BESIDE].concat();
+    let levels = level_in_words(measures_of(audit, &found.iter().collect::<Vec<_>>(), &clarifys));
+    let some = if found.len() < all {
+        format!(
+            ": the {} widest of {all} comparisons, all are in tables/metrics.parquet",
+            found.len()
+        )
+    } else {
+        String::new()
+    };
+    let mut blocks = Vec::new();
+    match found.as_slice() {
+        [] => {}
+        [key] => {
+            let beside = there(NOTES_BESIDE)
+                .into_iter()
+                .filter(|m| audit.measure(key, m).and_then(|m| m.value).is_some_and(|v| v != 0.0));
+            let metrics: Vec<&str> = there(OUTCOME_METRICS)
+                .into_iter()
+                .chain(there(DESERT_METRICS))
+                .chain(beside)
+                .collect();
+            let mut rows: Vec<ReportRow> = metrics
+                .into_iter()
+                .map(|metric| {
+                    let measure = audit.measure(key, metric);
+                    let value = with_method(
+                        cell(measure, terms::kind(metric, &key.scope)),
+                        metric,
+                        measure,
+                    );
+                    let impaired = group_of(measure.map_or("", |m| m.impaired.as_str()));
+                    ReportRow {
+                        id: String::new(),
+                        head: glossary.title(metric),
+                        cells: vec![value, impaired.into()],
+                    }
+                })
+                .collect();
+            rows.extend(benefit.map(|ge| ReportRow {
+                id: String::new(),
+                head: glossary.title("ge").text(", everybody"),
+                cells: vec![cell(Some(ge), terms::kind("ge", "total")), "\u{2013}".into()],
+            }));
+            let caption = RichText::from("Clarify's metrics, the favoured facet first: ")
+                .and(sides(key))
+                .text(levels);
+            let head = ["Metric", "Value", "Group at a disadvantage"].map(RichText::from).to_vec();
+            blocks.push(PageBlock::Table(PageTable { caption, head, rows, prose: false }));
+        }
+        _ => {
+            for (what, metrics) in [
+                ("what people get", there(OUTCOME_METRICS)),
+                ("what they get and deserve", there(DESERT_METRICS)),
+                ("beside them", there(NOTES_BESIDE)),
+            ] {
+                if metrics.is_empty() {
+                    continue;
+                }
+                let mut head = vec![RichText::from("Favoured facet and d")];
+                head.extend(metrics.iter().map(|m| glossary.head(m)));
+                let row = |key: &ResultKey| {
+                    let value = |metric: &&str| {
+                        let measure = audit.measure(key, metric);
+                        with_method(cell(measure, terms::kind(metric, &key.scope)), metric, measure)
+                    };
+                    ReportRow {
+                        id: String::new(),
+                        head: sides(key),
+                        cells: metrics.iter().map(value).collect(),
+                    }
+                };
+                let caption = format!("Clarify's metrics, {what}{some}{levels}").into();
+                blocks.push(PageBlock::Table(PageTable {
+                    caption,
+                    head,
+                    rows: found.iter().map(row).collect(),
+                    prose: false,
+                }));
+            }
+            blocks.extend(benefit.map(|ge| {
+                let PageCell { main, small, .. } = cell(Some(ge), terms::kind("ge", "total"));
+                let words = glossary.title("ge").text(" of everybody: ").and(main);
+                PageBlock::Note(
+                    small
+                        .into_iter()
+                        .fold(words, |words, more| words.text(" (").and(more).text(")"))
+                        .text("."),
+                )
+            }));
+        }
+    }
+    blocks
+}
+
+/// The groups that are furthest apart, where there are more than two.
+pub(crate) fn worst(
+    audit: &AuditFolder,
+    groups: &[String],
+    at: &FacetKeyFn<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let key = at("worst_case", "", "");
+    let metrics: Vec<&str> = WIDEST
+        .iter()
+        .copied()
+        .filter(|m| groups.len() > 2 && audit.measure(&key, m).is_some())
+        .collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let rows = metrics
+        .iter()
+        .map(|&metric| {
+            let measure = audit.measure(&key, metric);
+            let mut value = cell(measure, terms::kind(metric, "worst_case"));
+            if let Some(n) = measure.and_then(|m| m.without).filter(|n| *n > 0) {
+                value.small.push(
+                    format!(
+                        "{} without a value",
+                        if n == 1 {
+                            "1 group".to_owned()
+                        } else {
+                            format!("{} groups", number::count(n))
+                        }
+                    )
+                    .into(),
+                );
+            }
+            let group = |of: fn(&ReportedValue) -> &String| {
+                group_of(measure.map_or("", |m| of(m).as_str()))
+            };
+            let furthest =
+                TO_TOTAL.iter().find(|(gap, _)| *gap == metric).map(|(_, distance)| *distance);
+            let distance = furthest.and_then(|metric| Some((metric, audit.measure(&key, metric)?)));
+            let distance = distance.map_or_else(
+                || "\u{2013}".into(),
+                |(metric, measure)| {
+                    let mut cell = cell(Some(measure), terms::kind(metric, "worst_case"));
+                    if !measure.highest.is_empty() {
+                        cell.small.push(RichText::new().name(&measure.highest));
+                    }
+                    cell
+                },
+            );
+            let cells =
+                vec![value, group(|m| &m.highest).into(), group(|m| &m.lowest).into(), distance];
+            ReportRow { id: String::new(), head: glossary.title(metric), cells }
+        })
+        .collect();
+    let levels = level_in_words(measures_of(audit, &[&key], &metrics));
+    let caption = format!(
+        "The groups that are furthest apart: highest minus lowest, lowest over highest{levels}"
+    )
+    .into();
+    let head =
+        ["Metric", "Value", "Highest", "Lowest", "Furthest from all"].map(RichText::from).to_vec();
+    Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }))
+}
+
+/// Each group against all others together.
+pub(crate) fn rests(
+    audit: &AuditFolder,
+    groups: &[String],
+    at: &FacetKeyFn<'_>,
+    gaps: &[&str],
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let mut keys: Vec<ResultKey> = groups
+        .iter()
+        .map(|a| at("one_vs_rest", a, ""))
+        .filter(|key| audit.measures.contains_key(key))
+        .collect();
+    let all = keys.len();
+    keys.truncate(audit.rows_shown().max(COMPARISONS_AT_MOST));
+    let metrics: Vec<&str> = gaps
+        .iter()
+        .copied()
+        .filter(|m| keys.iter().any(|key| audit.measure(key, m).is_some()))
+        .collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let levels = level_in_words(measures_of(audit, &keys.iter().collect::<Vec<_>>(), &metrics));
+    let some = if keys.len() < all {
+        format!(", the first {} of {all}", keys.len())
+    } else {
+        String::new()
+    };
+    let caption = format!(
+        "Each group against all others together{some}{levels}. Differences are \
+         the group minus the others"
+    )
+    .into();
+    let mut head = vec!["Group".into()];
+    let turned = |metric: &str| match metric {
+        "di" => " others over group",
+        "demp_ratio" => " group over others",
+        "demp_min_ratio" => " lower over higher",
+        _ => "",
+    };
+    head.extend(metrics.iter().map(|m| glossary.head(m).text(turned(m))));
+    let row = |key: &ResultKey| ReportRow {
+        id: String::new(),
+        head: RichText::new().name(&key.from),
+        cells: metrics
+            .iter()
+            .map(|m| cell(audit.measure(key, m), terms::kind(m, "one_vs_rest")))
+            .collect(),
+    };
+    let table = PageTable { caption, head, rows: keys.iter().map(row).collect(), prose: false };
+    Some(PageBlock::Fold("Each group against all others", vec![PageBlock::Table(table)]))
+}

@@ -1,0 +1,323 @@
+//! A scenario as a drawing: a column of variables per tier, edges as wide as the share of graphs
+//! that have them.
+//!
+//! Tiers stand from left to right; variables without a tier have a column of their own before them.
+//! Inside a column causes stand above effects, as far as most graphs have it: edges are taken by
+//! share, the most frequent first, one that would close a cycle is left out, and variables stand by
+//! depth, then in the order of the search. An edge between columns is a curve from side to side. An
+//! edge inside a column is an arc: downwards on the right, upwards on the left. So a drawing
+//! depends on the tables alone, and no arc runs through a box.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::report::draw::chart::{at, escape};
+use crate::report::page::number::NumberFormat;
+use crate::report::read::graphs::ScenarioGraphs;
+
+/// Edges in a smaller share of graphs are not drawn.
+pub(crate) const LEAST: f64 = 0.05;
+
+/// Height of a box and distance of two rows.
+const BOX: f64 = 26.0;
+const STEP: f64 = 50.0;
+
+/// Margins to the left and above, and what is left free between the arcs of two columns.
+const MARGIN: (f64, f64) = (8.0, 46.0);
+const FREE: f64 = 56.0;
+
+/// How far an arc reaches beside the boxes, and by how much farther for every row that it spans.
+const ARC: (f64, f64) = (14.0, 15.0);
+
+/// Width of a letter in a box, about, and the letters of a name that a box shows.
+const LETTER: f64 = 6.4;
+const LETTERS: usize = 20;
+
+/// A variable on the drawing: its column, its row, and the box.
+#[derive(Clone, Copy)]
+struct VariableBox {
+    column: usize,
+    row: usize,
+    x: f64,
+    y: f64,
+    width: f64,
+}
+
+/// A column: its tier and the variables from top to bottom.
+struct TierColumn<'a> {
+    tier: Option<i64>,
+    variables: Vec<&'a str>,
+}
+
+/// The drawing.
+pub(crate) fn of(scenario: &ScenarioGraphs) -> String {
+    let columns = columns(scenario);
+    let mut drawn: Vec<(&str, &str, f64)> = scenario
+        .edges
+        .iter()
+        .map(|((cause, effect), e)| (cause.as_str(), effect.as_str(), e.share))
+        .filter(|e| e.2 >= LEAST)
+        .collect();
+    // Strong edges lie on top.
+    drawn.sort_by(|a, b| a.2.total_cmp(&b.2).then((a.0, a.1).cmp(&(b.0, b.1))));
+    let (places, width) = places(&columns, &drawn);
+    let height = places.values().map(|p| p.y + BOX).fold(0.0, f64::max);
+    let id = format!("graph{}", scenario.id);
+    let mut inside = format!(
+        r#"<text class="head" x="{}" y="14">{}</text>"#,
+        at(MARGIN.0),
+        escape(&scenario.set)
+    );
+    for column in columns.iter().filter(|_| scenario.has_tiers()) {
+        if let Some(place) = column.variables.first().and_then(|name| places.get(name)) {
+            let words = column
+                .tier
+                .map_or_else(|| "no tier".to_owned(), |tier| format!("tier {}", tier + 1));
+            let (x, y) = (at(place.x + place.width / 2.0), at(MARGIN.1 - 12.0));
+            let _ = write!(inside, r#"<text x="{x}" y="{y}" text-anchor="middle">{words}</text>"#);
+        }
+    }
+    for (cause, effect, share) in &drawn {
+        if let (Some(a), Some(b)) = (places.get(cause), places.get(effect)) {
+            inside.push_str(&edge(&id, a, b, *share));
+        }
+    }
+    for (name, place) in
+        columns.iter().flat_map(|c| &c.variables).filter_map(|name| Some((name, places.get(name)?)))
+    {
+        let class = if *name == scenario.sensitive { "node own" } else { "node" };
+        let _ = write!(
+            inside,
+            r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}" rx="4"/><text class="name" x="{}" y="{}" text-anchor="middle">{}</text>"#,
+            at(place.x),
+            at(place.y - BOX / 2.0),
+            at(place.width),
+            at(BOX),
+            at(place.x + place.width / 2.0),
+            at(place.y + 4.0),
+            escape(&cut(name)),
+        );
+    }
+    let words = drawn.iter().rev().take(8).map(|(cause, effect, share)| {
+        format!("{cause} to {effect} {}", NumberFormat::Share.value(*share))
+    });
+    let words = words.collect::<Vec<_>>().join(", ");
+    format!(
+        r#"<svg class="graph" viewBox="0 0 {} {}" role="img" aria-labelledby="{id}-t {id}-d"><title id="{id}-t">{}</title><desc id="{id}-d">{}</desc><defs><marker id="{id}-a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0.5L8 4L0 7.5z"/></marker></defs>{inside}</svg>"#,
+        at(width),
+        at(height),
+        escape(&format!("Edges of {}", scenario.set)),
+        escape(&format!("The most frequent edges: {words}")),
+    )
+}
+
+fn cut(name: &str) -> String {
+    if name.chars().count() <= LETTERS {
+        return name.to_owned();
+    }
+    name.chars().take(LETTERS - 1).chain(['\u{2026}']).collect()
+}
+
+/// The columns from left to right.
+fn columns(scenario: &ScenarioGraphs) -> Vec<TierColumn<'_>> {
+    let variables = scenario.variables();
+    let depth = depths(scenario, &variables);
+    let mut tiers: Vec<Option<i64>> = variables.iter().map(|v| v.1).collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    let column = |tier: Option<i64>| {
+        let mut members: Vec<usize> =
+            (0..variables.len()).filter(|&v| variables[v].1 == tier).collect();
+        members.sort_by_key(|&v| (depth[v], v));
+        TierColumn { tier, variables: members.into_iter().map(|v| variables[v].0).collect() }
+    };
+    tiers.into_iter().map(column).collect()
+}
+
+/// For each variable the longest path to it inside its column.
+fn depths(scenario: &ScenarioGraphs, variables: &[(&str, Option<i64>)]) -> Vec<usize> {
+    let position: BTreeMap<&str, usize> =
+        variables.iter().enumerate().map(|(v, (name, _))| (*name, v)).collect();
+    let mut edges: Vec<(f64, usize, usize)> = Vec::new();
+    for ((cause, effect), edge) in &scenario.edges {
+        let (Some(&a), Some(&b)) = (position.get(cause.as_str()), position.get(effect.as_str()))
+        else {
+            continue;
+        };
+        if edge.share >= LEAST && variables[a].1 == variables[b].1 {
+            edges.push((edge.share, a, b));
+        }
+    }
+    edges.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+    let n = variables.len();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for (_, a, b) in edges {
+        if !reaches(&children, b, a) {
+            children[a].push(b);
+        }
+    }
+    let mut depth = vec![0; n];
+    // No path has more than n steps.
+    for _ in 0..n {
+        for a in 0..n {
+            for &b in &children[a] {
+                depth[b] = depth[b].max(depth[a] + 1);
+            }
+        }
+    }
+    depth
+}
+
+fn reaches(children: &[Vec<usize>], from: usize, to: usize) -> bool {
+    let (mut open, mut seen) = (vec![from], vec![false; children.len()]);
+    while let Some(v) = open.pop() {
+        if v == to {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[v], true) {
+            open.extend(&children[v]);
+        }
+    }
+    false
+}
+
+/// How far an arc over so many rows reaches.
+fn reach(rows: usize) -> f64 {
+    ARC.0 + ARC.1 * rows as f64
+}
+
+/// Where every variable stands, and the width of the whole.
+fn places<'a>(
+    columns: &[TierColumn<'a>],
+    edges: &[(&str, &str, f64)],
+) -> (BTreeMap<&'a str, VariableBox>, f64) {
+    let tallest = columns.iter().map(|c| c.variables.len()).max().unwrap_or(1);
+    let mut places = BTreeMap::new();
+    let mut x = MARGIN.0;
+    for (number, column) in columns.iter().enumerate() {
+        let row = |name: &str| column.variables.iter().position(|v| *v == name);
+        let rows = edges.iter().filter_map(|(a, b, _)| Some((row(a)?, row(b)?)));
+        // A cubic curve goes three quarters of the way to its handles.
+        let widest = |up: bool| {
+            rows.clone()
+                .filter(|(a, b)| (b < a) == up)
+                .map(|(a, b)| 0.75 * reach(a.abs_diff(b)))
+                .fold(0.0, f64::max)
+        };
+        let width = column
+            .variables
+            .iter()
+            .map(|name| cut(name).chars().count() as f64 * LETTER + 16.0)
+            .fold(0.0, f64::max);
+        x += widest(true);
+        let spare = (tallest - column.variables.len()) as f64 / 2.0;
+        for (row, name) in column.variables.iter().enumerate() {
+            let y = MARGIN.1 + BOX / 2.0 + (row as f64 + spare) * STEP;
+            places.insert(*name, VariableBox { column: number, row, x, y, width });
+        }
+        x += width + widest(false) + if number + 1 < columns.len() { FREE } else { MARGIN.0 };
+    }
+    (places, x)
+}
+
+/// One edge as a curve.
+fn edge(id: &str, a: &VariableBox, b: &VariableBox, share: f64) -> String {
+    let dash = if share < 0.5 { r#" stroke-dasharray="5 4""# } else { "" };
+    let (from, to, handles) = if a.column == b.column {
+        let out = reach(a.row.abs_diff(b.row));
+        // Arcs leave below the middle of a box and enter above it, or the other way round.
+        if b.row > a.row {
+            let (x, right) = (a.x + a.width, a.x + a.width + out);
+            ((x, a.y + 5.0), (x + 1.0, b.y - 5.0), (right, right))
+        } else {
+            let left = a.x - out;
+            ((a.x, a.y - 5.0), (a.x - 1.0, b.y + 5.0), (left, left))
+        }
+    } else if b.column > a.column {
+        let (start, end) = (a.x + a.width, b.x - 1.0);
+        ((start, a.y), (end, b.y), (start + (end - start) / 2.0, end - (end - start) / 2.0))
+    } else {
+        let (start, end) = (a.x, b.x + b.width + 1.0);
+        ((start, a.y), (end, b.y), (start - (start - end) / 2.0, end + (start - end) / 2.0))
+    };
+    format!(
+        r#"<path class="edge" d="M{} {}C{} {} {} {} {} {}" stroke-width="{}"{dash} marker-end="url(#{id}-a)"/>"#,
+        at(from.0),
+        at(from.1),
+        at(handles.0),
+        at(from.1),
+        at(handles.1),
+        at(to.1),
+        at(to.0),
+        at(to.1),
+        at(0.6 + 3.4 * share),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{columns, cut, of};
+    use crate::report::read::graphs::{ScenarioEdge, ScenarioGraphs, ScenarioNode};
+
+    fn scenario(edges: &[(&str, &str, f64)], tiers: [Option<i64>; 4]) -> ScenarioGraphs {
+        let node = |(name, tier): (&str, Option<i64>)| ScenarioNode {
+            variable: name.to_owned(),
+            tier,
+            ..ScenarioNode::default()
+        };
+        ScenarioGraphs {
+            set: "graph/<low>".to_owned(),
+            sensitive: "a".to_owned(),
+            nodes: ["a", "b", "c", "d"].into_iter().zip(tiers).map(node).collect(),
+            edges: edges
+                .iter()
+                .map(|(a, b, share)| {
+                    (((*a).to_owned(), (*b).to_owned()), ScenarioEdge { share: *share, below: 0.0 })
+                })
+                .collect(),
+            ..ScenarioGraphs::default()
+        }
+    }
+
+    #[test]
+    fn causes_stand_above_effects_as_most_graphs_have_it() {
+        let edges = [
+            ("b", "c", 0.4),
+            ("c", "b", 0.6),
+            ("b", "d", 0.9),
+            ("d", "c", 0.3),
+            ("a", "b", 1.0),
+            ("a", "d", 0.01),
+        ];
+        let free = scenario(&edges, [None; 4]);
+        let names = |s: &ScenarioGraphs| {
+            columns(s).iter().map(|c| c.variables.join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&free), ["a c b d"]);
+        let tiers = scenario(&edges, [Some(0), Some(1), Some(1), None]);
+        assert_eq!(names(&tiers), ["d", "a", "c b"]);
+        let svg = of(&tiers);
+        // One edge is too rare; of the others two stand below one half.
+        assert_eq!(
+            (svg.matches(r#"class="edge""#).count(), svg.matches("stroke-dasharray").count()),
+            (5, 2)
+        );
+        assert_eq!(
+            (svg.matches("<rect").count(), svg.matches(r#"class="node own""#).count()),
+            (4, 1)
+        );
+        assert!(
+            svg.contains("no tier")
+                && svg.contains("tier 2")
+                && svg.contains("graph/&lt;low&gt;")
+                && !svg.contains("<low>")
+        );
+        assert!(!of(&free).contains("tier"));
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(cut("hours-per-week"), "hours-per-week");
+        assert_eq!(cut("a name that does not fit into a box").chars().count(), 20);
+    }
+}

@@ -1,0 +1,392 @@
+//! Section "How it was done": sets, models, rows, intervals, and the formula of every metric the
+//! page shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::folder::manifest::{ModelWords, RecheckWords, SetWords};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
+use crate::report::read::audit::{AuditFolder, ReportedValue};
+use crate::report::section::recourse;
+use crate::table::TableRecord;
+
+/// The section; comes after every section that shows metrics.
+pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageSection {
+    let m = &audit.manifest;
+    let has_sets = !m.counterfactuals.is_empty();
+    let mut blocks = questions(has_sets, recourse::is_there(audit));
+    blocks.extend(sets(audit));
+    blocks.extend(models(audit));
+    blocks.extend(thresholds(audit));
+    blocks.extend(rechecks(audit));
+    let mut facts: Vec<(RichText, RichText)> = vec![
+        ("Favourable".into(), crate::report::section::verdict::favourable(audit)),
+        ("Split".into(), RichText::new().quote(&m.split)),
+    ];
+    let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
+    facts.push((
+        "Rows".into(),
+        format!(
+            "{} in the source, {} kept, {} train, {} audited",
+            count(m.rows.source),
+            count(m.rows.kept),
+            count(m.rows.trained),
+            count(m.rows.audited)
+        )
+        .into(),
+    ));
+    facts.push(("A row is".into(), RichText::new().text("identified by ").quote(&m.row_id)));
+    facts.extend(
+        derived_attributes(audit, has_sets).map(|words| ("Derived attributes".into(), words)),
+    );
+    facts.push((
+        "Order of groups".into(),
+        if has_sets {
+            "the reference group comes first and differences are first minus second; where a \
+             direction is compared with its reverse, the worse one names the group at a \
+             disadvantage"
+        } else {
+            "the reference group comes first and differences are first minus second"
+        }
+        .into(),
+    ));
+    facts.extend(weights(audit).map(|words| ("Weights".into(), words)));
+    facts.push(("Intervals".into(), intervals(audit)));
+    facts.extend(few_cases(audit).map(|words| ("Few cases".into(), words)));
+    facts.push((
+        "A dash in a table".into(),
+        "a value that does not exist there: not asked for, not measured for this row, or a matter \
+         that the metric does not have, such as a group at a disadvantage. A value that was asked \
+         for and cannot be computed reads undefined, with the reason"
+            .into(),
+    ));
+    blocks.push(PageBlock::Facts(facts));
+    if !glossary.shown.is_empty() {
+        blocks.push(PageBlock::Heading("glossary".to_owned(), "Metrics on this page".into()));
+        let letters = if has_sets {
+            "T, F: the factual prediction is right or wrong. C, S: the counterfactual prediction \
+             stays or switches. P, N: the counterfactual prediction is positive or negative. CF: \
+             counterfactual. CCM: counterfactual confusion matrix; ECCM: the same split by label."
+        } else {
+            "T, F: the prediction is right or wrong. P, N: it is positive or negative. N beside a \
+             group: its people."
+        };
+        blocks.push(PageBlock::Note(letters.into()));
+        if audit.classes.are_there() {
+            blocks.push(PageBlock::Note(
+                "Of all classes together CR is the share on the diagonal of their matrix, SR the \
+                 share off it, CMCC its correlation (Gorodkin 2004); ACC and MCC are the same of \
+                 labels and predictions. Every other metric is of one class against all others: P \
+                 is that class, N any other, the score is that of the class. Then NSR is how often \
+                 predictions leave the class, PSR how often they join it."
+                    .into(),
+            ));
+        }
+        if glossary.shown.iter().any(|entry| entry.family == "clarify") {
+            blocks.push(PageBlock::Note(
+                "Clarify: a is the favoured facet, d the other; T, F, P and N are counted by the \
+                 favourable side, whichever class that is."
+                    .into(),
+            ));
+        }
+        blocks.push(PageBlock::Glossary(glossary.shown.clone()));
+    }
+    PageSection { id: "method", title: "How it was done", blocks }
+}
+
+/// What the page asks, and how it is answered: of counterfactual sets, of recourse, of both, or of
+/// neither.
+fn questions(sets: bool, recourse: bool) -> Vec<PageBlock> {
+    let asked = match (sets, recourse) {
+        (true, false) => {
+            "Counterfactual fairness asks whether a person would have got another decision had \
+             they belonged to another group. A counterfactual explanation asks something else: \
+             what a person could change to get another decision. This page is about the first."
+        }
+        (true, true) => {
+            "This page asks two things. Counterfactual fairness: would a person have got another \
+             decision had they belonged to another group? Recourse: what could people change to \
+             get another decision, as counterfactual explanations ask, and is that harder for one \
+             group than for another? They are measured apart, and the answer to one says nothing \
+             of the other."
+        }
+        (false, true) => {
+            "Recourse asks what people could change to get another decision, as counterfactual \
+             explanations do, and whether that is harder for one group than for another. \
+             Counterfactual fairness asks something else: whether a person would have got another \
+             decision had they belonged to another group. This page is about the first."
+        }
+        (false, false) => {
+            "This page compares groups as they are. Whether a person would have got another \
+             decision had they belonged to another group (counterfactual fairness) is not asked."
+        }
+    };
+    let of_sets = "For each person audited a set writes the same person in another group; the \
+                   model scores both; the two predictions are compared. A share of switched \
+                   predictions describes the model on these people. It does not say why the model \
+                   behaves so.";
+    let of_recourse = "For recourse the model is asked about each person audited who has the \
+        unfavourable decision, as that person would be after every action of their subgroups, with \
+        the threshold as it is. Labels play no part, and every person counts once. It describes \
+        the model on these people: nothing says that a change is possible for a person, what else \
+        would change with it, or why the model decides so.";
+    let mut blocks = vec![PageBlock::Text(asked.into())];
+    blocks.extend(sets.then(|| PageBlock::Text(of_sets.into())));
+    blocks.extend(recourse.then(|| PageBlock::Text(of_recourse.into())));
+    blocks
+}
+
+/// What weights have a part in, and in what they have none.
+fn weights(audit: &AuditFolder) -> Option<RichText> {
+    let words = terms::weights(audit)?;
+    let words = words.text(
+        " Every value, interval, gate and drawing takes a person as often as the weight says; \
+         every number of people, rows or counterfactuals, the flags for few cases and what a gate \
+         calls enough do not. The tables hold both.",
+    );
+    let words = if audit.issues.records().any(|issue| issue.text("code") == "unweighted-fit") {
+        words.text(
+            " Strategies learn without weights: where groups are compared to make \
+             counterfactuals, every row counts once.",
+        )
+    } else {
+        words
+    };
+    let words = if audit.quality.is_empty() {
+        words
+    } else {
+        words.text(
+            " How plausible the other worlds are is told without weights: every \
+             counterfactual counts once.",
+        )
+    };
+    Some(if recourse::is_there(audit) {
+        words.text(" So is recourse: every person counts once.")
+    } else {
+        words
+    })
+}
+
+/// What attributes are made of, where they are no columns as they stand.
+fn derived_attributes(audit: &AuditFolder, has_sets: bool) -> Option<RichText> {
+    let mut words = RichText::new();
+    let derived = audit.manifest.attributes.iter().filter_map(|a| Some((a, a.made_of.as_ref()?)));
+    for (i, (attribute, made_of)) in derived.enumerate() {
+        words = if i > 0 { words.text(" ") } else { words };
+        words = words.name(&attribute.name).text(" is made of ").quote(made_of).text(".");
+    }
+    let any = words != RichText::new();
+    let set = move |words: RichText| {
+        words.text(
+            " A counterfactual sets a mapped attribute by the most frequent value of the target \
+             group and the person's label, a cross by those of its parts that differ; columns \
+             derived from what changed are computed again.",
+        )
+    };
+    any.then(|| if has_sets { set(words) } else { words })
+}
+
+/// What the mark for few cases says; none where no value has it.
+fn few_cases(audit: &AuditFolder) -> Option<RichText> {
+    let slices =
+        audit.slices.values().flat_map(|slice| slice.values().flat_map(|metrics| metrics.values()));
+    audit.all_measures().chain(slices).any(|measure| measure.small).then(|| {
+        RichText::from("marks a value of a group with fewer people than the job's ")
+            .code("min_group_size")
+            .text(", or a rate with fewer cases below it than its ")
+            .code("min_denominator")
+            .text(
+                " (both stand in the job as it was run, below): one person more or less would \
+                 move it far",
+            )
+    })
+}
+
+/// Whether all attributes that a set changes are made of other columns.
+fn all_written(set: &SetWords) -> bool {
+    set.attributes.iter().all(|attribute| set.written.contains_key(attribute))
+}
+
+fn sets(audit: &AuditFolder) -> Option<PageBlock> {
+    let rows: Vec<ReportRow> = audit
+        .manifest
+        .counterfactuals
+        .iter()
+        .map(|set| {
+            let joined = |names: &[String]| {
+                names.iter().enumerate().fold(RichText::new(), |words, (i, name)| {
+                    if i > 0 { words.text(", ") } else { words }.quote(name)
+                })
+            };
+            let mut does = RichText::from(
+                terms::strategy(&set.strategy, all_written(set)).unwrap_or_default(),
+            );
+            if let Some(words) = terms::condition(&set.knobs) {
+                does = does.text(" ").text(words);
+            }
+            if let Some(repeats) = set.placebo {
+                does = does.text(" ").and(terms::placebo(&set.strategy, all_written(set), repeats));
+            }
+            let knobs = if set.knobs.is_empty() { "none".into() } else { joined(&set.knobs) };
+            let cells = vec![
+                RichText::new().code(&set.strategy).into(),
+                does.into(),
+                knobs.into(),
+                joined(&set.attributes).into(),
+            ];
+            ReportRow { id: String::new(), head: RichText::new().name(&set.name), cells }
+        })
+        .collect();
+    let head =
+        ["Set", "Strategy", "What it does", "Knobs", "Attributes"].map(RichText::from).to_vec();
+    (!rows.is_empty()).then(|| {
+        PageBlock::Table(PageTable {
+            caption: "Counterfactual sets".into(),
+            head,
+            rows,
+            prose: true,
+        })
+    })
+}
+
+fn models(audit: &AuditFolder) -> Option<PageBlock> {
+    let rows: Vec<ReportRow> = audit
+        .manifest
+        .models
+        .iter()
+        .map(|model| {
+            let rule = match model.threshold_rule.as_str() {
+                "ge" => "at or above ",
+                "gt" => "above ",
+                _ => "",
+            };
+            let cells = vec![
+                RichText::new().code(&model.kind).into(),
+                RichText::new().quote(&model.words).into(),
+                RichText::new().text(rule).quote(&model.threshold).into(),
+            ];
+            ReportRow { id: String::new(), head: RichText::new().name(&model.name), cells }
+        })
+        .collect();
+    let predicts =
+        if audit.classes.are_there() { "Predicts" } else { "Predicts positive when the score is" };
+    let head = ["Model", "Kind", "What it is", predicts].map(RichText::from).to_vec();
+    (!rows.is_empty())
+        .then(|| PageBlock::Table(PageTable { caption: "Models".into(), head, rows, prose: true }))
+}
+
+/// The thresholds that were fitted, a sentence a model.
+fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
+    let mut of_models: BTreeMap<&str, Vec<TableRecord<'_>>> = BTreeMap::new();
+    audit
+        .thresholds
+        .records()
+        .filter(|row| row.text("arm").is_empty())
+        .for_each(|row| of_models.entry(row.text("model")).or_default().push(row));
+    let sentence = |(model, rows): (&str, Vec<TableRecord<'_>>)| {
+        let span = |column: &str, kind: number::NumberFormat| {
+            let values = || rows.iter().filter_map(|row| row.real(column));
+            let (low, high) = (
+                values().fold(f64::INFINITY, f64::min),
+                values().fold(f64::NEG_INFINITY, f64::max),
+            );
+            let (low, high) = (kind.value(low), kind.value(high));
+            if low == high { low } else { format!("{low} to {high}") }
+        };
+        let n: i64 = rows.iter().filter_map(|row| row.int("n_rows")).sum();
+        let folds = if rows.len() > 1 {
+            format!(" {} folds, one each:", rows.len())
+        } else {
+            String::new()
+        };
+        let words = RichText::from("The threshold of model ").name(model).text(format!(
+            " was fitted to the scores of its own training rows ({}, where the model has learned \
+             the labels):{folds} {}, with {} of the positive and {} of the negative ones on the \
+             right side.",
+            number::count(n),
+            span("threshold", number::NumberFormat::Plain),
+            span("tpr", number::NumberFormat::Share),
+            span("tnr", number::NumberFormat::Share),
+        ));
+        PageBlock::Text(words)
+    };
+    of_models.into_iter().map(sentence).collect()
+}
+
+/// What scoring rows again gave, a sentence a model.
+fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
+    let rechecked = audit.manifest.models.iter().filter_map(|model| Some((model, model.recheck?)));
+    let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
+    let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
+        let (why, how) = match model.kind.as_str() {
+            "command" | "onnx" => ("a model that does not answer alike", "twice"),
+            _ => ("scores of another version", "again together with the counterfactuals"),
+        };
+        let differ = if recheck.differ > 0 {
+            format!(", and {} of them differ", count(recheck.differ))
+        } else {
+            String::new()
+        };
+        PageBlock::Text(RichText::from(format!("To notice {why}, model ")).name(&model.name).text(
+            format!(
+                " scored {} rows {how}; the largest difference from their factual scores is \
+                 {}{differ}.",
+                count(recheck.rows),
+                number::NumberFormat::Plain.value(recheck.largest)
+            ),
+        ))
+    };
+    rechecked.map(sentence).collect()
+}
+
+fn intervals(audit: &AuditFolder) -> RichText {
+    let Some(level) = audit.manifest.level else { return "the job asks for none".into() };
+    let all = || audit.all_measures();
+    let methods: BTreeSet<&str> =
+        all().filter(|m| m.interval.is_some()).map(|m| m.method.as_str()).collect();
+    let n = all()
+        .chain(audit.slices.values().flat_map(|slice| slice.values().flat_map(|m| m.values())))
+        .filter(|m| m.interval.is_some())
+        .count()
+        + audit.comparisons.records().filter(|row| row.real("lo").is_some()).count();
+    let mut text = format!(
+        "{} level; {} intervals in the tables of metrics and comparisons, not adjusted for their \
+         number (but for gates that ask for it). ",
+        number::level(level),
+        number::count(i64::try_from(n).unwrap_or(i64::MAX))
+    );
+    for code in ["wilson", "newcombe", "katz", "bootstrap", "poisson-bootstrap", "block-bootstrap"]
+    {
+        // With weights blocks are cut otherwise, but for score metrics and for means over causal
+        // graphs.
+        let of_blocks = |m: &ReportedValue| {
+            (m.family == "shift" || m.across.is_some()) && m.interval.is_some() && m.method == code
+        };
+        if methods.contains(code) && (code != "block-bootstrap" || all().any(of_blocks)) {
+            text.push_str(terms::interval_method(code).unwrap_or_default());
+            text.push(' ');
+        }
+    }
+    let weighted = audit.manifest.weight.is_some();
+    if weighted && methods.contains("block-bootstrap") {
+        text.push_str(terms::INTERVALS_OF_WEIGHTS);
+        text.push(' ');
+    }
+    let of_graphs =
+        all().any(|m| m.across.is_some() && m.interval.is_some() && m.method == "block-bootstrap");
+    if methods.contains("bootstrap")
+        || methods.contains("poisson-bootstrap")
+        || weighted
+        || of_graphs
+    {
+        text.push_str(&format!(
+            "{} bootstrap replicates. ",
+            number::count(i64::try_from(audit.manifest.bootstrap_samples).unwrap_or(i64::MAX))
+        ));
+    }
+    text.push_str(
+        "A value without an interval has none in the tables either; the column ci_method says why.",
+    );
+    text.into()
+}

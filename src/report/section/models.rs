@@ -1,0 +1,154 @@
+//! Section "One model against another": what the values of a model are minus those of another on
+//! the same people, clear differences first.
+
+use std::collections::BTreeMap;
+
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::read::audit::AuditFolder;
+use crate::table::TableRecord;
+
+/// Tables on one page: two models, set and attribute.
+const TABLES_AT_MOST: usize = 12;
+
+/// The section; none where the job compares no models.
+pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
+    let mut tables: BTreeMap<[&str; 4], Vec<TableRecord<'_>>> = BTreeMap::new();
+    // Arms of experiments have a section of their own.
+    for row in audit.comparisons.records().filter(|row| row.text("arm").is_empty()) {
+        let key =
+            ["model", "against", "counterfactual", "sensitive"].map(|column| row.text(column));
+        tables.entry(key).or_default().push(row);
+    }
+    if tables.is_empty() {
+        return None;
+    }
+    let intro = "Both models see the same people, and every interval is drawn with the same people \
+                 for both; where one of two rates is 0 or 1 it is Newcombe's, as if they were \
+                 others. A difference is clear where its interval leaves out zero; of many \
+                 differences some are clear by chance. Where one of the models does not score \
+                 everybody the people are not the same, and there is no interval.";
+    let mut blocks = vec![PageBlock::Text(intro.into())];
+    let all = tables.len();
+    for (i, ([model, against, set, attribute], rows)) in
+        tables.into_iter().take(TABLES_AT_MOST).enumerate()
+    {
+        let words = RichText::new()
+            .name(attribute)
+            .text(": model ")
+            .name(model)
+            .text(" minus model ")
+            .name(against);
+        let words = if set.is_empty() { words } else { words.text(", set ").name(set) };
+        blocks.push(PageBlock::Heading(format!("models-{i}"), words.clone()));
+        blocks.push(PageBlock::Table(table(audit, words, rows, glossary)));
+    }
+    if all > TABLES_AT_MOST {
+        blocks.push(PageBlock::Note(
+            format!(
+                "{} more comparisons are only in tables/comparisons.parquet.",
+                all - TABLES_AT_MOST
+            )
+            .into(),
+        ));
+    }
+    Some(PageSection { id: "models", title: "One model against another", blocks })
+}
+
+/// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
+pub(crate) fn clearness(row: &TableRecord<'_>) -> f64 {
+    match (row.real("difference"), row.real("lo"), row.real("hi")) {
+        (Some(difference), Some(lo), Some(hi)) => {
+            if difference == 0.0 {
+                return 0.0;
+            }
+            let facing = if difference > 0.0 { difference - lo } else { hi - difference };
+            match facing > 0.0 {
+                _ if difference == 0.0 => 0.0,
+                true => difference.abs() / facing,
+                false => f64::MAX,
+            }
+        }
+        _ => -1.0,
+    }
+}
+
+fn table(
+    audit: &AuditFolder,
+    words: RichText,
+    mut rows: Vec<TableRecord<'_>>,
+    glossary: &mut PageGlossary<'_>,
+) -> PageTable {
+    let all = rows.len();
+    // The sort is stable, so ties keep the order of the table.
+    rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
+    let clear = rows.iter().filter(|row| clearness(row) > 1.0).count();
+    rows.truncate(audit.rows_shown());
+    let level = rows
+        .iter()
+        .find_map(|row| row.real("level"))
+        .map_or_else(String::new, |level| format!("; intervals at {}", number::level(level)));
+    let shown = if rows.len() < all {
+        format!(", the clearest {} of {all} are shown", rows.len())
+    } else {
+        String::new()
+    };
+    let caption = words.text(format!(
+        ": {} of {all} differences are clear{shown}{level}",
+        number::count(i64::try_from(clear).unwrap_or(i64::MAX))
+    ));
+    let head = ["Metric", "Where", "First model", "Second model", "Difference", "People"]
+        .map(RichText::from)
+        .to_vec();
+    PageTable { caption, head, rows: rows.iter().map(|r| row(r, glossary)).collect(), prose: false }
+}
+
+fn row(row: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
+    let (metric, scope) = (row.text("metric"), row.text("scope"));
+    let kind = terms::kind(metric, scope);
+    let apart = kind.of_change();
+    let value = |column: &str| {
+        row.real(column).map_or_else(|| "undefined".to_owned(), |value| kind.value(value))
+    };
+    let main = match row.real("difference") {
+        Some(value) => apart.value(value).into(),
+        None => "undefined".into(),
+    };
+    let mut small: Vec<RichText> = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+        (Some(value), Some(lo), Some(hi)) => vec![apart.interval(value, lo, hi).into()],
+        (None, ..) => vec![terms::reason(row.text("undefined")).into()],
+        _ => Vec::new(),
+    };
+    if row.text("flags") == SELECTIVE_LABELS {
+        small.push("labels are missing for some people more often than for others".into());
+    }
+    let cells = vec![
+        place(row).into(),
+        value("model_value").into(),
+        value("against_value").into(),
+        PageCell { main, small, ..PageCell::default() },
+        row.int("n_rows").map_or_else(String::new, number::count).into(),
+    ];
+    ReportRow { id: String::new(), head: glossary.title(metric), cells }
+}
+
+/// Where a value holds.
+pub(crate) fn place(row: &TableRecord<'_>) -> RichText {
+    let (from, to) = (row.text("from_group"), row.text("to_group"));
+    match row.text("scope") {
+        "total" => "everybody".into(),
+        "direction" => RichText::direction(from, to),
+        "one_to_rest" => RichText::new().name(from).text(" as each of the others"),
+        "rest_to_one" => RichText::new().text("all others as ").name(to),
+        "one_vs_rest" if from.is_empty() => RichText::new().text("all others and ").name(to),
+        "one_vs_rest" => RichText::new().name(from).text(" and all others"),
+        "pair" => RichText::new().name(from).text(" and ").name(to),
+        "difference" => {
+            RichText::direction(from, to).text(" minus ").and(RichText::direction(to, from))
+        }
+        "worst_case" => "the groups furthest apart".into(),
+        _ => RichText::new().name(from),
+    }
+}

@@ -1,0 +1,282 @@
+//! What was made: a table of the directions of a world, and what is 0 in all of them said in a
+//! sentence.
+
+use crate::report::page::number::{self, NumberFormat, three_digits};
+use crate::report::page::terms::PageGlossary;
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::quality::{DirectionQuality, QualityValues, SetQuality};
+use crate::report::section::plausibility::{mark, none, share};
+
+fn value(values: &QualityValues, measure: &str) -> Option<f64> {
+    values.get(measure).copied().flatten()
+}
+
+/// A count that stands in a table as a number.
+fn whole(values: &QualityValues, measure: &str) -> i64 {
+    // Counts of rows are far below the end of exact whole numbers.
+    value(values, measure).unwrap_or(0.0).round() as i64
+}
+
+/// How many of `n` a share is: shares of counterfactuals are quotients of counts.
+fn part(share: f64, n: i64) -> i64 {
+    (share * n as f64).round() as i64
+}
+
+/// A column of the table of directions: its head, the measures that it shows, and its cell.
+struct QualityColumn {
+    head: &'static str,
+    measures: &'static [&'static str],
+    cell: fn(&QualityValues) -> PageCell,
+    /// What is said where every value shown is 0, in place of the column; empty = the column stays.
+    nothing: &'static str,
+}
+
+fn plain(values: &QualityValues, measure: &str) -> PageCell {
+    value(values, measure).map_or_else(none, |value| three_digits(value).into())
+}
+
+fn made(values: &QualityValues) -> PageCell {
+    let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
+    let small = if rows == n {
+        Vec::new()
+    } else {
+        vec![format!("of {} rows", number::count(rows)).into()]
+    };
+    PageCell { main: number::count(n).into(), small, ..PageCell::default() }
+}
+
+fn discarded(values: &QualityValues) -> PageCell {
+    let (n, rows) = (whole(values, "n_cf"), whole(values, "n_pairs"));
+    let Some(discarded) = value(values, "share_discarded") else { return none() };
+    let mut cell = share(discarded, n);
+    if rows != n {
+        cell.small
+            .push(format!("{} rows left", number::count(whole(values, "n_pairs_valid"))).into());
+    }
+    cell
+}
+
+/// Counterfactuals that passed filter and checks.
+fn valid(values: &QualityValues) -> i64 {
+    let n = whole(values, "n_cf");
+    n - part(value(values, "share_discarded").unwrap_or(0.0), n)
+}
+
+fn changed(values: &QualityValues) -> PageCell {
+    let Some(mean) = value(values, "changed_mean") else { return none() };
+    let still = value(values, "unchanged_share").map(|share| {
+        format!(
+            "none in {} ({})",
+            number::count(part(share, valid(values))),
+            NumberFormat::Share.value(share)
+        )
+    });
+    PageCell {
+        main: three_digits(mean).into(),
+        small: still.map(RichText::from).into_iter().collect(),
+        ..PageCell::default()
+    }
+}
+
+fn distance(values: &QualityValues) -> PageCell {
+    let l1 = value(values, "l1_mean").map(|l1| format!("L1 {}", three_digits(l1)));
+    PageCell { small: l1.map(RichText::from).into_iter().collect(), ..plain(values, "l2_mean") }
+}
+
+fn quantiles(values: &QualityValues, measures: [&str; 3]) -> PageCell {
+    let [Some(lo), Some(middle), Some(hi)] = measures.map(|m| value(values, m)) else {
+        return none();
+    };
+    PageCell {
+        main: three_digits(middle).into(),
+        small: vec![NumberFormat::Plain.interval(middle, lo, hi).into()],
+        ..PageCell::default()
+    }
+}
+
+fn approximate(values: &QualityValues) -> PageCell {
+    value(values, "approximate_share")
+        .map_or_else(none, |share| NumberFormat::Share.value(share).into())
+}
+
+/// A mean of things per counterfactual as their number.
+fn things(values: &QualityValues, measure: &str) -> PageCell {
+    let Some(mean) = value(values, measure) else { return none() };
+    let small = vec![format!("{} each", three_digits(mean)).into()];
+    PageCell { main: number::count(part(mean, valid(values))).into(), small, ..PageCell::default() }
+}
+
+const COLUMNS: &[QualityColumn] = &[
+    QualityColumn {
+        head: "Counterfactuals",
+        measures: &["n_cf", "n_pairs"],
+        cell: made,
+        nothing: "",
+    },
+    QualityColumn {
+        head: "Without a class",
+        measures: &["n_without_class"],
+        cell: |values| number::count(whole(values, "n_without_class")).into(),
+        nothing: "no row lacked its class",
+    },
+    QualityColumn {
+        head: "Without a target",
+        measures: &["n_without_target"],
+        cell: |values| number::count(whole(values, "n_without_target")).into(),
+        nothing: "no row was without a target",
+    },
+    QualityColumn {
+        head: "Discarded",
+        measures: &["share_discarded"],
+        cell: discarded,
+        nothing: "no counterfactual was discarded",
+    },
+    QualityColumn {
+        head: "Features changed",
+        measures: &["changed_mean", "unchanged_share"],
+        cell: changed,
+        nothing: "",
+    },
+    QualityColumn {
+        head: "Cosine, median",
+        measures: &["cos_median"],
+        cell: |values| plain(values, "cos_median"),
+        nothing: "",
+    },
+    QualityColumn {
+        head: "Distance from row, L2",
+        measures: &["l2_mean", "l1_mean"],
+        cell: distance,
+        nothing: "",
+    },
+    QualityColumn {
+        head: "Values clamped",
+        measures: &["clamped_mean"],
+        cell: |values| things(values, "clamped_mean"),
+        nothing: "no value was clamped",
+    },
+    QualityColumn {
+        head: "Class given up",
+        measures: &["fallback_mean"],
+        cell: |values| things(values, "fallback_mean"),
+        nothing: "no feature was mapped without its class",
+    },
+    QualityColumn {
+        head: "Kept",
+        measures: &["kept_mean"],
+        cell: |values| things(values, "kept_mean"),
+        nothing: "no feature was kept for want of reference rows",
+    },
+    QualityColumn {
+        head: "Matched approximately",
+        measures: &["approximate_share"],
+        cell: approximate,
+        nothing: "every row was matched at the least distance of all",
+    },
+    QualityColumn {
+        head: "Cost of transport",
+        measures: &["transport_cost"],
+        cell: |values| plain(values, "transport_cost"),
+        nothing: "",
+    },
+    QualityColumn {
+        head: "Plausibility",
+        measures: &["plausibility_50"],
+        cell: |values| quantiles(values, ["plausibility_05", "plausibility_50", "plausibility_95"]),
+        nothing: "",
+    },
+    QualityColumn {
+        head: "of real rows",
+        measures: &["plausibility_real_50"],
+        cell: |values| {
+            quantiles(
+                values,
+                ["plausibility_real_05", "plausibility_real_50", "plausibility_real_95"],
+            )
+        },
+        nothing: "",
+    },
+];
+
+/// The measures of the directions, worst first, and of all together.
+pub(super) fn blocks(
+    audit: &AuditFolder,
+    world: &SetQuality<'_>,
+    room: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> Vec<PageBlock> {
+    let directions: Vec<&DirectionQuality<'_>> = world.directions.iter().take(room).collect();
+    let total = audit.quality.values(&world.key);
+    let shown: Vec<&QualityValues> = directions.iter().map(|d| d.values).chain(total).collect();
+    let first = |column: &QualityColumn| column.measures[0];
+    let known = |measure: &str| shown.iter().any(|values| value(values, measure).is_some());
+    // What real rows have is there to compare with: it says nothing alone.
+    let any = |column: &QualityColumn| {
+        known(first(column))
+            && (first(column) != "plausibility_real_50" || known("plausibility_50"))
+    };
+    let nothing = |column: &QualityColumn| {
+        !column.nothing.is_empty()
+            && shown
+                .iter()
+                .all(|values| value(values, first(column)).is_none_or(|value| value == 0.0))
+    };
+    let (absent, columns): (Vec<&QualityColumn>, Vec<&QualityColumn>) =
+        COLUMNS.iter().filter(|c| any(c)).partition(|c| nothing(c));
+    for measure in columns.iter().flat_map(|column| column.measures) {
+        glossary.show(measure);
+    }
+    let mut head = vec!["Direction".into()];
+    head.extend(columns.iter().map(|column| RichText::from(column.head)));
+    let row = |head: RichText, values: &QualityValues| ReportRow {
+        id: String::new(),
+        head,
+        cells: columns.iter().map(|column| (column.cell)(values)).collect(),
+    };
+    let mut rows: Vec<ReportRow> = directions
+        .iter()
+        .map(|d| row(RichText::direction(&d.pair.from, &d.pair.to), d.values))
+        .collect();
+    rows.extend(
+        total
+            .filter(|_| world.directions.len() > 1)
+            .map(|total| row("All directions".into(), total)),
+    );
+    let moves =
+        world.directions.iter().any(|d| audit.quality.features(d.pair).iter().any(|f| f.moved()));
+    let mut caption = match world.directions.len() {
+        n if n > room => format!("What was made: {room} of {n} directions"),
+        _ => "What was made".to_owned(),
+    };
+    if moves && world.directions.len() > 1 {
+        caption.push_str(
+            ", in the order of the largest distance to the target group that a moved \
+             feature is left with",
+        );
+    }
+    if columns.iter().any(|column| first(column) == "plausibility_50") {
+        caption.push_str("; below each plausibility its 5 and 95\u{202f}% quantiles");
+    }
+    let mut blocks =
+        vec![PageBlock::Table(PageTable { caption: caption.into(), head, rows, prose: false })];
+    let said: Vec<&str> = absent.iter().map(|column| column.nothing).collect();
+    if let Some((last, others)) = said.split_last() {
+        let words = if others.is_empty() {
+            (*last).to_owned()
+        } else {
+            format!("{} and {last}", others.join(", "))
+        };
+        blocks.push(PageBlock::Note(format!("Here {words}.").into()));
+    }
+    if shown.iter().any(|values| value(values, "exact") == Some(0.0)) {
+        glossary.show("exact");
+        blocks.push(PageBlock::Note(RichText::new().drawing(mark()).strong("Thinned out: ").text(
+            "the reference has more distinct values, or combinations of levels, than are kept \
+             one by one. A grid or a sample stands for them, so distances and mapped values \
+             are approximate.",
+        )));
+    }
+    blocks
+}

@@ -1,0 +1,826 @@
+//! Section "Recourse": for whom it is harder to get out of the unfavourable decision, and what
+//! would have to change.
+//!
+//! One part per pair of groups. First in words whom the model puts at a disadvantage; then the
+//! subgroups in the form "if ... then ..." under one definition, both groups side by side with
+//! counts, with effectiveness by cost as small drawings; then how often each definition finds
+//! either group worse off, with its most unfair subgroups; at the end what people may change, and
+//! what not. The definition that is told first is equal cost of effectiveness with the largest
+//! share, in the macro view, where the job judges it: of all it is the nearest to "is there a way
+//! out".
+//!
+//! Subgroups overlap, so that a handful of people makes thousands of them: whoever is counted in
+//! subgroups is counted in people too, and where the smaller group of the unfair subgroups is
+//! mostly a few people, it is too few to tell.
+
+mod curve;
+mod meanings;
+mod views;
+
+use std::collections::BTreeMap;
+
+use crate::report::page::number::{self, NumberFormat, three_digits};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts, of, question};
+use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
+use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
+use crate::table::TableRecord;
+
+/// Subgroups that are told with all their actions.
+const CARDS: usize = 6;
+
+/// Subgroups of one definition in a table.
+const ROWS: usize = 20;
+
+/// Comparisons on one page.
+const COMPARISONS_AT_MOST: usize = 6;
+
+/// The section; none where the job asks for no recourse.
+pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
+    let all: Vec<TableRecord<'_>> = audit.recourse.comparisons.records().collect();
+    if all.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![PageBlock::Text(
+        "People with the unfavourable decision who share some traits are a subgroup. What would \
+         they have to change to get the favourable one, and is that harder for one group than for \
+         the other, though their traits are the same? An action changes the entries that it names \
+         and no others, even where in life others would change with them: the section says what \
+         the model would then decide, and is neither advice nor a forecast of what people can \
+         reach."
+            .into(),
+    )];
+    blocks.push(meanings::meanings(&audit.recourse));
+    let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
+    for (k, comparison) in shown.iter().enumerate() {
+        let title = RichText::new()
+            .name(comparison.text("group_0"))
+            .text(" compared with ")
+            .name(comparison.text("group_1"))
+            .text(", model ")
+            .name(comparison.text("model"));
+        blocks.push(PageBlock::Heading(format!("recourse-{k}"), title));
+        if comparison.text("undefined").is_empty() {
+            blocks.extend(part(audit, comparison, k));
+        } else {
+            blocks.push(PageBlock::Text(
+                format!("Nothing is compared: {}.", why_not(comparison)).into(),
+            ));
+        }
+        // Comparisons of one block of the job stand together.
+        let last = shown
+            .get(k + 1)
+            .is_none_or(|next| next.text("recourse") != comparison.text("recourse"));
+        if last {
+            blocks.extend(rules(audit, comparison.text("recourse")));
+        }
+    }
+    if all.len() > shown.len() {
+        let words = format!(
+            "Shown are {} of {} comparisons; the others are only in tables/recourse.parquet and \
+             tables/subgroups.parquet, and what people may change in \
+             tables/recourse_columns.parquet.",
+            shown.len(),
+            all.len()
+        );
+        blocks.push(PageBlock::Note(words.into()));
+    }
+    blocks.push(PageBlock::Note(
+        "After Fairness Aware Counterfactuals for Subgroups (FACTS). Subgroups overlap, so their \
+         number is no number of people, and small ones can differ by chance alone: look at the \
+         counts. An action counts where enough people with the favourable decision have the levels \
+         that it leads to. Bins are (lo, hi]: the lower edge is outside, but for that of the \
+         lowest. All subgroups and actions are in tables/subgroups.parquet and \
+         tables/actions.parquet."
+            .into(),
+    ));
+    Some(PageSection { id: "recourse", title: "Recourse: who has a way out", blocks })
+}
+
+/// Whether the page tells of recourse at all.
+pub(crate) fn is_there(audit: &AuditFolder) -> bool {
+    audit.recourse.comparisons.records().next().is_some()
+}
+
+/// A sentence for the findings: whom a comparison puts at a disadvantage. Of several it is the one
+/// with the largest share of unfair subgroups, among those that rest on enough people, and on more
+/// than chance, where there are any.
+pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
+    let comparisons =
+        audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
+    let outcomes = comparisons.filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
+    let rank = |outcome: &ComparisonOutcome<'_>| {
+        (!outcome.too_few(), !outcome.none_beyond_chance(), outcome.unfair_share())
+    };
+    // Of equals the first.
+    let outcome = outcomes.reduce(|a, b| if rank(&b) > rank(&a) { b } else { a })?;
+    Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
+}
+
+/// Why two groups were not compared.
+fn why_not(comparison: &TableRecord<'_>) -> &'static str {
+    match comparison.text("undefined") {
+        "no_unaffected_rows" => "nobody has the favourable decision, so there is no action to try",
+        _ => "nobody of one of the two groups has the unfavourable decision",
+    }
+}
+
+/// What was left out of comparisons: where, why, and how much.
+pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, String)> {
+    let mut found = Vec::new();
+    for comparison in audit.recourse.comparisons.records() {
+        let place = || {
+            let words = RichText::new()
+                .name(comparison.text("group_0"))
+                .text(" compared with ")
+                .name(comparison.text("group_1"));
+            words.text(", model ").name(comparison.text("model"))
+        };
+        if !comparison.text("undefined").is_empty() {
+            found.push((place(), why_not(&comparison), "the whole comparison".to_owned()));
+            continue;
+        }
+        let (all, with) =
+            (int(&comparison, "subgroups"), int(&comparison, "subgroups_with_actions"));
+        if all > with {
+            let share = NumberFormat::Share.value((all - with) as f64 / all as f64);
+            let why = "there is no action: no change that the job allows leads to levels that \
+                       enough people with the favourable decision have";
+            found.push((
+                place(),
+                why,
+                format!(
+                    "{} of {} ({share})",
+                    number::count(all - with),
+                    number::count_of(all, "subgroup", "subgroups")
+                ),
+            ));
+        }
+        let ranks = audit
+            .recourse
+            .rankings
+            .records()
+            .filter(|row| of(row, &comparison) && !row.text("undefined").is_empty())
+            .count();
+        if ranks > 0 {
+            let n = number::count_of(
+                i64::try_from(ranks).unwrap_or(i64::MAX),
+                "mean rank",
+                "mean ranks",
+            );
+            found.push((
+                place(),
+                "no subgroup is unfair by the definition whose first rank they are of",
+                n,
+            ));
+        }
+    }
+    found
+}
+
+/// What a comparison comes to.
+struct ComparisonOutcome<'a> {
+    comparison: TableRecord<'a>,
+    views: Vec<DefinitionView<'a>>,
+    /// The way that is told first.
+    first: DefinitionView<'a>,
+    /// How large the smaller group of its unfair subgroups is.
+    smaller: SizeCounts,
+    /// How they stand against chance; none where the job asks for no test.
+    chance: Option<ChanceTests>,
+}
+
+impl<'a> ComparisonOutcome<'a> {
+    /// None where no subgroup was judged.
+    fn of(audit: &'a AuditFolder, comparison: TableRecord<'a>) -> Option<ComparisonOutcome<'a>> {
+        let ways = definition_views(&audit.recourse, &comparison);
+        let share = |way: &DefinitionView<'_>| way.target_share().unwrap_or(0.0);
+        let of_cost = ways.iter().filter(|way| way.definition() == "equal-cost-of-effectiveness");
+        let best = of_cost
+            .max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
+        let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.int("unfair")))?;
+        let smaller = audit.recourse.smaller(&comparison, first.question);
+        let chance = audit.recourse.chance(&comparison, first.question);
+        Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance })
+    }
+
+    fn names(&self) -> [&'a str; 2] {
+        ["group_0", "group_1"].map(|group| self.comparison.text(group))
+    }
+
+    fn unfair_share(&self) -> f64 {
+        int(&self.first.row, "unfair") as f64 / int(&self.first.row, "judged").max(1) as f64
+    }
+
+    /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether
+    /// a group is.
+    fn too_few(&self) -> bool {
+        let affected = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
+    }
+
+    /// Whether the test tells none of the unfair subgroups from chance, which does not say that
+    /// chance made them.
+    fn none_beyond_chance(&self) -> bool {
+        self.chance.is_some_and(|chance| chance.beyond == 0)
+    }
+
+    /// For whom it is harder, by the way told first and by the others, and how many people that
+    /// rests on.
+    fn in_words(&self) -> RichText {
+        let row = &self.first.row;
+        let [a, b] = self.names();
+        let (unfair_a, unfair_b) = (int(row, "unfair_0"), int(row, "unfair_1"));
+        let of_all = format!(
+            " of {} the way to the favourable decision is harder for group ",
+            number::count_of(int(row, "judged"), "subgroup", "subgroups")
+        );
+        let start = match (self.too_few(), self.none_beyond_chance()) {
+            (true, _) => "Too few to tell: in ",
+            (false, true) => "Chance is not ruled out: in ",
+            (false, false) => "In ",
+        };
+        let words = if unfair_a + unfair_b == 0 {
+            RichText::from(format!("{start}none{of_all}")).name(a).text(" or ").name(b)
+        } else {
+            let ([first, second], [n, m]) = if unfair_a >= unfair_b {
+                ([a, b], [unfair_a, unfair_b])
+            } else {
+                ([b, a], [unfair_b, unfair_a])
+            };
+            let words = RichText::from(start).strong(number::count(n)).text(of_all).name(first);
+            words.text(format!(", in {} for group ", number::count(m))).name(second)
+        };
+        words
+            .text(format!(" (by {})", self.first.title().to_lowercase()))
+            .and(self.by_all_views())
+            .text(". ")
+            .and(self.people())
+    }
+
+    /// What all ways say together; nothing where there is one.
+    fn by_all_views(&self) -> RichText {
+        let [a, b] = self.names();
+        let count = |holds: fn(i64, i64) -> bool| {
+            self.views
+                .iter()
+                .filter(|way| holds(int(&way.row, "unfair_0"), int(&way.row, "unfair_1")))
+                .count()
+        };
+        let (against_a, against_b, even) =
+            (count(|a, b| a > b), count(|a, b| b > a), count(|a, b| a == b));
+        if self.views.len() < 2 {
+            return RichText::new();
+        }
+        let find = if against_a == 1 { "finds" } else { "find" };
+        let words = RichText::from(format!(
+            "; of {} ways to judge, {against_a} {find} more subgroups where \
+             it is harder for group ",
+            self.views.len()
+        ))
+        .name(a)
+        .text(format!(", {against_b} for group "))
+        .name(b);
+        if even > 0 { words.text(format!(", {even} as many for either")) } else { words }
+    }
+
+    /// How many people there are, and how few of them make an unfair subgroup.
+    fn people(&self) -> RichText {
+        let [a, b] = self.names();
+        let [n, m] = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        let words = RichText::from(format!("{} of group ", number::people(n)))
+            .name(a)
+            .text(format!(" and {} of group ", number::count(m)))
+            .name(b)
+            .text(" have the unfavourable decision");
+        let (unfair, few) = (self.smaller.n(), self.smaller.below(FEW));
+        match self.smaller.median() {
+            None => words.text("."),
+            Some(median) => {
+                let median = if median.fract() == 0.0 {
+                    number::people(median as i64)
+                } else {
+                    format!("{median:.1} people")
+                };
+                let share = NumberFormat::Share.value(few as f64 / unfair.max(1) as f64);
+                let words = words.text(format!(
+                    "; in the unfair subgroups the smaller group has a median of {median}, and \
+                     fewer than {FEW} in {} of {} ({share}).",
+                    number::count(few),
+                    number::count(unfair)
+                ));
+                words.and(self.against_chance())
+            }
+        }
+    }
+
+    /// How the unfair subgroups stand against chance.
+    fn against_chance(&self) -> RichText {
+        let Some(deals) = self.comparison.int("deals") else {
+            let words = RichText::from(
+                " Which of these differences chance alone would make was not tested: ",
+            );
+            return words.code("chance").text(" in the job asks for it.");
+        };
+        let Some(chance) = self.chance else { return RichText::new() };
+        let words = RichText::from(format!(
+            " With at most {} false discoveries {} of these {} can be told from chance.",
+            number::level(FALSE_DISCOVERIES),
+            if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
+            number::count(chance.tested)
+        ));
+        // No score comes up less often than once in all deals and the real one.
+        if chance.beyond > 0 || chance.least * (1 + deals) as f64 > 1.5 {
+            return words;
+        }
+        let have = if chance.with_least == 1 { "has" } else { "have" };
+        let rest = format!(
+            " {} of them {have} the smallest p that {} can give, {}: with more ",
+            number::count(chance.with_least),
+            number::count_of(deals, "deal", "deals"),
+            three_digits(chance.least)
+        );
+        words.text(rest).code("deals").text(" in the job some may be told from chance.")
+    }
+}
+
+fn int(row: &TableRecord<'_>, column: &str) -> i64 {
+    row.int(column).unwrap_or(0)
+}
+
+fn count(row: &TableRecord<'_>, column: &str) -> String {
+    number::count(int(row, column))
+}
+
+/// One pair of groups.
+fn part(audit: &AuditFolder, comparison: &TableRecord<'_>, k: usize) -> Vec<PageBlock> {
+    let mut blocks = Vec::new();
+    let made = RichText::from(format!(
+        "These people make {}, each with at least {} of group ",
+        number::count_of(int(comparison, "subgroups"), "subgroup", "subgroups"),
+        number::people(int(comparison, "least_0")),
+    ))
+    .name(comparison.text("group_0"))
+    .text(format!(" and {} of group ", count(comparison, "least_1")))
+    .name(comparison.text("group_1"))
+    .text(format!(
+        "; for {} there are actions to try, {} in all.",
+        count(comparison, "subgroups_with_actions"),
+        count(comparison, "actions")
+    ));
+    let Some(outcome) = ComparisonOutcome::of(audit, *comparison) else {
+        blocks.push(PageBlock::Text(made));
+        blocks.push(PageBlock::Text("No subgroup was judged.".into()));
+        return blocks;
+    };
+    let [a, b] = outcome.names();
+    blocks.push(PageBlock::Text(outcome.in_words()));
+    blocks.push(PageBlock::Text(made));
+    let least = int(comparison, "least_0").min(int(comparison, "least_1"));
+    if least < FEW {
+        let words = format!(
+            "The smallest subgroups have {} of a group, so that one person can decide whether they \
+             are unfair: a higher support leaves them out.",
+            number::people(least)
+        );
+        blocks.push(PageBlock::Note(words.into()));
+    }
+    blocks.extend(cards(audit, comparison, &outcome.first, k));
+    blocks.push(PageBlock::Table(by_definition(&outcome.views, a, b)));
+    let listings = outcome.views.iter().flat_map(|way| listing(audit, comparison, way));
+    blocks
+        .push(PageBlock::Fold("The most unfair subgroups of every definition", listings.collect()));
+    blocks.extend(agreement(audit, comparison, &outcome.views));
+    blocks
+}
+
+/// What is to be known of a table with infinite scores; nothing of one without.
+fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a TableRecord<'a>>) -> Option<PageBlock> {
+    let any = rows.any(|row| row.real("score").is_some_and(f64::is_infinite));
+    let words = "\u{221e} stands above every number, however few people it rests on: a row with it \
+                 may rest on one person. Next to it stands how many of the group that is better \
+                 off are reached.";
+    any.then(|| PageBlock::Note(words.into()))
+}
+
+/// Whom each definition puts at a disadvantage.
+fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
+    let head = vec![
+        "Definition".into(),
+        "What it compares".into(),
+        RichText::new().text("Against ").name(a),
+        RichText::new().text("Against ").name(b),
+        "Fair".into(),
+        "Of the most unfair tenth".into(),
+    ];
+    let rows = ways.iter().map(|way| {
+        let row = &way.row;
+        let judged = int(row, "judged");
+        let share = |n: i64| {
+            let small = (judged > 0)
+                .then(|| RichText::from(NumberFormat::Share.value(n as f64 / judged as f64)));
+            PageCell {
+                main: number::count(n).into(),
+                small: small.into_iter().collect(),
+                ..PageCell::default()
+            }
+        };
+        let top = match int(row, "top") {
+            0 => "\u{2013}".into(),
+            _ => {
+                let main = RichText::from(format!("{} against ", count(row, "top_0")))
+                    .name(a)
+                    .text(format!(", {} against ", count(row, "top_1")))
+                    .name(b);
+                let arbitrary = int(row, "tied") > int(row, "tied_in_top");
+                let tied = format!(
+                    "it ends among {} of equal score, {} of them inside",
+                    count(row, "tied"),
+                    count(row, "tied_in_top")
+                );
+                PageCell {
+                    main,
+                    small: arbitrary.then(|| tied.into()).into_iter().collect(),
+                    ..PageCell::default()
+                }
+            }
+        };
+        let tests = row.int("test_rejects").map(|n| {
+            format!(
+                "its test calls the groups different in {}, one test per subgroup, \
+                 without correction",
+                number::count(n)
+            )
+        });
+        let what = PageCell {
+            main: way.compares().into(),
+            small: tests.map(RichText::from).into_iter().collect(),
+            ..PageCell::default()
+        };
+        let cells = vec![
+            what,
+            share(int(row, "unfair_0")),
+            share(int(row, "unfair_1")),
+            share(judged - int(row, "unfair")),
+            top,
+        ];
+        ReportRow { id: String::new(), head: way.title().into(), cells }
+    });
+    let caption =
+        "In how many subgroups each definition finds the way out harder for one group".into();
+    PageTable { caption, head, rows: rows.collect(), prose: true }
+}
+
+/// The shown subgroups under one definition, best place first.
+fn shown<'a>(
+    audit: &'a AuditFolder,
+    comparison: &TableRecord<'_>,
+    way: &DefinitionView<'_>,
+) -> Vec<TableRecord<'a>> {
+    let mut rows: Vec<TableRecord<'a>> = audit
+        .recourse
+        .subgroups
+        .records()
+        .filter(|row| of(row, comparison) && question(row) == way.question)
+        .collect();
+    rows.sort_by_key(|row| row.int("place"));
+    rows
+}
+
+/// The lines of a shown subgroup for one group.
+fn lines<'a>(
+    audit: &'a AuditFolder,
+    subgroup: &TableRecord<'_>,
+    comparison: &TableRecord<'_>,
+    side: i64,
+) -> Vec<TableRecord<'a>> {
+    let asked = question(subgroup);
+    let mine = |row: &TableRecord<'_>| {
+        row.int("place") == subgroup.int("place")
+            && row.int("side") == Some(side)
+            && question(row) == asked
+            && of(row, comparison)
+    };
+    audit.recourse.comparatives.records().filter(mine).collect()
+}
+
+/// The most unfair subgroups with all that they can do, both groups side by side, and their curves.
+fn cards(
+    audit: &AuditFolder,
+    comparison: &TableRecord<'_>,
+    way: &DefinitionView<'_>,
+    k: usize,
+) -> Vec<PageBlock> {
+    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+    let rows = shown(audit, comparison, way);
+    let told: Vec<TableRecord<'_>> =
+        rows.into_iter().take(audit.halvings.halved(CARDS).max(1)).collect();
+    if told.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![PageBlock::Text(
+        RichText::from("The most unfair subgroups by ").strong(way.title().to_lowercase()).text(
+            format!(
+                " ({}). Cells say how many of the people the change would help.",
+                way.compares()
+            ),
+        ),
+    )];
+    for subgroup in &told {
+        blocks.push(PageBlock::Table(card(audit, comparison, way, subgroup)));
+    }
+    blocks.extend(of_infinity(told.iter()));
+    let (view, wanted) = (way.view(), way.target_share());
+    let curves: Vec<SubgroupCurves<'_>> = told
+        .iter()
+        .map(|subgroup| {
+            let own = audit.recourse.ecd.records().filter(|row| {
+                row.int("subgroup") == subgroup.int("subgroup") && of(row, comparison)
+            });
+            let helped = |row: &TableRecord<'_>| match view {
+                "micro" => [int(row, "micro_0"), int(row, "micro_1")],
+                _ => [int(row, "macro_0"), int(row, "macro_1")],
+            };
+            SubgroupCurves {
+                place: int(subgroup, "place"),
+                names,
+                n: [int(subgroup, "n_0"), int(subgroup, "n_1")],
+                steps: own.map(|row| (row.real("cost").unwrap_or(0.0), helped(&row))).collect(),
+                target_share: wanted,
+            }
+        })
+        .collect();
+    let end = end_of(curves.iter());
+    let drawings = curves
+        .iter()
+        .enumerate()
+        .map(|(i, curves)| curves.drawing(end, format!("rc{k}-{i}")))
+        .collect();
+    let by = if view == "micro" { "some action" } else { "one action" };
+    let caption = RichText::from(format!(
+        "Share of the people of each subgroup whom {by} of at \
+         most this cost helps. Line with dots: "
+    ))
+    .name(names[0])
+    .text("; dashed with rings: ")
+    .name(names[1])
+    .text(if wanted.is_some() {
+        "; level dashed line: the share that the definition asks for."
+    } else {
+        "."
+    });
+    blocks.push(PageBlock::Figure(PageFigure { drawings, caption, small: true }));
+    blocks
+}
+
+/// One subgroup: its actions in rows, both groups in columns.
+fn card(
+    audit: &AuditFolder,
+    comparison: &TableRecord<'_>,
+    way: &DefinitionView<'_>,
+    subgroup: &TableRecord<'_>,
+) -> PageTable {
+    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+    let n = [int(subgroup, "n_0"), int(subgroup, "n_1")];
+    let heading = |g: usize| {
+        let coverage = subgroup.real(["coverage_0", "coverage_1"][g]).unwrap_or(0.0);
+        RichText::new().name(names[g]).text(format!(
+            ": {}, {} of all affected",
+            number::people(n[g]),
+            NumberFormat::Share.value(coverage)
+        ))
+    };
+    // By cost, then by number: the order of the actions.
+    let mut actions: BTreeMap<i64, (String, f64)> = BTreeMap::new();
+    for side in [0, 1] {
+        for line in lines(audit, subgroup, comparison, side) {
+            if let Some(action) = line.int("action") {
+                actions.insert(
+                    action,
+                    (line.text("changes").to_owned(), line.real("cost").unwrap_or(0.0)),
+                );
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for (action, (changes, cost)) in &actions {
+        let is = |row: &TableRecord<'_>| {
+            row.int("subgroup") == subgroup.int("subgroup")
+                && row.int("action") == Some(*action)
+                && of(row, comparison)
+        };
+        let found = audit.recourse.actions.records().find(is);
+        let cell = |g: usize| {
+            let Some(row) = &found else { return "\u{2013}".into() };
+            let own = int(row, ["worked_0", "worked_1"][g]);
+            let mut small =
+                vec![RichText::from(NumberFormat::Share.value(own as f64 / n[g].max(1) as f64))];
+            if way.view() == "micro" {
+                let all = int(row, ["cumulative_0", "cumulative_1"][g]);
+                small.push(format!("{} with all that cost no more", number::count(all)).into());
+            }
+            PageCell {
+                main: format!("{} of {}", number::count(own), number::count(n[g])).into(),
+                small,
+                ..PageCell::default()
+            }
+        };
+        rows.push(ReportRow {
+            id: String::new(),
+            head: RichText::from("then ").strong(changes.as_str()),
+            cells: vec![cell(0), cell(1), three_digits(*cost).into()],
+        });
+    }
+    let against = subgroup.text("against");
+    let result = |g: usize| {
+        let mut cell = way.value(&audit.recourse, comparison, subgroup, g);
+        if names[g] == against {
+            cell.main = RichText::new().strong(cell.main.plain());
+            cell.small.push("at a disadvantage".into());
+        }
+        cell
+    };
+    let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
+    let score = PageCell {
+        main: format!("score {score}").into(),
+        small: reached.into_iter().collect(),
+        ..PageCell::default()
+    };
+    rows.push(ReportRow {
+        id: String::new(),
+        head: way.compares().into(),
+        cells: vec![result(0), result(1), score],
+    });
+    let caption =
+        RichText::from(format!("{}. If {}", int(subgroup, "place"), subgroup.text("traits")));
+    PageTable {
+        caption,
+        head: vec!["Change".into(), heading(0), heading(1), "Cost".into()],
+        rows,
+        prose: true,
+    }
+}
+
+/// The most unfair subgroups of one definition.
+fn listing(
+    audit: &AuditFolder,
+    comparison: &TableRecord<'_>,
+    way: &DefinitionView<'_>,
+) -> Vec<PageBlock> {
+    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+    let mut rows = shown(audit, comparison, way);
+    rows.truncate(audit.halvings.halved(ROWS).max(3));
+    let by_chance = rows.iter().any(|row| row.real("p_value").is_some());
+    let mut head: Vec<RichText> = vec![
+        "If".into(),
+        RichText::new().name(names[0]),
+        RichText::new().name(names[1]),
+        "Score".into(),
+        "What helps".into(),
+    ];
+    head.extend(by_chance.then(|| "By chance".into()));
+    let row = |subgroup: &TableRecord<'_>| {
+        let mut cells =
+            Vec::from([0, 1].map(|g| way.value(&audit.recourse, comparison, subgroup, g)));
+        let against = subgroup.text("against");
+        let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
+        let small =
+            [RichText::new().text("against ").name(against)].into_iter().chain(reached).collect();
+        cells.push(PageCell { main: score.into(), small, ..PageCell::default() });
+        // What helps those who are better off.
+        let better = usize::from(names[0] == against);
+        cells.push(helps(&lines(audit, subgroup, comparison, better as i64), names[better]));
+        if by_chance {
+            let main = subgroup
+                .real("p_value")
+                .map_or_else(|| "\u{2013}".to_owned(), |p| format!("p {}", three_digits(p)));
+            let false_ones = subgroup
+                .real("false_discovery")
+                .map(|q| format!("false discoveries {}", NumberFormat::Share.value(q)).into());
+            cells.push(PageCell {
+                main: main.into(),
+                small: false_ones.into_iter().collect(),
+                ..PageCell::default()
+            });
+        }
+        ReportRow {
+            id: String::new(),
+            head: format!("{}. {}", int(subgroup, "place"), subgroup.text("traits")).into(),
+            cells,
+        }
+    };
+    let caption = format!(
+        "{}: {}. {} of {} are unfair{}",
+        way.title(),
+        way.compares(),
+        count(&way.row, "unfair"),
+        number::count_of(int(&way.row, "judged"), "subgroup", "subgroups"),
+        match rows.len() {
+            0 => String::new(),
+            1 => "; the first, overlapping ones merged".to_owned(),
+            n => format!("; the first {n}, overlapping ones merged"),
+        },
+    );
+    let table = PageTable {
+        caption: caption.into(),
+        head,
+        rows: rows.iter().map(row).collect(),
+        prose: true,
+    };
+    [PageBlock::Table(table)].into_iter().chain(of_infinity(rows.iter())).collect()
+}
+
+/// The action that helps a group most of those listed, of equals the cheapest.
+fn helps(lines: &[TableRecord<'_>], group: &str) -> PageCell {
+    let best = lines
+        .iter()
+        .filter(|line| line.int("own").is_some_and(|own| own > 0))
+        .rev()
+        .max_by_key(|line| line.int("own"));
+    let Some(best) = best else { return "\u{2013}".into() };
+    let small = RichText::new().name(group).text(format!(
+        ": {} of {}, cost {}",
+        count(best, "own"),
+        count(best, "n"),
+        three_digits(best.real("cost").unwrap_or(0.0))
+    ));
+    PageCell { main: best.text("changes").into(), small: vec![small], ..PageCell::default() }
+}
+
+/// How far the definitions agree.
+fn agreement(
+    audit: &AuditFolder,
+    comparison: &TableRecord<'_>,
+    ways: &[DefinitionView<'_>],
+) -> Option<PageBlock> {
+    if ways.len() < 2 {
+        return None;
+    }
+    let mut values: BTreeMap<([&str; 3], [&str; 3]), f64> = BTreeMap::new();
+    for row in audit.recourse.rankings.records().filter(|row| of(row, comparison)) {
+        let other = [row.text("by_definition"), row.text("by_parameter"), row.text("by_view")];
+        if let Some(value) = row.real("value") {
+            values.insert((question(&row), other), value);
+        }
+    }
+    let mut head: Vec<RichText> = vec!["Rank 1 by".into()];
+    head.extend((1..=ways.len()).map(|i| RichText::from(i.to_string())));
+    let rows = ways.iter().enumerate().map(|(i, way)| {
+        let cell = |other: &DefinitionView<'_>| -> PageCell {
+            let value = values.get(&(way.question, other.question));
+            value.map_or_else(|| "\u{2013}".into(), |value| format!("{value:.3}").into())
+        };
+        ReportRow {
+            id: String::new(),
+            head: format!("{} {}", i + 1, way.title()).into(),
+            cells: ways.iter().map(cell).collect(),
+        }
+    });
+    let caption = "Mean rank that the definition of the column gives to the subgroups of rank 1 by \
+                   that of the row, over its largest rank plus 1: small where the two agree";
+    let table = PageTable { caption: caption.into(), head, rows: rows.collect(), prose: false };
+    Some(PageBlock::Fold("How far the definitions agree", vec![PageBlock::Table(table)]))
+}
+
+/// What people may change, and what not.
+fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
+    let mine = || audit.recourse.columns.records().filter(|row| row.text("recourse") == recourse);
+    let head = ["What may change", "How", "Cost of a change"].map(RichText::from).to_vec();
+    let row = |row: TableRecord<'_>| {
+        let per = match row.text("distance") {
+            "positions" => " for each position",
+            "range-share" => " for its whole range, less for a part of it",
+            "absolute" => " for each unit of difference",
+            _ => "",
+        };
+        let without = int(&row, "missing") + int(&row, "outside");
+        let small = (without > 0).then(|| {
+            format!("{} without a value, or with one outside of the bins", number::people(without))
+                .into()
+        });
+        let how = PageCell {
+            main: row.text("may_change").into(),
+            small: small.into_iter().collect(),
+            ..PageCell::default()
+        };
+        let cost = format!("{}{per}", three_digits(row.real("weight").unwrap_or(0.0)));
+        ReportRow {
+            id: String::new(),
+            head: RichText::new().name(row.text("column")),
+            cells: vec![how, cost.into()],
+        }
+    };
+    let rows: Vec<ReportRow> =
+        mine().filter(|row| row.int("changes") == Some(1)).map(row).collect();
+    let mut still = RichText::from("May not change, and so is in no action: ").name(recourse);
+    for column in mine().filter(|row| row.int("changes") != Some(1)) {
+        still = still.text(", ").name(column.text("column"));
+    }
+    let caption = RichText::from("What people may change by the job, recourse by ").name(recourse);
+    vec![
+        PageBlock::Table(PageTable { caption, head, rows, prose: true }),
+        PageBlock::Text(still.text(".")),
+    ]
+}

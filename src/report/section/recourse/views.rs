@@ -1,0 +1,246 @@
+//! Ways to judge: a definition in a view, what it is called, what it compares, and how its values
+//! are printed.
+//!
+//! Where both views of a definition say the same of every subgroup they are one way: under a model
+//! that adds up its features they always do.
+
+use crate::report::page::PageCell;
+use crate::report::page::number::{self, NumberFormat, three_digits};
+use crate::report::page::words::RichText;
+use crate::report::read::recourse::{RecourseTables, of, question};
+use crate::table::TableRecord;
+
+/// Below so many people of a group in a subgroup one person decides.
+pub(crate) const FEW: i64 = 10;
+
+/// A definition in a view, or in both.
+#[derive(Clone, Copy)]
+pub(crate) struct DefinitionView<'a> {
+    /// Its row of `ranking_analysis`; of both views that of the macro view.
+    pub(crate) row: TableRecord<'a>,
+    /// Definition, parameter and view.
+    pub(crate) question: [&'a str; 3],
+    /// Whether the other view says the same.
+    pub(crate) both: bool,
+}
+
+/// The ways in which a comparison is judged.
+pub(crate) fn definition_views<'a>(
+    tables: &'a RecourseTables,
+    comparison: &TableRecord<'_>,
+) -> Vec<DefinitionView<'a>> {
+    let rows: Vec<TableRecord<'a>> =
+        tables.analysis.records().filter(|row| of(row, comparison)).collect();
+    let other = |row: &TableRecord<'a>, view: &str| {
+        let own = question(row);
+        let other = rows
+            .iter()
+            .map(question)
+            .find(|[d, p, v]| [*d, *p] == own[..2] && *v == view && own[2] != view);
+        other.is_some_and(|other| tables.agree(comparison, own, other))
+    };
+    let kept = rows.iter().filter(|row| !other(row, "macro"));
+    kept.map(|row| DefinitionView { row: *row, question: question(row), both: other(row, "micro") })
+        .collect()
+}
+
+impl<'a> DefinitionView<'a> {
+    /// The name of the definition.
+    pub(crate) fn definition(&self) -> &'a str {
+        self.question[0]
+    }
+
+    /// The view.
+    pub(crate) fn view(&self) -> &'a str {
+        self.question[2]
+    }
+
+    /// The share of a group that the definition asks for.
+    pub(crate) fn target_share(&self) -> Option<f64> {
+        matches!(self.definition(), "equal-cost-of-effectiveness" | "equal-choice")
+            .then(|| self.question[1].parse().ok())
+            .flatten()
+    }
+
+    /// That share as the job writes it.
+    fn share(&self) -> String {
+        self.target_share().map_or_else(|| self.question[1].to_owned(), number::level)
+    }
+
+    /// Whether values are shares of people, rather than costs or numbers of actions.
+    fn is_share(&self) -> bool {
+        matches!(
+            self.definition(),
+            "equal-effectiveness" | "equal-effectiveness-within-budget" | "fair-trade-off"
+        )
+    }
+
+    fn cost(&self) -> String {
+        self.question[1].parse::<f64>().map_or_else(|_| self.question[1].to_owned(), three_digits)
+    }
+
+    /// As a heading.
+    pub(crate) fn title(&self) -> String {
+        let name = match self.definition() {
+            "equal-effectiveness" => "Equal effectiveness".to_owned(),
+            "equal-choice" => format!("Equal choice, {} of the group", self.share()),
+            "equal-effectiveness-within-budget" => {
+                format!("Equal effectiveness within budget {}", self.cost())
+            }
+            "equal-cost-of-effectiveness" => {
+                format!("Equal cost of effectiveness, {} of the group", self.share())
+            }
+            "fair-trade-off" => "Fair trade-off".to_owned(),
+            "equal-conditional-mean-recourse" => "Equal conditional mean recourse".to_owned(),
+            "mean-recourse" => "Equal mean recourse".to_owned(),
+            other => other.to_owned(),
+        };
+        // Some definitions have one view only.
+        match self.definition() {
+            "equal-choice" | "equal-conditional-mean-recourse" | "mean-recourse" => name,
+            _ if self.both => format!("{name}, in both views"),
+            _ => format!("{name}, {}", self.view()),
+        }
+    }
+
+    /// What it compares.
+    pub(crate) fn compares(&self) -> String {
+        // Where both views say the same it is told in the words of the simpler one.
+        let by = match self.view() {
+            "macro" => "by one action for all",
+            _ => "by any action, each person the one that helps",
+        };
+        match self.definition() {
+            "equal-effectiveness" => format!("share helped {by}, at whatever cost"),
+            "equal-choice" => {
+                format!("number of actions that help at least {} of the group", self.share())
+            }
+            "equal-effectiveness-within-budget" => format!("share helped {by}, within the budget"),
+            "equal-cost-of-effectiveness" => {
+                format!("lowest cost at which {} of the group are helped {by}", self.share())
+            }
+            "fair-trade-off" => {
+                format!("share helped {by}, at the cost where the two are furthest apart")
+            }
+            "equal-conditional-mean-recourse" => {
+                "mean lowest cost of those who can be helped at all".to_owned()
+            }
+            "mean-recourse" => {
+                "mean lowest cost, where people whom no action helps count with a fixed one"
+                    .to_owned()
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// People of a group in a subgroup who are reached at the cost that is its value, in a view;
+    /// where that is infinite, at whatever cost.
+    fn reached(
+        &self,
+        view: &str,
+        tables: &RecourseTables,
+        comparison: &TableRecord<'_>,
+        subgroup: &TableRecord<'_>,
+        g: usize,
+    ) -> i64 {
+        let column = match view {
+            "micro" => ["micro_0", "micro_1"][g],
+            _ => ["macro_0", "macro_1"][g],
+        };
+        let most = match self.definition() {
+            "equal-cost-of-effectiveness" => {
+                subgroup.real(["value_0", "value_1"][g]).unwrap_or(f64::INFINITY)
+            }
+            _ => f64::INFINITY,
+        };
+        // Costs are whole multiples of 1e-9.
+        let within =
+            |row: &TableRecord<'_>| row.real("cost").is_some_and(|cost| cost < most + 5e-10);
+        let steps = tables
+            .ecd
+            .records()
+            .filter(|row| row.int("subgroup") == subgroup.int("subgroup") && of(row, comparison));
+        steps.filter(within).filter_map(|row| row.int(column)).max().unwrap_or(0)
+    }
+
+    /// Of how many people so many are reached. Where one way stands for both views, these may agree
+    /// on the cost and yet reach different numbers: then both are told.
+    fn reach(
+        &self,
+        tables: &RecourseTables,
+        comparison: &TableRecord<'_>,
+        subgroup: &TableRecord<'_>,
+        g: usize,
+        of_how_many: &str,
+    ) -> String {
+        let reached = |view| self.reached(view, tables, comparison, subgroup, g);
+        let first = reached(self.view());
+        let text = format!("{} of {of_how_many}", number::count(first));
+        match self.both.then(|| reached("micro")) {
+            Some(any) if any != first => {
+                format!("{text} by one action, {} by any", number::count(any))
+            }
+            _ => text,
+        }
+    }
+
+    /// The value of a group in a subgroup.
+    pub(crate) fn value(
+        &self,
+        tables: &RecourseTables,
+        comparison: &TableRecord<'_>,
+        subgroup: &TableRecord<'_>,
+        g: usize,
+    ) -> PageCell {
+        let n = subgroup.int(["n_0", "n_1"][g]).unwrap_or(0);
+        let of_them = |k: i64| format!("{} of {}", number::count(k), number::people(n));
+        let reached = || self.reach(tables, comparison, subgroup, g, &number::people(n));
+        let is_cost = self.definition() == "equal-cost-of-effectiveness";
+        let (main, small) = match subgroup.real(["value_0", "value_1"][g]) {
+            None => ("\u{2013}".to_owned(), number::people(n)),
+            Some(value) if value.is_infinite() && is_cost => {
+                (format!("none helps {}", self.share()), format!("at most {}", reached()))
+            }
+            Some(value) if value.is_infinite() => {
+                ("none helps anybody".to_owned(), number::people(n))
+            }
+            Some(value) if self.is_share() => {
+                (NumberFormat::Share.value(value), of_them((value * n as f64).round() as i64))
+            }
+            Some(value) if self.definition() == "equal-choice" => {
+                (number::count_of(value as i64, "action", "actions"), number::people(n))
+            }
+            Some(value) if is_cost => (format!("cost {}", three_digits(value)), reached()),
+            Some(value) => (format!("cost {}", three_digits(value)), number::people(n)),
+        };
+        // Of the trade-off the two are compared at a cost of its own.
+        let at_cost =
+            (self.definition() == "fair-trade-off").then(|| subgroup.real("cost")).flatten();
+        let small = at_cost
+            .map_or(small.clone(), |cost| format!("{small}, at cost {}", three_digits(cost)));
+        PageCell { main: main.into(), small: vec![small.into()], ..PageCell::default() }
+    }
+
+    /// How far the groups are apart in a subgroup; next to infinity how many people of the group
+    /// that is better off are reached.
+    pub(crate) fn score(
+        &self,
+        tables: &RecourseTables,
+        comparison: &TableRecord<'_>,
+        subgroup: &TableRecord<'_>,
+    ) -> (String, Option<RichText>) {
+        match subgroup.real("score") {
+            None => ("\u{2013}".to_owned(), None),
+            Some(score) if score.is_infinite() => {
+                let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+                let better = usize::from(names[0] == subgroup.text("against"));
+                let n = number::count(subgroup.int(["n_0", "n_1"][better]).unwrap_or(0));
+                let reach = self.reach(tables, comparison, subgroup, better, &n);
+                let words = RichText::new().name(names[better]).text(format!(": {reach} reached"));
+                ("\u{221e}".to_owned(), Some(words))
+            }
+            Some(score) if self.is_share() => (NumberFormat::Distance.value(score), None),
+            Some(score) => (three_digits(score), None),
+        }
+    }
+}

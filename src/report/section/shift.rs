@@ -1,0 +1,256 @@
+//! Section "How far scores move": histograms of change and of both scores per direction, and the
+//! distances between them.
+
+use crate::report::draw::chart::{self, DrawingLabel, HistogramAxes};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageFigure, PageSection, PageTable, ReportRow, number};
+use crate::report::read::audit::{
+    AuditFolder, AuditPanel, HistogramBin, PanelDirection, ScoreHistograms, WeightedCount,
+};
+use crate::report::section::switches;
+
+/// The metrics shown, in columns.
+const METRICS: &[&str] = &["rmscd", "mcd", "macd", "jscd", "kld", "jsd_hist", "kld_hist_smoothed"];
+
+/// The section; none where no score shift was measured.
+pub(crate) fn section(
+    audit: &AuditFolder,
+    panels: &[AuditPanel],
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageSection> {
+    let has = |p: &&AuditPanel| {
+        p.drawn > 0
+            && p.directions.iter().any(|d| {
+                let key = p.direction(d);
+                audit.histograms(&key).is_some()
+                    || METRICS.iter().any(|m| audit.measure(&key, m).is_some())
+            })
+    };
+    let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
+    if panels.is_empty() {
+        return None;
+    }
+    let mut blocks = vec![PageBlock::Text(
+        "A score can move without crossing the threshold, and a small move can cross it. Left: how \
+         much the score changes from the factual row to its counterfactual. Right: the scores \
+         before and after. Within one attribute, set and model all drawings have the same axes."
+            .into(),
+    )];
+    if audit.manifest.weight.is_some() {
+        blocks.push(PageBlock::Note(
+            "Heights and middles of the drawings are weighted; the cases named are counted.".into(),
+        ));
+    }
+    for panel in panels {
+        blocks.push(PageBlock::Heading(format!("s{}", panel.id), switches::heading(panel)));
+        blocks.extend(switches::drawn_in_words(panel).map(PageBlock::Note));
+        if panel.strategy == "graph-uncertain" {
+            blocks.push(PageBlock::Note(
+                "Drawings show the mean score of each person over all graphs, so graphs in which \
+                 scores move far do not stand out. Distances are means over graphs of the distance \
+                 in each."
+                    .into(),
+            ));
+        }
+        blocks.extend(drawings(audit, panel));
+        blocks.extend(table(audit, panel, glossary));
+    }
+    if audit.measures.values().any(|m| m.contains_key("jscd")) {
+        let symbol = glossary.show("jscd").symbol;
+        blocks.push(PageBlock::Note(RichText::new().code(symbol).text(
+            " compares the two score vectors after each is scaled to sum 1, so it ignores a \
+             common factor: if every score fell to nine tenths it would be 0. It depends on \
+             all scores of its scope, and the total is no mean of the directions. Read it \
+             beside the root mean square change.",
+        )));
+    }
+    Some(PageSection { id: "scores", title: "How far scores move", blocks })
+}
+
+/// The highest share of a bin, and the farthest edge from zero of a bin that holds something.
+fn extent(bins: &[HistogramBin]) -> (f64, f64) {
+    let all = chart::size(bins);
+    let share = |bin: &HistogramBin| bin.2.part_of(all).unwrap_or(0.0);
+    bins.iter().filter(|b| b.2.n > 0).fold((0.0, 0.0), |(top, far), b| {
+        (f64::max(top, share(b)), far.max(b.0.abs()).max(b.1.abs()))
+    })
+}
+
+fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
+    let drawn: Vec<_> = panel
+        .directions
+        .iter()
+        .take(panel.drawn)
+        .enumerate()
+        .filter_map(|(d, direction)| {
+            Some((d, direction, audit.histograms(&panel.direction(direction))?))
+        })
+        .collect();
+    let mut changes = (0.0, 0.0);
+    let mut top = 0.0;
+    for (_, _, h) in drawn.iter().filter(|(_, direction, _)| !is_unmoved(audit, panel, direction)) {
+        let (share, far) = extent(&h.change);
+        changes = (f64::max(changes.0, share), f64::max(changes.1, far));
+        top = f64::max(top, extent(&h.original).0.max(extent(&h.counterfactual).0));
+    }
+    let end = chart::round_up(changes.1).min(1.0);
+    let change_axes = HistogramAxes { x: (-end, end), top: chart::round_up(changes.0) };
+    let score_axes = HistogramAxes { x: (0.0, 1.0), top: chart::round_up(top) };
+    let thresholds = thresholds(audit, &panel.model);
+    drawn
+        .into_iter()
+        .map(|(d, direction, histograms)| {
+            let title = RichText::direction(&direction.from, &direction.to);
+            let id = format!("s{}-{d}", panel.id);
+            // A bin has a width: drawn, a change of nothing would be a block beside zero.
+            if is_unmoved(audit, panel, direction) {
+                return PageBlock::Text(title.text(": no score moved."));
+            }
+            let ScoreHistograms { original, counterfactual, change } = histograms;
+            let fall = chart::change_in_words(change, audit.manifest.weight.is_some());
+            let crossing = audit
+                .measure(&panel.direction(direction), "sr")
+                .and_then(|sr| {
+                    let (part, whole) = sr.counts?;
+                    let share = number::percent_text(sr.value?, sr.weights.is_some());
+                    Some(format!(
+                        "; {} of {} ({share}) cross the threshold",
+                        number::count(part),
+                        number::count(whole)
+                    ))
+                })
+                .unwrap_or_default();
+            let plain = title.plain();
+            let change_title = format!("Change of the score, {plain}");
+            let score_title = format!("Scores before and after, {plain}");
+            let scores = format!(
+                "{}; {}",
+                middle("factual", original),
+                middle("counterfactual", counterfactual)
+            );
+            PageBlock::Figure(PageFigure {
+                drawings: vec![
+                    chart::change(
+                        change,
+                        &change_axes,
+                        &DrawingLabel { id: format!("{id}-c"), title: &change_title, text: &fall },
+                    ),
+                    chart::scores(
+                        original,
+                        counterfactual,
+                        &thresholds,
+                        &score_axes,
+                        &DrawingLabel { id: format!("{id}-s"), title: &score_title, text: &scores },
+                    ),
+                ],
+                caption: title.text(format!(": {fall}{crossing}.")),
+                small: false,
+            })
+        })
+        .collect()
+}
+
+/// The thresholds of a model that lie among the scores: the one that the job gives, or those
+/// fitted, one a fold.
+fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
+    let given = audit
+        .manifest
+        .models
+        .iter()
+        .filter(|m| m.name == model)
+        .filter_map(|m| m.threshold.parse().ok());
+    let plain = audit
+        .thresholds
+        .records()
+        .filter(|row| row.text("arm").is_empty() && row.text("model") == model);
+    let mut all: Vec<f64> = given
+        .chain(plain.filter_map(|row| row.real("threshold")))
+        .filter(|t| (0.0..=1.0).contains(t))
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    all
+}
+
+/// Whether no score of a direction moved.
+fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirection) -> bool {
+    let key = panel.direction(direction);
+    ["rmscd", "macd"]
+        .iter()
+        .any(|metric| audit.measure(&key, metric).is_some_and(|m| m.value == Some(0.0)))
+}
+
+/// In which bin the middle score lies, for those who do not see the drawing.
+fn middle(what: &str, bins: &[HistogramBin]) -> String {
+    let all = chart::size(bins);
+    let mut below = WeightedCount::default();
+    for (lo, hi, tally) in bins {
+        below = below.plus(*tally);
+        if below.part_of(all).is_some_and(|share| share >= 0.5) {
+            return format!(
+                "the middle {what} score of {} lies between {} and {}",
+                number::count(all.n),
+                number::three_digits(*lo),
+                number::three_digits(*hi)
+            );
+        }
+    }
+    format!("there is no {what} score")
+}
+
+fn table(
+    audit: &AuditFolder,
+    panel: &AuditPanel,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<PageBlock> {
+    let mut keys: Vec<_> = panel
+        .directions
+        .iter()
+        .take(panel.drawn)
+        .map(|d| (RichText::direction(&d.from, &d.to), panel.direction(d)))
+        .collect();
+    keys.push(("All directions".into(), panel.total()));
+    if let [a, b] = panel.groups.as_slice() {
+        let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
+        keys.push((gap, panel.difference(a, b)));
+    }
+    let metrics: Vec<&str> = METRICS
+        .iter()
+        .copied()
+        .filter(|m| keys.iter().any(|(_, k)| audit.measure(k, m).is_some()))
+        .collect();
+    if metrics.is_empty() {
+        return None;
+    }
+    let all = || {
+        let shown = |(id, measure)| metrics.contains(&String::as_str(id)).then_some(measure);
+        keys.iter()
+            .filter_map(|(_, k)| audit.measures.get(k))
+            .flat_map(move |m| m.iter().filter_map(shown))
+    };
+    let (levels, noise) = (switches::level_in_words(all()), switches::noise_in_words(all()));
+    let mut head = vec!["Direction".into()];
+    head.extend(metrics.iter().map(|m| glossary.head(m)));
+    let rows = keys
+        .iter()
+        .filter(|(_, key)| audit.measures.contains_key(key))
+        .map(|(name, key)| ReportRow {
+            id: String::new(),
+            head: name.clone(),
+            cells: metrics
+                .iter()
+                .map(|m| {
+                    switches::cell_with_placebo(audit.measure(key, m), terms::kind(m, &key.scope))
+                })
+                .collect(),
+        })
+        .collect();
+    Some(PageBlock::Table(PageTable {
+        caption: format!("Distances between factual and counterfactual scores{levels}{noise}")
+            .into(),
+        head,
+        rows,
+        prose: false,
+    }))
+}

@@ -1,0 +1,698 @@
+//! Section "Verdict": one word and one shape, what was audited, and every gate with its limit and
+//! value, worst first.
+
+use std::cmp::Ordering;
+
+use crate::metric::catalog::ccm::HARM;
+use crate::report::draw::chart;
+use crate::report::export::deciding;
+use crate::report::page::number::{self, NumberFormat};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
+use crate::report::read::audit::{self, AuditFolder, ResultKey};
+use crate::report::section::graphs;
+use crate::table::TableRecord;
+use crate::table::recourse::UNFAIR_SUBGROUPS;
+
+/// What the gates of a folder add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FolderVerdict {
+    /// A gate of level fail failed.
+    Fail,
+    /// None failed, but one of level fail is inconclusive.
+    Inconclusive,
+    /// Gates of level fail are fine, but one that only warns did not pass.
+    Warn,
+    /// All gates that were judged passed.
+    Pass,
+    /// There are gates, but none could be judged.
+    NotJudged,
+    /// No gate was asked.
+    Done,
+}
+
+impl FolderVerdict {
+    /// The verdict of a folder.
+    pub(crate) fn of(audit: &AuditFolder) -> Self {
+        let gates: Vec<(&str, &str)> =
+            deciding(&audit.gates).map(|g| (g.text("level"), g.text("verdict"))).collect();
+        let any = |level: &str, verdict: &str| gates.contains(&(level, verdict));
+        if gates.is_empty() {
+            FolderVerdict::Done
+        } else if any("fail", "fail") {
+            FolderVerdict::Fail
+        } else if any("fail", "inconclusive") {
+            FolderVerdict::Inconclusive
+        } else if any("warn", "fail") || any("warn", "inconclusive") {
+            FolderVerdict::Warn
+        } else if gates.iter().all(|(_, verdict)| *verdict == "skipped") {
+            FolderVerdict::NotJudged
+        } else {
+            FolderVerdict::Pass
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            FolderVerdict::Fail => "fail",
+            FolderVerdict::Inconclusive => "inconclusive",
+            FolderVerdict::Warn => "warn",
+            FolderVerdict::Pass => "pass",
+            FolderVerdict::NotJudged | FolderVerdict::Done => "done",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            FolderVerdict::Fail => "Fail",
+            FolderVerdict::Inconclusive => "Inconclusive",
+            FolderVerdict::Warn => "Warn",
+            FolderVerdict::Pass => "Pass",
+            FolderVerdict::NotJudged => "No gate was judged",
+            FolderVerdict::Done => "No gate was asked",
+        }
+    }
+}
+
+/// Who lacks labels more often than others: no reader may miss it.
+fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
+    let told = audit.issues.records().filter(|issue| issue.text("code") == "selective-labels");
+    told.map(|issue| {
+        let words = RichText::new()
+            .strong("Selective labels.")
+            .text(" By ")
+            .name(issue.text("where"))
+            .text(", ");
+        PageBlock::Note(words.quote(issue.text("text")).text("."))
+    })
+}
+
+/// The section.
+pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> PageSection {
+    let verdict = FolderVerdict::of(audit);
+    let mut blocks: Vec<PageBlock> = selective_labels(audit).collect();
+    blocks.push(PageBlock::Verdict {
+        class: verdict.class(),
+        drawing: chart::verdict(verdict.class(), verdict.class()),
+        word: verdict.word(),
+        sentence: sentence(audit, verdict),
+    });
+    blocks.extend(gates(audit, glossary));
+    blocks.extend(harm_in_words(audit));
+    if deciding(&audit.gates).any(|gate| !gate.text("arm").is_empty()) {
+        blocks.push(PageBlock::Note(
+            "A gate with an arm judges models that an experiment trained again, not the model that \
+             is audited: see \u{201c}Did augmentation help\u{201d} for the base model beside them."
+                .into(),
+        ));
+    }
+    blocks.extend(unbound(audit).map(PageBlock::Note));
+    blocks.extend(unchecked(audit));
+    blocks.push(PageBlock::Facts(facts(audit)));
+    blocks.extend(other_directions(audit, glossary));
+    PageSection { id: "verdict", title: "Verdict", blocks }
+}
+
+fn sentence(audit: &AuditFolder, verdict: FolderVerdict) -> RichText {
+    let n = |word: &str, level: &str| {
+        deciding(&audit.gates)
+            .filter(|g| g.text("verdict") == word && (level.is_empty() || g.text("level") == level))
+            .count()
+    };
+    let all = deciding(&audit.gates).count();
+    match verdict {
+        FolderVerdict::Done => {
+            "The job sets no limits, so the page reports and does not judge.".into()
+        }
+        FolderVerdict::NotJudged => format!(
+            "None of the {} asked could be judged; the reasons are below.",
+            gates_in_words(all)
+        )
+        .into(),
+        _ => {
+            let mut parts = Vec::new();
+            for (count, words) in [
+                (n("fail", "fail"), "failed"),
+                (n("inconclusive", "fail"), "inconclusive"),
+                (n("pass", ""), "passed"),
+                (n("skipped", ""), "not judged"),
+                (n("fail", "warn") + n("inconclusive", "warn"), "not passed, but set to warn only"),
+            ] {
+                if count > 0 {
+                    parts.push(format!("{count} {words}"));
+                }
+            }
+            format!("Of {}: {}.", gates_in_words(all), parts.join("; ")).into()
+        }
+    }
+}
+
+fn gates_in_words(n: usize) -> String {
+    if n == 1 { "1 gate".to_owned() } else { format!("{n} gates") }
+}
+
+/// Models whose scores of counterfactuals may come from another version.
+fn unchecked(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
+    let told = audit.issues.records().filter(|issue| issue.text("code") == "no-recheck");
+    told.map(|issue| {
+        let words = RichText::new()
+            .strong("Model version not checked.")
+            .text(" ")
+            .name(issue.text("where"))
+            .text(": ");
+        PageBlock::Note(words.quote(issue.text("text")).text("."))
+    })
+}
+
+/// The files of scores that do not name the rows that they answer; none where all do.
+fn unbound(audit: &AuditFolder) -> Option<RichText> {
+    let mut files: Vec<&str> = Vec::new();
+    for answer in audit.manifest.answers.iter().filter(|answer| !answer.named) {
+        // Models may share a file.
+        if !files.contains(&answer.path.as_str()) {
+            files.push(&answer.path);
+        }
+    }
+    let words = RichText::from("Not bound to the rows of this audit: ");
+    let words = files
+        .iter()
+        .enumerate()
+        .fold(words, |words, (i, file)| if i > 0 { words.text(", ") } else { words }.quote(*file));
+    let it = if files.len() == 1 { "This file of scores does" } else { "These files of scores do" };
+    let rest = format!(
+        ". {it} not name the request that was answered, so only whoever made the scores knows that \
+         they belong to these rows. With the column "
+    );
+    (!files.is_empty()).then(|| {
+        words
+            .text(rest)
+            .code("request")
+            .text(" of the rows to score in the file, cfaudit checks it.")
+    })
+}
+
+/// What was audited.
+pub(crate) fn facts(audit: &AuditFolder) -> Vec<(RichText, RichText)> {
+    let m = &audit.manifest;
+    let mut facts: Vec<(RichText, RichText)> = Vec::new();
+    let mut fact = |name: &str, words: RichText| facts.push((name.into(), words));
+    if let Some(decision) = &m.words.decision {
+        fact("Decision", RichText::new().quote(decision));
+    }
+    fact("Favourable", favourable(audit));
+    if let Some(version) = &m.words.version {
+        fact("Model version", RichText::new().quote(version));
+    }
+    let data =
+        m.inputs.iter().filter(|i| i.what == "data").fold(RichText::new(), |words, input| {
+            let words = if words == RichText::new() { words } else { words.text(", ") };
+            words.quote(&input.path)
+        });
+    if data != RichText::new() {
+        fact("Data", data);
+    }
+    fact(
+        "People audited",
+        RichText::new().strong(number::count(i64::try_from(m.rows.audited).unwrap_or(i64::MAX))),
+    );
+    facts.extend(terms::weights(audit).map(|words| ("Weights".into(), words)));
+    for attribute in &m.attributes {
+        let groups =
+            attribute.groups.iter().enumerate().fold(RichText::new(), |words, (i, group)| {
+                let words = if i > 0 { words.text(", ") } else { words }.name(group);
+                if *group == attribute.reference { words.text(" (reference)") } else { words }
+            });
+        facts.push((RichText::new().text("Groups by ").name(&attribute.name), groups));
+    }
+    if let Some(owner) = &m.words.owner {
+        facts.push(("Owner".into(), RichText::new().quote(owner)));
+    }
+    facts
+}
+
+/// Which prediction is the favourable one.
+pub(crate) fn favourable(audit: &AuditFolder) -> RichText {
+    match &audit.manifest.label {
+        None if audit.manifest.favourable_without_label == Some(true) => {
+            "the positive prediction".into()
+        }
+        None if audit.manifest.favourable_without_label == Some(false) => {
+            "the negative prediction".into()
+        }
+        None => "the job has no label and names no favourable side; this page says positive and \
+                 negative"
+            .into(),
+        Some(label) => {
+            let words = RichText::new().text(
+                match (label.classes.is_empty(), label.favourable_is_positive) {
+                    (true, true) => "predicted positive: ",
+                    (true, false) => "predicted negative, that is, not: ",
+                    (false, true) => "predicted one of the positive classes: ",
+                    (false, false) => "predicted another class than: ",
+                },
+            );
+            let words = words.code(&label.column).text(" is ");
+            label.positive.iter().enumerate().fold(words, |words, (i, value)| {
+                if i > 0 { words.text(" or ") } else { words }.quote(value)
+            })
+        }
+    }
+}
+
+fn severity(gate: &TableRecord<'_>) -> usize {
+    let order =
+        [("fail", "fail"), ("inconclusive", "fail"), ("fail", "warn"), ("inconclusive", "warn")];
+    let pair = (gate.text("verdict"), gate.text("level"));
+    order.iter().position(|o| *o == pair).unwrap_or(if pair.0 == "pass" { 4 } else { 5 })
+}
+
+/// The row that decides each gate, worst first.
+fn ranked(audit: &AuditFolder) -> Vec<TableRecord<'_>> {
+    let mut gates: Vec<TableRecord<'_>> = deciding(&audit.gates).collect();
+    gates.sort_by(worst_first);
+    gates
+}
+
+fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
+    let mut gates: Vec<TableRecord<'_>> = Vec::new();
+    for gate in ranked(audit) {
+        let others = parts(audit, &gate);
+        gates.push(gate);
+        gates.extend(others);
+    }
+    (!gates.is_empty())
+        .then(|| table(audit, "Gates, worst first".into(), &gates, gates.len(), glossary))
+}
+
+/// Of a gate on harm the other part about the two groups of the one that decides: both kinds of
+/// harm are one question. None of other gates.
+fn parts<'a>(audit: &'a AuditFolder, gate: &TableRecord<'_>) -> Vec<TableRecord<'a>> {
+    let own = audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
+    let is_of_harm = is_of_harm(audit, gate);
+    let back = |row: &TableRecord<'_>| {
+        let ends = [row.text("sensitive"), row.text("from_group"), row.text("to_group")];
+        ends == [gate.text("sensitive"), gate.text("to_group"), gate.text("from_group")]
+    };
+    own.filter(|row| is_of_harm && row.int("decides") != Some(1) && back(row)).collect()
+}
+
+/// Whether a gate asks about both kinds of harm.
+fn is_of_harm(audit: &AuditFolder, gate: &TableRecord<'_>) -> bool {
+    let own = || audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
+    HARM.iter().all(|metric| own().any(|row| row.text("metric") == *metric))
+}
+
+/// What a gate on harm asks, and what the table shows of it; none where no gate does.
+fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
+    let all: Vec<TableRecord<'_>> =
+        audit.gates.records().filter(|gate| is_of_harm(audit, gate)).collect();
+    let is_shown = |gate: &TableRecord<'_>| {
+        let of_gate: Vec<TableRecord<'_>> =
+            deciding(&audit.gates).filter(|row| row.text("gate") == gate.text("gate")).collect();
+        let is_part = |row: &TableRecord<'_>| place(row) == place(gate);
+        of_gate.iter().any(|row| is_part(row) || parts(audit, row).iter().any(is_part))
+    };
+    let others = if all.iter().all(is_shown) {
+        ""
+    } else {
+        " The answers about other pairs of groups stand in \u{201c}Directions that did not decide \
+         a gate\u{201d}."
+    };
+    (!all.is_empty()).then(|| {
+        PageBlock::Note(
+        format!(
+            "Harm to a group has two parts for each other group: people of the group without the \
+             favourable decision who would get it as members of the other (denied by group), and \
+             people of the other with the favourable decision who would lose it as members of the \
+             group (favoured by group). The worst part decides the gate; below it stands the other \
+             part for the same two groups.{others}"
+        )
+        .into()
+    )
+    })
+}
+
+/// What tells the rows of a gate apart.
+fn place(row: &TableRecord<'_>) -> [String; 4] {
+    ["gate", "sensitive", "from_group", "to_group"].map(|column| row.text(column).to_owned())
+}
+
+/// The directions of gates that are asked for each ordered pair, without those that decided.
+fn other_directions(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
+    let told: Vec<[String; 4]> = deciding(&audit.gates)
+        .flat_map(|gate| parts(audit, &gate))
+        .map(|row| place(&row))
+        .collect();
+    let mut others: Vec<TableRecord<'_>> = audit
+        .gates
+        .records()
+        .filter(|g| g.int("decides") != Some(1) && !told.contains(&place(g)))
+        .collect();
+    others.sort_by(worst_first);
+    let shown = others.len().min(audit.rows_shown());
+    let caption = if shown < others.len() {
+        format!(
+            "The worst {shown} of {} directions that did not decide; all are in \
+             tables/gates.parquet",
+            others.len()
+        )
+    } else {
+        "Worst first".to_owned()
+    };
+    let fold = |table| PageBlock::Fold("Directions that did not decide a gate", vec![table]);
+    (shown > 0).then(|| fold(table(audit, caption.into(), &others, shown, glossary)))
+}
+
+fn table(
+    audit: &AuditFolder,
+    caption: RichText,
+    gates: &[TableRecord<'_>],
+    shown: usize,
+    glossary: &mut PageGlossary<'_>,
+) -> PageBlock {
+    let head =
+        ["Question", "Answer", "Limit", "Value", "Cases", "Why"].map(RichText::from).to_vec();
+    let rows = gates.iter().take(shown).map(|gate| row(audit, gate, glossary)).collect();
+    PageBlock::Table(PageTable { caption, head, rows, prose: true })
+}
+
+/// A gate's numbers as the page prints them.
+struct GateNumbers<'a> {
+    /// `at most 5 %`.
+    limit: String,
+    /// What decides, as the table codes it.
+    decides: &'a str,
+    value: Option<String>,
+    interval: Option<String>,
+    baseline: Option<String>,
+}
+
+/// On which side of the limit the value is to be, and what decides; as the table codes them.
+fn rule<'a>(gate: &TableRecord<'a>) -> (&'a str, &'a str) {
+    let rule = gate.text("rule");
+    rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
+}
+
+fn numbers<'a>(gate: &TableRecord<'a>) -> GateNumbers<'a> {
+    let metric = gate.text("metric");
+    let of_value = terms::kind(metric, gate.text("scope"));
+    let (bound, decides) = rule(gate);
+    let is_change = ["rise_at_most", "fall_at_most"].contains(&bound);
+    let (kind, of_limit) = match (is_change, of_value.of_change()) {
+        (false, _) => (of_value, of_value),
+        (true, NumberFormat::Points) => (NumberFormat::Points, NumberFormat::Distance),
+        (true, other) => (other, NumberFormat::Plain),
+    };
+    let is_count = metric == UNFAIR_SUBGROUPS;
+    let shown = |value: f64| if is_count { subgroups(value as i64) } else { kind.value(value) };
+    let of_limit =
+        |value: f64| if is_count { number::count(value as i64) } else { of_limit.value(value) };
+    let limit = gate.real("limit").map_or_else(|| "\u{2013}".to_owned(), of_limit);
+    let ends = gate.real("lo").zip(gate.real("hi"));
+    GateNumbers {
+        limit: format!("{} {limit}", bound.replace('_', " ")),
+        decides,
+        value: gate.real("value").map(shown),
+        interval: gate
+            .real("value")
+            .zip(ends)
+            .map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
+        baseline: gate
+            .real("value")
+            .and(gate.real("baseline_value"))
+            .map(|baseline| of_value.value(baseline)),
+    }
+}
+
+fn subgroups(n: i64) -> String {
+    number::count_of(n, "subgroup", "subgroups")
+}
+
+fn row(audit: &AuditFolder, gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
+    let is_count = gate.text("metric") == UNFAIR_SUBGROUPS;
+    let GateNumbers { limit, decides, value, interval, baseline } = numbers(gate);
+    let decides = match decides {
+        "" => Vec::new(),
+        "interval" => vec!["the interval decides".into()],
+        "interval, holm" => vec![
+            "the interval decides, at the level that Holm's method gives each comparison".into(),
+        ],
+        "worlds" => vec![
+            "the interval over graphs and refits of their coefficients decides; other \
+             people are no part of it"
+                .into(),
+        ],
+        "estimate" if is_count => vec!["the number decides".into()],
+        "estimate" => vec!["the estimate decides".into()],
+        other => vec![RichText::from(other.replace('_', " "))],
+    };
+    let class = match (gate.text("verdict"), gate.text("level")) {
+        ("fail" | "inconclusive", "warn") => "warn",
+        (verdict, _) => verdict,
+    };
+    let mut answer = PageCell {
+        main: RichText::new()
+            .drawing(chart::verdict(class, &format!("mark {class}")))
+            .strong(gate.text("verdict")),
+        ..PageCell::default()
+    };
+    match (is_of_harm(audit, gate), gate.int("decides") == Some(1)) {
+        (true, false) => answer.small.push("does not decide".into()),
+        (true, true) => answer.small.push("this part decides".into()),
+        (false, _) => {}
+    }
+    if gate.int("decides") == Some(1) && gate.text("level") == "warn" {
+        answer.small.push("only warns".into());
+    }
+    let value = match value {
+        None if gate.text("verdict") == "skipped" => "\u{2013}".into(),
+        None => "undefined".into(),
+        Some(value) => {
+            let from = baseline.map(|baseline| format!("from {baseline}"));
+            PageCell {
+                main: value.into(),
+                small: interval.into_iter().chain(from).map(RichText::from).collect(),
+                ..PageCell::default()
+            }
+        }
+    };
+    let mut cases = PageCell {
+        main: gate
+            .int("denominator")
+            .map_or_else(|| "\u{2013}".to_owned(), if is_count { subgroups } else { number::count })
+            .into(),
+        small: gate
+            .int("enough")
+            .filter(|n| *n > 0)
+            .map(|n| format!("{} asked for", number::count(n)).into())
+            .into_iter()
+            .collect(),
+        ..PageCell::default()
+    };
+    if is_count {
+        cases.small.push("of that size, with actions".into());
+    }
+    ReportRow {
+        id: String::new(),
+        head: question(audit, gate, glossary),
+        cells: vec![
+            answer,
+            PageCell { main: limit.into(), small: decides, ..PageCell::default() },
+            value,
+            cases,
+            PageCell {
+                main: RichText::new().quote(counted(gate).1),
+                small: caution(audit, gate).into_iter().collect(),
+                ..PageCell::default()
+            },
+        ],
+    }
+}
+
+/// Why the set of a gate names no group at a disadvantage, where graphs are the reason.
+fn caution(audit: &AuditFolder, gate: &TableRecord<'_>) -> Option<RichText> {
+    gate_key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute))
+}
+
+/// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of
+/// other gates the reason alone.
+fn counted<'a>(gate: &TableRecord<'a>) -> (&'a str, &'a str) {
+    let reason = gate.text("reason");
+    match gate.text("metric") {
+        UNFAIR_SUBGROUPS => {
+            reason.split_once(": ").unwrap_or(("subgroups with unfair recourse", reason))
+        }
+        _ => ("", reason),
+    }
+}
+
+/// Gates that were judged and did not pass, worst first.
+pub(crate) fn not_passed(audit: &AuditFolder) -> Vec<TableRecord<'_>> {
+    let mut gates = ranked(audit);
+    gates.retain(|gate| ["fail", "inconclusive"].contains(&gate.text("verdict")));
+    gates
+}
+
+/// By verdict and level, then by how far beyond the limit; ties in the order of the table.
+fn worst_first(a: &TableRecord<'_>, b: &TableRecord<'_>) -> Ordering {
+    severity(a).cmp(&severity(b)).then(excess(b).total_cmp(&excess(a)))
+}
+
+/// How far a value lies beyond the limit of its gate; below 0 where it keeps it.
+fn excess(gate: &TableRecord<'_>) -> f64 {
+    let (Some(value), Some(limit)) = (gate.real("value"), gate.real("limit")) else {
+        return f64::NEG_INFINITY;
+    };
+    match rule(gate).0 {
+        "at_least" => limit - value,
+        // The limit of a fall is the size of the fall.
+        "fall_at_most" => -value - limit,
+        _ => value - limit,
+    }
+}
+
+/// Whether a gate judges a value as the tables have it, by whatever interval: no change from a
+/// baseline.
+pub(crate) fn is_on_the_value(gate: &TableRecord<'_>) -> bool {
+    ["at_most", "at_least"].contains(&rule(gate).0)
+}
+
+/// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
+pub(crate) fn gate_key(gate: &TableRecord<'_>) -> Option<ResultKey> {
+    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| audit::key(gate))
+}
+
+/// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
+pub(crate) fn gate_clause(gate: &TableRecord<'_>) -> RichText {
+    let GateNumbers { limit, interval, decides, .. } = numbers(gate);
+    // The sentence has the interval of people: another one that decides stands with the gate.
+    let other = match decides {
+        "worlds" => Some(" over graphs and refits"),
+        "interval, holm" => Some(" at the level that Holm's method gives"),
+        _ => None,
+    };
+    let ends = other.zip(interval).map(|(of, ends)| format!("; the interval{of} is {ends}"));
+    let words = failed(gate).text(format!(": {limit} was asked for{}; ", ends.unwrap_or_default()));
+    words.quote(counted(gate).1).text(".")
+}
+
+/// The same with the value.
+pub(crate) fn gate_clause_with_value(
+    audit: &AuditFolder,
+    gate: &TableRecord<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> RichText {
+    let GateNumbers { limit, value, interval, baseline, decides } = numbers(gate);
+    let of_graphs = if decides == "worlds" { " over graphs and refits" } else { "" };
+    let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
+    let cases = gate.int("denominator").map(|n| match gate.text("metric") {
+        UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),
+        _ => format!("{} cases", number::count(n)),
+    });
+    let beside: Vec<String> = interval.into_iter().chain(cases).collect();
+    let beside =
+        if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
+    let words = failed(gate)
+        .text(": ")
+        .and(measured(gate, glossary))
+        .text(match &baseline {
+            Some(baseline) => format!(" has changed from {baseline} by "),
+            None => " is ".to_owned(),
+        })
+        .strong(value.unwrap_or_else(|| "undefined".to_owned()))
+        .text(format!("{beside}, where {limit} was asked for; "))
+        .quote(counted(gate).1)
+        .text(".");
+    let measure = gate_key(gate).and_then(|key| {
+        // The tables have a pair in one order.
+        let reverse = ResultKey { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
+        [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")))
+    });
+    let words = match (measure.map_or("", |measure| &measure.impaired), caution(audit, gate)) {
+        (_, Some(caution)) => words.text(" ").and(caution),
+        ("", None) => words,
+        (group, None) => {
+            words.text(" By this measure the group at a disadvantage is ").name(group).text(".")
+        }
+    };
+    words.text(" ").link("See the row", "verdict", "Verdict")
+}
+
+fn failed(gate: &TableRecord<'_>) -> RichText {
+    let verdict = if gate.text("verdict") == "fail" { " failed" } else { " is inconclusive" };
+    RichText::new().text("The gate ").name(gate.text("gate")).text(verdict)
+}
+
+/// What the gate asks: its name, the metric, and where it is measured; what the job says of it.
+fn question(
+    audit: &AuditFolder,
+    gate: &TableRecord<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> RichText {
+    let words = RichText::new().name(gate.text("gate")).text(": ").and(measured(gate, glossary));
+    match audit.manifest.words.gate_notes.get(gate.text("gate")) {
+        Some(note) => words.text(". The job says: ").quote(note),
+        None => words,
+    }
+}
+
+/// The metric, and where it is measured.
+fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText {
+    let mut words = RichText::new();
+    words = match gate.text("metric") {
+        UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
+        metric => words.and(glossary.title(metric)),
+    };
+    if !gate.text("class").is_empty() {
+        words = words.text(", class ").name(gate.text("class"));
+    }
+    let (from, to) = (gate.text("from_group"), gate.text("to_group"));
+    words = match (from.is_empty(), to.is_empty()) {
+        (false, false) if gate.text("counterfactual").is_empty() => match gate.text("metric") {
+            // A gate turns every metric of a pair to the order that its job asks for: the first
+            // minus, or over, the second.
+            "demp_min_ratio" => words.text(", ").name(from).text(" and ").name(to),
+            metric if metric == "di" || metric.ends_with("_ratio") => {
+                words.text(", ").name(from).text(" over ").name(to)
+            }
+            metric if metric.ends_with("_difference") => {
+                words.text(", ").name(from).text(" minus ").name(to)
+            }
+            _ => words.text(", ").name(from).text(" and ").name(to),
+        },
+        (false, false) if gate.text("scope") == "difference" => words
+            .text(", ")
+            .and(RichText::direction(from, to))
+            .text(" minus ")
+            .and(RichText::direction(to, from)),
+        (false, false) if HARM.contains(&gate.text("metric")) => {
+            let (has, would) =
+                if gate.text("metric") == HARM[0] { ("without", "get") } else { ("with", "lose") };
+            let words =
+                words.text(", ").and(RichText::direction(from, to)).text(" (people of ").name(from);
+            words
+                .text(format!(" {has} the favourable decision who would {would} it as "))
+                .name(to)
+                .text(")")
+        }
+        (false, false) => words.text(", ").and(RichText::direction(from, to)),
+        (false, true) if gate.text("scope") == "one_vs_rest" => {
+            words.text(", ").name(from).text(" and all others")
+        }
+        (false, true) => words.text(", ").name(from),
+        (true, false) => words.text(", all others and ").name(to),
+        (true, true) if gate.text("scope") == "worst_case" => {
+            words.text(", the groups furthest apart")
+        }
+        (true, true) => words,
+    };
+    for (word, column) in
+        [("attribute", "sensitive"), ("set", "counterfactual"), ("model", "model"), ("arm", "arm")]
+    {
+        if !gate.text(column).is_empty() {
+            words = words.text(format!(", {word} ")).name(gate.text(column));
+        }
+    }
+    words
+}

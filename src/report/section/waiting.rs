@@ -1,0 +1,143 @@
+//! Section "Waiting": which scores are not there yet, what their files must hold, and what to do
+//! next. It takes the place of every section that shows a measured number, because nothing was
+//! measured.
+
+use crate::folder::manifest::AwaitedScores;
+use crate::report::draw::chart;
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
+use crate::report::read::audit::AuditFolder;
+use crate::report::section::verdict::facts;
+
+/// The section.
+pub(crate) fn section(audit: &AuditFolder) -> PageSection {
+    let m = &audit.manifest;
+    let files = if m.awaited.len() == 1 {
+        "1 file of scores is".to_owned()
+    } else {
+        format!("{} files of scores are", m.awaited.len())
+    };
+    let mut blocks = vec![
+        PageBlock::Verdict {
+            class: "done",
+            drawing: chart::verdict("done", "done"),
+            word: "Waiting for scores",
+            sentence: format!("{files} not there yet. Nothing was measured, and no gate was \
+                judged.").into(),
+        },
+        PageBlock::Table(files_table(&m.awaited)),
+        PageBlock::Text(
+            "Score the rows with the model, write the scores to the file, and run the same command \
+             again. It goes on from here and takes this folder's place."
+                .into(),
+        ),
+        PageBlock::Code("Command", m.command.clone()),
+        PageBlock::Findings(rules(audit)),
+    ];
+    let scored: Vec<&str> = m
+        .models
+        .iter()
+        .map(|model| model.name.as_str())
+        .filter(|name| m.awaited.iter().all(|a| a.model != *name))
+        .collect();
+    if !scored.is_empty() {
+        let words = RichText::from(
+            "These models wait for no file; they are measured together with the others, once all \
+             scores are there: ",
+        );
+        let words = scored.iter().enumerate().fold(words, |words, (i, name)| {
+            if i > 0 { words.text(", ") } else { words }.name(*name)
+        });
+        blocks.push(PageBlock::Text(words.text(".")));
+    }
+    blocks.push(PageBlock::Facts(facts(audit)));
+    PageSection { id: "waiting", title: "Waiting", blocks }
+}
+
+fn files_table(awaited: &[AwaitedScores]) -> PageTable {
+    let rows = awaited
+        .iter()
+        .map(|a| {
+            let of = if a.counterfactual.is_empty() {
+                RichText::from("the rows as they are")
+            } else {
+                RichText::from("counterfactual set ").name(&a.counterfactual)
+            };
+            let columns = a.columns.iter().enumerate().fold(RichText::new(), |words, (i, c)| {
+                if i > 0 { words.text(", ") } else { words }.code(c)
+            });
+            let mut rows = crate::report::page::PageCell::from(number::count(
+                i64::try_from(a.rows).unwrap_or(i64::MAX),
+            ));
+            if a.again > 0 {
+                rows.small.push(
+                    format!(
+                        "{} of them as they are, to compare",
+                        number::count(i64::try_from(a.again).unwrap_or(i64::MAX))
+                    )
+                    .into(),
+                );
+            }
+            ReportRow {
+                id: String::new(),
+                head: RichText::new().quote(&a.path),
+                cells: vec![
+                    RichText::new().name(&a.model).into(),
+                    of.into(),
+                    rows,
+                    RichText::new().code(&a.to_score).into(),
+                    columns.into(),
+                ],
+            }
+        })
+        .collect();
+    let head = [
+        "File awaited",
+        "Model",
+        "Scores of",
+        "Rows to score",
+        "Where they are, in this folder",
+        "Columns of the file",
+    ];
+    PageTable {
+        caption: "Files of scores that are not there yet".into(),
+        head: head.map(RichText::from).to_vec(),
+        rows,
+        prose: true,
+    }
+}
+
+fn rules(audit: &AuditFolder) -> Vec<RichText> {
+    let awaited = &audit.manifest.awaited;
+    let mut rules: Vec<RichText> = vec![
+        "The file is a Parquet file. It holds one line for every row to score, with the same key \
+         and no key twice; its order is free."
+            .into(),
+        format!(
+            "A score is the probability of {}, from 0 to 1. A row that cannot be scored keeps its \
+             line, with a null score.",
+            if audit.classes.are_there() { "the class that its column is for" } else { "the \
+                positive class" }
+        )
+        .into(),
+        "The rows to score begin with the columns of the key; the others are the sensitive columns \
+         and the features of the job, under the names and with the types of the source."
+            .into(),
+        RichText::from("Hand the column ").code("request").text(
+            " on as it is: it names the rows that the scores answer. Scores of other rows are then \
+             refused; without it nothing but the keys tells, and the page of the audit says so.",
+        ),
+        "Write the file elsewhere on the same disk and rename it when it is whole. A file that \
+         cannot be read is waited for until it is 15 minutes old; then it is an error."
+            .into(),
+    ];
+    if awaited.iter().any(|a| a.again > 0) {
+        rules.push(
+            RichText::from("Lines whose ").code("from_group").text(" equals ").code("to_group").text(
+                " are rows as they are. Their scores are compared with the factual ones, to notice \
+                 another version of the model; score them like the others.",
+            ),
+        );
+    }
+    rules
+}

@@ -1,0 +1,805 @@
+//! Pages of a folder in which single tables were changed: what must be told of them, and how.
+
+use std::path::Path;
+
+use super::{
+    EccmSample, FolderSample, glossary, names, page, section, spread, two_groups, well_formed,
+};
+use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
+use crate::report::{GlossaryEntry, render};
+use crate::table::file::{read_frame, write_frame};
+use crate::table::{
+    ARMS, CHANGES, COMPARISONS, ColumnType, EDGES, GATES, GRAPHS, METRICS, NODES, THRESHOLDS,
+    TableCell, TableDef, TableFrame,
+};
+
+/// A row of a table with these values; elsewhere empty, null where that is allowed, and 0.
+fn row(def: &TableDef, values: &[(&str, TableCell)]) -> Vec<TableCell> {
+    let mut row: Vec<TableCell> = def
+        .columns
+        .iter()
+        .map(|column| match column.kind {
+            _ if column.nullable => TableCell::Null,
+            ColumnType::Text => "".into(),
+            ColumnType::Real => TableCell::Real(0.0),
+            _ => TableCell::Int(0),
+        })
+        .collect();
+    for (column, value) in values {
+        row[def.column(column).unwrap()] = value.clone();
+    }
+    row
+}
+
+fn write(tables: &Path, def: &'static TableDef, rows: &[Vec<(&str, TableCell)>]) {
+    let mut frame = TableFrame::new(def);
+    rows.iter().for_each(|values| frame.push(row(def, values)));
+    write_frame(tables, &frame).unwrap();
+}
+
+/// Tells a row by the texts of its columns.
+type RowPredicate<'a> = dyn Fn(&dyn Fn(&str) -> String) -> bool + 'a;
+
+/// Changes the rows of a table that are meant.
+fn change(
+    tables: &Path,
+    def: &'static TableDef,
+    of: &RowPredicate<'_>,
+    values: &[(&str, TableCell)],
+) {
+    let mut frame = read_frame(tables, def).unwrap();
+    let mut changed = 0;
+    for row in &mut frame.rows {
+        let text = |column: &str| match &row[def.column(column).unwrap()] {
+            TableCell::Text(text) => text.clone(),
+            _ => String::new(),
+        };
+        if of(&text) {
+            values
+                .iter()
+                .for_each(|(column, value)| row[def.column(column).unwrap()] = value.clone());
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "no row of {} is meant", def.name);
+    write_frame(tables, &frame).unwrap();
+}
+
+/// The page of a sample whose folder was changed. Thin spaces are plain ones in the result.
+fn changed(
+    sample: &FolderSample,
+    manifest: &dyn Fn(&mut Manifest),
+    tables: &dyn Fn(&Path),
+) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    let mut words = sample.manifest();
+    manifest(&mut words);
+    std::fs::write(folder.path().join("manifest.json"), serde_json::to_string(&words).unwrap())
+        .unwrap();
+    tables(&folder.path().join("tables"));
+    let html = render(folder.path(), None, &glossary).unwrap();
+    well_formed(&html);
+    html.replace('\u{202f}', " ")
+}
+
+fn same(_: &mut Manifest) {}
+
+const ATTRIBUTE: &str = "group of people";
+
+#[test]
+fn the_difference_of_a_gap_counts_in_points() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let values = [
+            ("model", "gbm".into()),
+            ("against", "other".into()),
+            ("sensitive", ATTRIBUTE.into()),
+            ("scope", "pair".into()),
+            ("from_group", "Male".into()),
+            ("to_group", "Female".into()),
+            ("metric", "demp_difference".into()),
+            ("difference", TableCell::Real(0.031)),
+            ("model_value", TableCell::Real(0.124)),
+            ("against_value", TableCell::Real(0.093)),
+        ];
+        write(tables, &COMPARISONS, &[values.to_vec()]);
+    });
+    let models = section(&html, "models");
+    assert!(models.contains("Male and Female +12.4 points +9.30 points +3.10 points"), "{models}");
+}
+
+#[test]
+fn intervals_of_means_over_graphs_are_described() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of_sr = |text: &dyn Fn(&str) -> String| {
+            text("metric") == "sr" && text("counterfactual") == "world"
+        };
+        change(
+            tables,
+            &METRICS,
+            &of_sr,
+            &[("interval", "block-bootstrap".into()), ("n_worlds", TableCell::Int(7))],
+        );
+    });
+    let method = section(&html, "method");
+    assert!(
+        method.contains("for means over causal graphs")
+            && method.contains("2000 bootstrap replicates"),
+        "{method}"
+    );
+    assert!(!section(&page("two-groups", &two_groups()), "method").contains("causal graphs"));
+}
+
+#[test]
+fn gaps_of_arms_narrow_and_widen() {
+    let arm = |name: &str| ArmWords { name: name.to_owned(), words: "nothing".to_owned() };
+    let experiment = ExperimentWords {
+        fitted_on: std::collections::BTreeMap::new(),
+        name: "try".to_owned(),
+        model: "gbm".to_owned(),
+        counterfactual: "flip".to_owned(),
+        folds: Some(5),
+        arms: ["base", "all", "less", "round"].map(arm).to_vec(),
+    };
+    let gap = [("base", -0.283), ("all", -0.24), ("less", -0.3), ("round", 0.1)];
+    let html = changed(
+        &two_groups(),
+        &|manifest| manifest.experiments = vec![experiment.clone()],
+        &|tables| {
+            let mut metrics = read_frame(tables, &METRICS).unwrap();
+            let mut comparisons = Vec::new();
+            for (arm, value) in gap {
+                let arm = format!("try/{arm}");
+                let at = |scope: &str, set: &str, metric: &str, value: f64| {
+                    let pair = scope == "pair";
+                    vec![
+                        ("arm", arm.as_str().into()),
+                        ("model", "gbm".into()),
+                        ("counterfactual", set.into()),
+                        ("sensitive", ATTRIBUTE.into()),
+                        ("scope", scope.into()),
+                        ("from_group", if pair { "Male" } else { "" }.into()),
+                        ("to_group", if pair { "Female" } else { "" }.into()),
+                        ("metric", metric.into()),
+                        ("value", TableCell::Real(value)),
+                        ("n_rows", TableCell::Int(5278)),
+                    ]
+                };
+                let cells = [
+                    at("total", "", "acc", 0.8),
+                    at("total", "flip", "sr", 0.1),
+                    at("pair", "", "demp_difference", value),
+                ];
+                cells.iter().for_each(|values| metrics.push(row(&METRICS, values)));
+                let by: f64 = value - gap[0].1;
+                let mut values = at("pair", "", "demp_difference", 0.0);
+                values.retain(|(column, _)| *column != "value");
+                values.extend([
+                    ("against_arm", "try/base".into()),
+                    ("difference", TableCell::Real(by)),
+                ]);
+                values.extend([
+                    ("lo", TableCell::Real(by - 0.008)),
+                    ("hi", TableCell::Real(by + 0.009)),
+                    ("level", TableCell::Real(0.95)),
+                ]);
+                comparisons.extend((value != gap[0].1).then(|| row(&COMPARISONS, &values)));
+            }
+            write_frame(tables, &metrics).unwrap();
+            let added = |arm: &str, n: i64| {
+                vec![
+                    ("arm", arm.into()),
+                    ("n_rows", TableCell::Int(100)),
+                    ("n_synthetic", TableCell::Int(n)),
+                ]
+            };
+            write(
+                tables,
+                &ARMS,
+                &[added("try/base", 0), added("try/all", 7), added("try/round", 0)],
+            );
+            let mut frame = TableFrame::new(&COMPARISONS);
+            comparisons.into_iter().for_each(|row| frame.push(row));
+            write_frame(tables, &frame).unwrap();
+        },
+    );
+    let text = section(&html, "augmentation");
+    for said in [
+        "narrows by 4.30 points (3.50 to 5.20), from −28.3 points to −24.0 points",
+        "widens by 1.70 points (0.80 to 2.50), from −28.3 points to −30.0 points",
+        "turns round, from −28.3 points to +10.0 points",
+        "change +4.30 points (+3.50 to +5.20) the gap is narrower",
+        "change −1.70 points (−2.50 to −0.80) the gap is wider",
+        "the gap turns round",
+        "So the arms are measured on 5278 people: the folds go over all 45 222 rows kept, while \
+         the rest of this page is about the 16 281",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert_eq!(text.matches("found nothing to add").count(), 1, "{text}");
+    assert!(
+        text.contains("round nothing found nothing to add, and so is the base again"),
+        "{text}"
+    );
+}
+
+#[test]
+fn people_whom_a_direction_does_not_count_are_left_out() {
+    let sample = FolderSample { left_out: false, ..two_groups() };
+    let html = changed(&sample, &same, &|tables| {
+        let meant = |text: &dyn Fn(&str) -> String| {
+            text("metric") == "sr"
+                && text("counterfactual") == "world"
+                && text("scope") == "direction"
+                && text("from_group") == "Male"
+        };
+        change(tables, &METRICS, &meant, &[("n_rows", TableCell::Int(989))]);
+    });
+    let text = section(&html, "left-out");
+    assert!(text.contains("Male → Female, set world, model gbm 1029 989 40 (3.89 %)"), "{text}");
+    assert!(!text.contains("set flip, model gbm 10"), "{text}");
+    assert!(!section(&page("all-counted", &sample), "left-out").contains("does not count"));
+}
+
+#[test]
+fn ratios_say_how_they_are_turned_and_gates_that_ask_in_reverse_are_told() {
+    let sample = FolderSample {
+        gates: vec![("gap", "pass", "fail", "demp_difference", Some((1, 0)), 1)],
+        ..two_groups()
+    };
+    let html = changed(&sample, &same, &|tables| {
+        change(
+            tables,
+            &GATES,
+            &|_| true,
+            &[("scope", "pair".into()), ("counterfactual", "".into())],
+        );
+    });
+    let text = section(&html, "groups");
+    assert!(text.contains("disparate impact DI, Female over Male"), "{text}");
+    let note = "A gate asks for the demographic parity difference DemP as Female minus Male: its \
+                value there is the one of this pair here with the other sign.";
+    assert!(text.contains(note), "{text}");
+    assert!(!section(&page("two-groups", &two_groups()), "groups").contains("A gate asks"));
+    let three = FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() };
+    assert!(section(&page("three-groups", &three), "groups").contains("DI second over first"));
+}
+
+#[test]
+fn a_command_says_where_data_must_be() {
+    let text = section(&page("two-groups", &two_groups()), "provenance");
+    assert!(
+        text.contains("name that folder by --data-dir or CFAUDIT_DATA where it is not data"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "Where no files of the catalog are to be had, generated rows take their place"
+        ),
+        "{text}"
+    );
+    let stand_in =
+        section(&page("stand-in", &FolderSample { stand_in: true, ..two_groups() }), "provenance");
+    assert!(stand_in.contains("Here no files of the catalog were there"), "{stand_in}");
+}
+
+#[test]
+fn scores_that_do_not_move_are_not_drawn() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let meant = |text: &dyn Fn(&str) -> String| {
+            text("metric") == "rmscd"
+                && text("counterfactual") == "flip"
+                && text("scope") == "direction"
+                && text("from_group") == "Male"
+        };
+        change(tables, &METRICS, &meant, &[("value", TableCell::Real(0.0))]);
+    });
+    let text = section(&html, "scores");
+    assert_eq!(text.matches("Male → Female: no score moved.").count(), 1, "{text}");
+    assert_eq!(html.matches("Change of the score, Male").count(), 1, "of set world alone");
+    assert_eq!(html.matches("Change of the score, Female").count(), 2);
+}
+
+#[test]
+fn counts_of_five_digits_have_a_line_of_their_own() {
+    let many = |_, _, _| -> EccmSample { [[[10_019, 12], [5, 18]], [[105, 21], [8, 160]]] };
+    let html = page("many", &FolderSample { cells: many, ..two_groups() });
+    assert!(html.contains(r#"<table class="matrix wide">"#) && html.contains("<b>10 019</b>"));
+    assert!(!page("two-groups", &two_groups()).contains("matrix wide"));
+}
+
+#[test]
+fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let sets = ["graph/low", "graph/high", "graph/forbid"];
+        let of = |set: &'static str| {
+            vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())]
+        };
+        let graph = |set: &'static str, bootstrap: i64| {
+            let odd = set != "graph/forbid" || bootstrap == 1;
+            let determined = if odd { "workclass,job" } else { "" };
+            let more = [
+                ("bootstrap", TableCell::Int(bootstrap)),
+                ("drawn", "all".into()),
+                ("determined", determined.into()),
+            ];
+            of(set).into_iter().chain(more).collect::<Vec<_>>()
+        };
+        let graphs: Vec<_> =
+            sets.into_iter().flat_map(|set| [0, 1, 2].map(|b| graph(set, b))).collect();
+        write(tables, &GRAPHS, &graphs);
+        let node =
+            |set: &'static str, name: &str, level: &str, below: f64, by: f64, ends: (f64, f64)| {
+                let mut node = of(set);
+                node.extend([
+                    ("node", name.into()),
+                    ("level", level.into()),
+                    ("from_group", "Male".into()),
+                    ("to_group", "Female".into()),
+                ]);
+                node.extend([
+                    ("below_sensitive", TableCell::Real(below)),
+                    ("move", TableCell::Real(by)),
+                ]);
+                node.extend([
+                    ("move_lo", TableCell::Real(ends.0)),
+                    ("move_hi", TableCell::Real(ends.1)),
+                ]);
+                node
+            };
+        let nodes = sets.into_iter().flat_map(|set| {
+            [
+                node(set, ATTRIBUTE, "Female", 1.0, 1.0, (1.0, 1.0)),
+                node(set, "age", "", 0.0107, -0.0612, (0.0, 0.0)),
+                node(set, "hours", "", 0.5, 2.0, (2.5, 3.0)),
+                node(set, "pay", "", 1.0, 2.0, (1.5, 3.0)),
+                node(set, "workclass", "missing", 1.0, 0.02, (0.01, 0.03)),
+                node(set, "job", "missing", 1.0, 0.02, (0.01, 0.03)),
+            ]
+        });
+        let edge = |set: &'static str, share: f64| {
+            let mut edge = of(set);
+            edge.extend([
+                ("cause", "age".into()),
+                ("effect", ATTRIBUTE.into()),
+                ("frequency", TableCell::Real(share)),
+            ]);
+            edge
+        };
+        write(tables, &EDGES, &[edge("graph/low", 0.989), edge("graph/high", 0.01)]);
+        write(tables, &NODES, &nodes.collect::<Vec<_>>());
+    });
+    let text = section(&html, "graphs");
+    for said in [
+        "Determined: in graph/high and graph/low, in all 3 bootstraps: others determine some \
+         variables exactly, such as workclass.",
+        "Determined: in graph/forbid, in bootstrap 1: others",
+        "−0.0612 in most graphs it does not move follows in 1.07 %",
+        "+2.00 in most graphs +2.50 to +3.00",
+        "+2.00 graphs and refits +1.50 to +3.00",
+        "A likely cause is the level `missing`, which job, workclass have",
+        "data.missing: {nominal: drop-row}",
+        "Few bootstraps: graph/forbid rests on 3, graph/high on 3, graph/low on 3.",
+        "Against what people know: in graph/low, in 98.9 % of the graphs group of people follows \
+         from age.",
+        "such people cannot exist",
+        "no common cause of two variables is missing",
+        "Neither ranks scenarios",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    assert!(!text.contains("graphs 0 to 0") && !text.contains("in graph/high, in "), "{text}");
+}
+
+#[test]
+fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any() {
+    let told = |following: Option<i64>| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let sets = ["graph/low", "graph/high"];
+            let of = |set: &'static str| {
+                vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())]
+            };
+            let graphs = sets.iter().zip([12, 3]).flat_map(|(set, n)| {
+                (0..n).map(|bootstrap| {
+                    let mut graph = of(set);
+                    // Of a set without an edge to the attribute in none; of the other in both
+                    // graphs of nine bootstraps.
+                    let follows = following
+                        .map(|each| if bootstrap < 9 && *set == "graph/low" { each } else { 0 });
+                    graph.extend([
+                        ("bootstrap", TableCell::Int(bootstrap)),
+                        ("drawn", "all".into()),
+                        ("graphs", TableCell::Int(2)),
+                    ]);
+                    graph.extend([("attribute_follows", follows.into())]);
+                    graph
+                })
+            });
+            write(tables, &GRAPHS, &graphs.collect::<Vec<_>>());
+            let nodes = sets.map(|set| {
+                let mut node = of(set);
+                node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
+                node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
+                node.extend([
+                    ("below_sensitive", TableCell::Real(1.0)),
+                    ("move", TableCell::Real(1.0)),
+                ]);
+                node
+            });
+            write(tables, &NODES, &nodes);
+            let edges = [("age", 0.5), ("job", 0.25), ("pay", 0.02)].map(|(cause, share)| {
+                let mut edge = of("graph/low");
+                edge.extend([
+                    ("cause", cause.into()),
+                    ("effect", ATTRIBUTE.into()),
+                    ("frequency", TableCell::Real(share)),
+                ]);
+                edge
+            });
+            write(tables, &EDGES, &edges);
+        });
+        section(&html, "graphs")
+    };
+    let text = told(Some(2));
+    let known = "of the graphs group of people follows from other variables (age in 50.0 %, job in \
+                 25.0 %). Where nothing";
+    assert!(
+        text.contains(&format!("Against what people know: in graph/low, in 75.0 % {known}")),
+        "{text}"
+    );
+    assert!(text.contains("Few bootstraps: graph/high rests on 3, graph/low on 12."), "{text}");
+    // A table of the first version tells of single edges: the share may be larger.
+    let text = told(None);
+    assert!(
+        text.contains(&format!(
+            "Against what people know: in graph/low, in at least 50.0 % {known}"
+        )),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_metric_with_one_word_for_name_and_symbol_stands_once_in_the_glossary() {
+    let folder = tempfile::tempdir().unwrap();
+    two_groups().write(folder.path());
+    let same_word = |id: &str| {
+        let entry = glossary(id)?;
+        Some(GlossaryEntry { symbol: entry.name.clone(), ..entry })
+    };
+    let html = render(folder.path(), None, &same_word).unwrap();
+    assert!(
+        html.contains("<dt>negative switch rate</dt>")
+            && !html.contains("<dt>negative switch rate <code>")
+    );
+    assert!(
+        render(folder.path(), None, &glossary)
+            .unwrap()
+            .contains("<dt>negative switch rate <code>NSR</code></dt>")
+    );
+}
+
+/// Sets that harm alike, so that those of one model fill the list.
+fn alike(_: usize, from: usize, _: usize) -> EccmSample {
+    let (gain, positive) = if from == 0 { (10, 300) } else { (40, 100) };
+    [[[1000 - gain, gain], [0, positive]], [[0, 0], [0, 0]]]
+}
+
+#[test]
+fn each_model_keeps_its_worst_finding_and_the_rest_is_counted() {
+    let sets = ["s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"].map(|set| (set, "naive")).to_vec();
+    let models = vec!["gbm", "tree", "still"];
+    let sample = FolderSample { sets, models, gates: Vec::new(), cells: alike, ..two_groups() };
+    let lower = |tables: &Path, model: &str, lo: f64| {
+        let is_switch = |metric: String| ["psr", "nsr"].contains(&metric.as_str());
+        let of =
+            |text: &dyn Fn(&str) -> String| text("model") == model && is_switch(text("metric"));
+        change(tables, &METRICS, &of, &[("lo", TableCell::Real(lo))]);
+    };
+    let html = changed(&sample, &same, &|tables| {
+        lower(tables, "tree", 0.001);
+        lower(tables, "still", 0.0);
+    });
+    let findings = section(&html, "findings");
+    assert_eq!(findings.matches("40 (4.00 %").count(), 7, "{findings}");
+    // The worst of the second model comes before a seventh set of the first; who harms nobody
+    // waits.
+    let of = |model: &str| findings.matches(&format!(", model {model}). By this measure")).count();
+    assert_eq!([of("gbm"), of("tree"), of("still")], [6, 1, 0], "{findings}");
+    let rest = "17 further findings, on the models gbm, tree and still, stand in the section Who \
+                switches. 3 further findings of another kind stand in the sections below.";
+    assert!(findings.contains(rest), "{findings}");
+    assert!(!section(&page("two-groups", &two_groups()), "findings").contains("further finding"));
+}
+
+#[test]
+fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+        let values = [("counterfactual", "world".into()), ("rule", "at_most, worlds".into())];
+        change(tables, &GATES, &of, &values);
+    });
+    let findings = section(&html, "findings");
+    // Over graphs the mean may lie outside of the interval: a few of them differ much.
+    let over_graphs = |ends: (f64, f64)| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+            change(
+                tables,
+                &GATES,
+                &of,
+                &[("counterfactual", "world".into()), ("rule", "at_most, worlds".into())],
+            );
+            let of = |text: &dyn Fn(&str) -> String| {
+                text("counterfactual") == "world" && text("metric") == "nsr"
+            };
+            let ends = [
+                ("world_lo", TableCell::Real(ends.0)),
+                ("world_hi", TableCell::Real(ends.1)),
+                ("world_level", TableCell::Real(0.9)),
+            ];
+            let values = [("n_worlds", TableCell::Int(100)), ("numerator", TableCell::Null)];
+            change(tables, &METRICS, &of, &ends.into_iter().chain(values).collect::<Vec<_>>());
+        });
+        section(&html, "findings")
+    };
+    let (within, outside) = (over_graphs((0.1, 0.3)), over_graphs((0.0, 0.0)));
+    assert!(within.contains("; 90 % of graphs and refits 10.0 to 30.0"), "{within}");
+    let few = "; 90 % of graphs and refits 0 to 0, outside of which the mean lies because a few \
+               graphs differ much";
+    assert!(outside.contains(few) && !within.contains("outside of which"), "{outside}");
+    let told = "Compared with similar people in group Male, of 122 people in group Female with the \
+                favourable decision, 32 (26.2 %";
+    assert_eq!(findings.matches(told).count(), 1, "{findings}");
+    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+                interval over graphs and refits is 8.2 to 20.2; the limit lies inside the \
+                interval.";
+    assert!(findings.contains(gate), "{findings}");
+    assert!(!findings.contains("inconclusive: negative switch rate"), "{findings}");
+}
+
+#[test]
+fn a_gate_by_holm_is_told_with_its_finding() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+        change(tables, &GATES, &of, &[("rule", "at_most, interval, holm".into())]);
+    });
+    let findings = section(&html, "findings");
+    let told = "Of 122 people in group Female with the favourable decision, 16 (13.1 %";
+    assert_eq!(findings.matches(told).count(), 1, "{findings}");
+    // The sentence has the interval of one comparison; the gate was judged by a wider one.
+    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+                interval at the level that Holm's method gives is 8.2 to 20.2; the limit lies \
+                inside the interval.";
+    assert!(findings.contains(gate), "{findings}");
+}
+
+/// Values that rest on labels which are missing for some people more often than for others are
+/// marked.
+#[test]
+fn comparisons_by_selective_labels_are_marked() {
+    let compared = |flags: &str| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let names = [
+                ("model", "gbm"),
+                ("against", "other"),
+                ("sensitive", ATTRIBUTE),
+                ("scope", "total"),
+                ("metric", "acc"),
+            ];
+            let mut values: Vec<(&str, TableCell)> =
+                names.map(|(name, word)| (name, word.into())).to_vec();
+            values.extend(
+                [("difference", 0.03), ("model_value", 0.8), ("against_value", 0.77)]
+                    .map(|(name, x)| (name, TableCell::Real(x))),
+            );
+            values.push(("flags", flags.into()));
+            write(tables, &COMPARISONS, &[values]);
+        });
+        section(&html, "models")
+            .contains("labels are missing for some people more often than for others")
+    };
+    assert_eq!([compared("selective_labels"), compared("")], [true, false]);
+}
+
+#[test]
+fn a_scenario_against_what_people_know_names_no_group() {
+    let with_edge = |share: f64| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
+            change(
+                tables,
+                &GATES,
+                &of,
+                &[("counterfactual", "world".into()), ("rule", "rise_at_most".into())],
+            );
+            let of = || vec![("counterfactual", "world".into()), ("sensitive", ATTRIBUTE.into())];
+            let mut node = of();
+            node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
+            node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
+            node.extend([
+                ("below_sensitive", TableCell::Real(1.0)),
+                ("move", TableCell::Real(1.0)),
+            ]);
+            let mut edge = of();
+            edge.extend([
+                ("cause", "age".into()),
+                ("effect", ATTRIBUTE.into()),
+                ("frequency", TableCell::Real(share)),
+            ]);
+            write(tables, &NODES, &[node]);
+            write(tables, &EDGES, &[edge]);
+        });
+        ["findings", "switches", "verdict"].map(|id| section(&html, id))
+    };
+    let named = "By this measure the group at a disadvantage is";
+    let caution = "No group is named at a disadvantage, because in 98.9 % of the graphs of this \
+                   set group of people follows from age, which may contradict what people know.";
+    let ([against, switches, verdict], [within, ..]) = (with_edge(0.989), with_edge(0.01));
+    // Next to its rates, and in the line of its gate.
+    assert!(switches.contains(caution) && verdict.contains(caution), "{switches}\n{verdict}");
+    // The finding and the gate on a change of the same set; the naive set still names its group.
+    assert_eq!(against.matches(caution).count(), 2, "{against}");
+    assert!(!within.contains("No group is named"), "{within}");
+    let groups = [&against, &within].map(|findings| findings.matches(named).count());
+    assert_eq!(groups[1] - groups[0], 2, "{against}\n{within}");
+}
+
+#[test]
+fn a_column_without_a_value_is_left_out() {
+    let html = changed(&two_groups(), &same, &|tables| {
+        let mut frame = read_frame(tables, &METRICS).unwrap();
+        let metric = METRICS.column("metric").unwrap();
+        frame.rows.retain(|row| {
+            ![TableCell::from("pprev_difference"), "f1_difference".into()].contains(&row[metric])
+        });
+        write_frame(tables, &frame).unwrap();
+    });
+    let text = section(&html, "groups");
+    assert!(
+        !text.contains("Difference, Male minus Female") && text.contains("Ratio, Male to Female"),
+        "{text}"
+    );
+    assert!(
+        section(&html, "method").contains("A dash in a table a value that does not exist there")
+    );
+    assert!(
+        section(&page("two-groups", &two_groups()), "groups")
+            .contains("Difference, Male minus Female")
+    );
+}
+
+#[test]
+fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
+    let baseline = RunComparison {
+        job: "adult-sex".to_owned(),
+        run: "0a".to_owned(),
+        rows: 16_281,
+        comparable: true,
+        pairing: "paired: 16281 people have the same row id".to_owned(),
+        differs: vec![JobChange {
+            path: "models.gbm.file".to_owned(),
+            old: Some("a".to_owned()),
+            new: Some("b".to_owned()),
+            ..JobChange::default()
+        }],
+        ..RunComparison::default()
+    };
+    let html =
+        changed(&two_groups(), &|manifest| manifest.baseline = Some(baseline.clone()), &|tables| {
+            let row = |model: &'static str, by: f64| {
+                let mut row = vec![
+                    ("model", model.into()),
+                    ("counterfactual", "flip".into()),
+                    ("sensitive", ATTRIBUTE.into()),
+                ];
+                row.extend([
+                    ("scope", "direction".into()),
+                    ("from_group", "Male".into()),
+                    ("to_group", "Female".into()),
+                ]);
+                row.extend([
+                    ("metric", "nsr".into()),
+                    ("status", "compared".into()),
+                    ("old_value", TableCell::Real(0.1)),
+                    ("new_value", TableCell::Real(0.1 + by)),
+                ]);
+                row.extend([
+                    ("difference", TableCell::Real(by)),
+                    ("lo", TableCell::Real(by - 0.01)),
+                    ("hi", TableCell::Real(by + 0.01)),
+                    ("level", TableCell::Real(0.95)),
+                ]);
+                row.extend([("clear", TableCell::Int(i64::from(by > 0.01)))]);
+                row
+            };
+            write(tables, &CHANGES, &[row("alike", 0.0), row("gbm", 0.05), row("later", 0.005)]);
+        });
+    let text = section(&html, "against");
+    let steps = [
+        "All clear changes",
+        "set flip, model gbm; ring",
+        "set flip, model later; ring",
+        "No rate differs in any direction of group of people: set flip, model alike.",
+    ];
+    let places: Vec<usize> = steps
+        .iter()
+        .map(|said| text.find(said).unwrap_or_else(|| panic!("{said}: {text}")))
+        .collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(
+        text.contains("paired: 16 281 people")
+            && text.contains("Values that mean something else now"),
+        "{text}"
+    );
+    assert!(text.contains("models.gbm.file a b none"), "{text}");
+}
+
+#[test]
+fn short_names_head_the_matrix_of_groups_and_the_smallest_are_listed() {
+    let sample = FolderSample {
+        groups: names(&["hungarian", "switzerland", "va"]),
+        cells: spread,
+        ..two_groups()
+    };
+    let html = changed(
+        &sample,
+        &|manifest| manifest.attributes[0].made_of = Some("site and sex".to_owned()),
+        &|_| {},
+    );
+    let switches = section(&html, "switches");
+    assert!(
+        switches.contains("to the group of the column; the blue")
+            && switches.contains("Factual group hungarian switzerland va"),
+        "{switches}"
+    );
+    let groups = section(&html, "groups");
+    assert!(groups.contains("The smallest groups: ") && groups.contains(" people; "), "{groups}");
+    assert!(
+        !section(&page("plain", &sample), "groups").contains("The smallest"),
+        "no group is flagged and none is crossed"
+    );
+}
+
+#[test]
+fn symbols_lead_to_the_glossary_and_long_words_may_break() {
+    let html = page(
+        "five",
+        &FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() },
+    );
+    assert!(
+        html.contains(
+            r##"<a class="metric" href="#metric-rmscd" title="root mean square counterfactual difference"><code>RMSCD</code></a>"##
+        )
+    );
+    assert!(html.contains(r#"<div id="metric-rmscd"><dt>"#));
+    let rates = &html[html.find("People whom any other group").unwrap()..];
+    assert!(rates.contains("<code>SR_<wbr>ANY</code>"), "{}", &rates[..600]);
+    // Where the page is narrow each cell of the gates says what it is.
+    assert!(html.contains(r#"<td data-head="Limit">"#) && !html.contains(r#"data-head="Male"#));
+    assert!(section(&html, "scores").contains("below each value its 95 % interval"));
+}
+
+#[test]
+fn fitted_thresholds_stand_in_the_drawings_of_scores() {
+    let guides = |html: &str| html.matches(r#"class="guide""#).count();
+    let given = guides(&changed(&two_groups(), &same, &|_| ()));
+    let fitted = |values: &[f64]| {
+        let fold = |(fold, value): (i64, &f64)| {
+            vec![
+                ("model", "gbm".into()),
+                ("fold", TableCell::Int(fold)),
+                ("threshold", TableCell::Real(*value)),
+            ]
+        };
+        let rows: Vec<_> = (0..).zip(values).map(fold).collect();
+        let youden = |words: &mut Manifest| {
+            words.models.iter_mut().for_each(|model| model.threshold = "youden".to_owned())
+        };
+        guides(&changed(&two_groups(), &youden, &|tables| write(tables, &THRESHOLDS, &rows)))
+    };
+    let none = fitted(&[1.5]);
+    let drawings = given - none;
+    assert!(drawings > 0);
+    // Two folds with one threshold draw it once.
+    assert_eq!(fitted(&[0.3, 0.7, 0.3]), none + 2 * drawings);
+}

@@ -1,0 +1,612 @@
+//! The section on how plausible the other worlds are: its tables as samples write them, and what
+//! the page says of them.
+
+use std::path::Path;
+
+use super::{FolderSample, page, section, two_groups, words};
+use crate::counterfactual::quality::shapes::MAX_LEVELS;
+use crate::report::draw::palette;
+use crate::report::read::quality::REST_BIN;
+use crate::table::file::write_frame;
+use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
+
+/// What the tables of quality of a sample hold.
+#[derive(Clone)]
+pub(super) struct QualitySample {
+    /// Names of features: numbers, levels, one that does not move, and again.
+    pub(super) features: Vec<String>,
+    /// Share of discarded counterfactuals, of 200.
+    pub(super) discarded: f64,
+    /// Whether the last feature that moves ends farther from its target group.
+    pub(super) farther: bool,
+    /// Whether the reference is thinned out and rows are matched approximately.
+    pub(super) approximate: bool,
+    /// Example pairs of a direction.
+    pub(super) examples: i64,
+    /// Whether levels are empty, blank and more than are told apart.
+    pub(super) odd_levels: bool,
+}
+
+impl QualitySample {
+    pub(super) fn new() -> Self {
+        let features = ["age", "job", "town"].map(str::to_owned).to_vec();
+        QualitySample {
+            features,
+            discarded: 0.25,
+            farther: false,
+            approximate: false,
+            examples: 0,
+            odd_levels: false,
+        }
+    }
+
+    /// Writes the tables for every set of a sample that moves features.
+    pub(super) fn write(&self, sample: &FolderSample, tables: &Path) {
+        let (mut quality, mut features) =
+            (TableFrame::new(&CF_QUALITY), TableFrame::new(&CF_FEATURES));
+        let (mut shapes, mut examples) =
+            (TableFrame::new(&CF_DISTRIBUTIONS), TableFrame::new(&CF_EXAMPLES));
+        for (set, _) in sample.sets.iter().filter(|(_, strategy)| *strategy != "naive") {
+            self.measures(&mut quality, [set, "group of people", "", ""]);
+            for from in &sample.groups {
+                for to in sample.groups.iter().filter(|to| *to != from) {
+                    let key = [set, "group of people", from, to];
+                    self.measures(&mut quality, key);
+                    for (f, feature) in self.features.iter().enumerate() {
+                        self.feature(&mut features, key, f, feature);
+                        self.shape(&mut shapes, key, f, feature);
+                    }
+                    self.pairs(&mut examples, key);
+                }
+            }
+        }
+        for frame in [&quality, &features, &shapes, &examples] {
+            write_frame(tables, frame).unwrap();
+        }
+    }
+
+    fn measures(&self, frame: &mut TableFrame, key: [&str; 4]) {
+        let valid = |n: f64| n / (200.0 * (1.0 - self.discarded));
+        let none_valid = self.discarded == 1.0;
+        let mut all = vec![
+            ("n_cf", Some(200.0)),
+            ("n_pairs", Some(200.0)),
+            ("n_pairs_valid", Some(200.0 * (1.0 - self.discarded))),
+            ("n_without_class", Some(0.0)),
+            ("share_discarded", Some(self.discarded)),
+            ("cos_median", Some(0.987)),
+            ("cos_mean", Some(0.95)),
+            ("l1_mean", Some(1.23)),
+            ("l2_mean", Some(0.612)),
+            ("changed_mean", Some(1.4)),
+            ("unchanged_share", Some(valid(15.0))),
+            ("clamped_mean", Some(valid(3.0))),
+            ("fallback_mean", Some(0.0)),
+            ("kept_mean", Some(0.0)),
+            ("plausibility_50", Some(0.9)),
+            ("plausibility_05", Some(0.6)),
+            ("plausibility_95", Some(1.4)),
+            ("exact", Some(f64::from(u8::from(!self.approximate)))),
+        ];
+        if !key[2].is_empty() {
+            all.extend([
+                ("plausibility_real_05", Some(0.5)),
+                ("plausibility_real_50", Some(0.8)),
+                ("plausibility_real_95", Some(1.6)),
+            ]);
+        }
+        if self.approximate {
+            all.extend([
+                ("n_without_target", Some(7.0)),
+                ("approximate_share", Some(0.125)),
+                ("transport_cost", None),
+            ]);
+        }
+        let of_made = |metric: &str| {
+            metric.starts_with("n_")
+                || metric.contains("_real_")
+                || ["share_discarded", "exact"].contains(&metric)
+        };
+        for (metric, value) in all {
+            let value = value.filter(|_| !none_valid || of_made(metric));
+            let mut row = key.map(TableCell::from).to_vec();
+            row.extend([
+                metric.into(),
+                value.into(),
+                if value.is_none() { "nothing_to_average" } else { "" }.into(),
+            ]);
+            frame.push(row);
+        }
+    }
+
+    fn feature(&self, frame: &mut TableFrame, key: [&str; 4], f: usize, name: &str) {
+        let moved = f % 3 < 2;
+        let number = f.is_multiple_of(3);
+        let last = f + 2 >= self.features.len() && f % 3 == 1;
+        let after = if self.farther && last { 0.5 } else { 0.1 + f as f64 / 100.0 };
+        let only = |value: f64, of: bool| of.then_some(value);
+        for (metric, value) in [
+            ("n_values", Some(150.0)),
+            ("n_compared", Some(if self.farther { 120.0 } else { 150.0 })),
+            ("share_changed", Some(if moved { 0.5 } else { 0.0 })),
+            ("mean_change", only(-2.5, number)),
+            ("mean_abs_change_sd", only(0.25, number)),
+            ("dist_before", Some(if moved { 0.4 } else { after })),
+            ("dist_after", Some(after)),
+            ("w1_before", only(0.7, number)),
+            ("w1_after", only(0.2, number)),
+            ("out_of_range", Some(0.0)),
+        ] {
+            let value = value.filter(|_| self.discarded < 1.0);
+            let mut row = key.map(TableCell::from).to_vec();
+            row.extend([
+                TableCell::from(name),
+                metric.into(),
+                value.into(),
+                if value.is_none() { "not_a_number" } else { "" }.into(),
+            ]);
+            frame.push(row);
+        }
+    }
+
+    /// Twenty bins or twelve levels, 150 rows on each side; of odd levels 31 bins, the last of
+    /// which holds the rest.
+    fn shape(&self, frame: &mut TableFrame, key: [&str; 4], f: usize, feature: &str) {
+        let number = f.is_multiple_of(3);
+        let bars: i64 = if number {
+            20
+        } else if self.odd_levels {
+            31
+        } else {
+            12
+        };
+        for (s, side) in ["original", "counterfactual", "target"].into_iter().enumerate() {
+            let weight = |bin: i64| 1 + (bin * 7 + 3 * i64::try_from(s).unwrap()) % 13;
+            let all: i64 = (0..bars).map(weight).sum();
+            let mut left = 150;
+            for bin in 0..bars {
+                let n = if bin + 1 == bars { left } else { 150 * weight(bin) / all };
+                left -= n;
+                let level = match bin {
+                    _ if number => String::new(),
+                    0 | 30 if self.odd_levels => String::new(),
+                    1 if self.odd_levels => "  ".to_owned(),
+                    _ => format!("level {bin}"),
+                };
+                let mut row = key.map(TableCell::from).to_vec();
+                row.extend([
+                    TableCell::from(feature),
+                    side.into(),
+                    TableCell::Int(bin),
+                    level.into(),
+                ]);
+                row.extend([
+                    number.then_some(bin as f64 * 3.5).into(),
+                    number.then_some((bin + 1) as f64 * 3.5).into(),
+                ]);
+                row.extend([TableCell::Int(n), TableCell::Real(n as f64 / 150.0)]);
+                frame.push(row);
+            }
+        }
+    }
+
+    fn pairs(&self, frame: &mut TableFrame, key: [&str; 4]) {
+        for example in 0..self.examples {
+            let mut row = key.map(TableCell::from).to_vec();
+            row.extend([
+                TableCell::Int(example),
+                key[1].into(),
+                key[2].into(),
+                key[3].into(),
+                TableCell::Int(1),
+            ]);
+            frame.push(row);
+            for (f, feature) in self.features.iter().enumerate() {
+                let moved = f % 3 < 2;
+                let mut row = key.map(TableCell::from).to_vec();
+                let before = if f % 3 == 2 {
+                    TableCell::Null
+                } else {
+                    TableCell::from(format!("{}", 20 + f))
+                };
+                let after =
+                    if moved { TableCell::from("31.4159265358979") } else { before.clone() };
+                row.extend([
+                    TableCell::Int(example),
+                    feature.as_str().into(),
+                    before,
+                    after,
+                    TableCell::Int(i64::from(moved)),
+                ]);
+                frame.push(row);
+            }
+        }
+    }
+}
+
+fn with(worlds: QualitySample) -> FolderSample {
+    FolderSample { quality: Some(worlds), ..two_groups() }
+}
+
+#[test]
+fn what_was_made_and_what_moved() {
+    let html = page("worlds", &with(QualitySample::new()));
+    let text = section(&html, "plausibility");
+    // Flip is naive: nothing of it.
+    assert!(
+        text.contains("group of people: set world (greedy)") && !text.contains("set flip"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "Over all directions a feature moved 4 times, and never ended farther from \
+             its target group than it began."
+        ),
+        "{text}"
+    );
+    let row = "Male → Female 200 25.0 % 50 of 200 1.40 none in 15 (10.0 %) 0.987 0.612 L1 1.23 3 \
+               0.0200 each 0.900 0.600 to 1.400 0.800 0.500 to 1.600";
+    assert!(text.contains(row), "{text}");
+    assert!(
+        text.contains(
+            "Here no row lacked its class, no feature was mapped without its class \
+             and no feature was kept"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "age nearer 50.0 % 75 of 150 −2.50 size 0.250 sd 0.400 0.100 0.200 \
+             before 0.700 0 % 0 of 150"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("job nearer 50.0 % 75 of 150 – 0.400 0.110 – 0 % 0 of 150"), "{text}");
+    assert!(text.contains("1 feature did not move, town (distance 0.120)"), "{text}");
+    assert!(
+        !text.contains("farther Farther")
+            && !text.contains("Thinned out")
+            && !text.contains("Example pairs")
+    );
+    assert!(html.contains("Aggregates only: no row of a person stands on this page."));
+    // Four drawings, and a table with the same numbers for each.
+    let from = html.find(r#"<section id="plausibility""#).unwrap();
+    let part = &html[from..from + html[from..].find("</section>").unwrap()];
+    assert_eq!(part.matches(r#"role="img""#).count(), 4);
+    assert_eq!(part.matches("The numbers of these drawings").count(), 2);
+    assert!(
+        text.contains(
+            "age, Male → Female From, to below As they are Counterfactuals Group \
+             Female 0 to 3.5 1 (0.667 %)"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("66.5 and above"), "{text}");
+    // Its measures are explained.
+    let method = section(&html, "method");
+    for id in
+        ["share_discarded", "cos_median", "dist_after", "out_of_range", "plausibility_real_50"]
+    {
+        assert!(method.contains(&format!("In tables: {id}")), "{id}");
+    }
+    // The glossary of these tests gives every metric a symbol; one without is called by its name
+    // alone.
+    assert!(
+        section(&html, "findings").contains("(those with a valid counterfactual)"),
+        "some were discarded"
+    );
+}
+
+#[test]
+fn a_feature_that_ends_farther_is_a_warning_in_a_word_and_a_shape() {
+    let html = page(
+        "worlds-farther",
+        &with(QualitySample { farther: true, discarded: 0.0, ..QualitySample::new() }),
+    );
+    let text = section(&html, "plausibility");
+    assert!(
+        text.contains(
+            "Farther: over all directions a feature moved 4 times, and ended farther \
+             from its target group than it began 2 times: job (Male → Female: 0.400 to \
+             0.500), job (Female → Male: 0.400 to 0.500)."
+        ),
+        "{text}"
+    );
+    // Some have a class that the target group lacks: their values are compared with nobody's.
+    assert!(text.contains("75 of 150 – 0.400 0.500 – 0 % 0 of 120 30 not compared"), "{text}");
+    assert!(
+        text.contains("job farther 50.0 %") && text.contains("no counterfactual was discarded"),
+        "{text}"
+    );
+    // Those that moved away come first.
+    assert!(text.find("job farther").unwrap() < text.find("age nearer").unwrap());
+    let from = html.find(r#"<section id="plausibility""#).unwrap();
+    let part = &html[from..from + html[from..].find("</section>").unwrap()];
+    assert_eq!(
+        part.matches(r#"<svg class="mark warn""#).count(),
+        3,
+        "one in the sentence, one in each table"
+    );
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("1 feature of this world ended farther from group")
+            && findings.contains("than it began, by 0.01 or more: which."),
+        "{findings}"
+    );
+    assert!(!findings.contains("valid counterfactual"), "{findings}");
+}
+
+#[test]
+fn approximations_are_said() {
+    let html = page(
+        "worlds-approximate",
+        &with(QualitySample { approximate: true, ..QualitySample::new() }),
+    );
+    let text = section(&html, "plausibility");
+    assert!(text.contains("Thinned out: the reference has more distinct values"), "{text}");
+    assert!(
+        text.contains("Without a target")
+            && text.contains("Matched approximately")
+            && text.contains("12.5 %"),
+        "{text}"
+    );
+    assert!(!text.contains("Cost of transport"), "a measure without any value has no column");
+}
+
+#[test]
+fn rows_of_people_stand_on_the_page_only_where_the_job_asks() {
+    let html =
+        page("worlds-examples", &with(QualitySample { examples: 3, ..QualitySample::new() }));
+    let text = section(&html, "plausibility");
+    assert!(
+        text.contains(
+            "3 rows of people, drawn by the seed and not chosen for what they show. The job asks \
+             for them by report.example_pairs."
+        ),
+        "{text}"
+    );
+    let pair = "Pair 3, Male → Female: 2 of 3 values changed, and the attribute Feature As it is \
+                Counterfactual Changed age 20 31.4159 changed group of people Male Female changed \
+                job 21 31.4159265358979 changed town missing missing same";
+    assert!(text.contains(pair), "{text}");
+    assert!(
+        html.contains("the example pairs that the job asks for: these are rows of people")
+            && !html.contains("Aggregates only")
+    );
+}
+
+/// Nothing that was made is valid: there is nothing to compare, and the page says so, once.
+#[test]
+fn a_set_of_which_all_is_discarded() {
+    let none = |_, _, _| super::EccmSample::default();
+    let sample = FolderSample {
+        sets: vec![("world", "greedy")],
+        cells: none,
+        ..with(QualitySample { discarded: 1.0, ..QualitySample::new() })
+    };
+    let html = page("worlds-discarded", &sample);
+    let text = section(&html, "plausibility");
+    assert!(
+        text.contains("All 200 counterfactuals were discarded: there is nothing to compare."),
+        "{text}"
+    );
+    assert!(
+        !text.contains("feature moved")
+            && !text.contains("did not move")
+            && !text.contains("Feature by feature"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Male → Female 200 100 % 200 of 200")
+            && !text.contains("of real rows")
+            && !text.contains("Plausibility"),
+        "{text}"
+    );
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("Not defined")
+            && findings.contains("because all 200 counterfactuals were discarded"),
+        "{findings}"
+    );
+    let left_out = section(&html, "left-out");
+    assert!(
+        left_out.contains("group of people, set world 200 200 (100 %) 0 of 200 0"),
+        "{left_out}"
+    );
+    assert_eq!(left_out.matches("all 200 counterfactuals were discarded").count(), 1, "{left_out}");
+    assert!(left_out.contains("all metrics of set world, group of people"), "{left_out}");
+    assert!(
+        !words(&html).contains("because nobody")
+            && !section(&html, "switches").contains("nobody is in the group")
+    );
+}
+
+#[test]
+fn discarded_counterfactuals_are_left_out() {
+    let left_out = section(&page("worlds-left-out", &with(QualitySample::new())), "left-out");
+    // Both directions lose as much as all: a row for the set is enough.
+    assert!(
+        left_out.contains("group of people, set world 200 50 (25.0 %) 150 of 200 0"),
+        "{left_out}"
+    );
+    assert!(!left_out.contains("Male → Female, set world"), "{left_out}");
+    let none = section(
+        &page("worlds-none-lost", &with(QualitySample { discarded: 0.0, ..QualitySample::new() })),
+        "left-out",
+    );
+    assert!(!none.contains("Counterfactuals that no metric counts"), "{none}");
+}
+
+#[test]
+fn empty_and_blank_levels_and_the_rest() {
+    assert_eq!(REST_BIN, MAX_LEVELS);
+    let text = section(
+        &page("worlds-levels", &with(QualitySample { odd_levels: true, ..QualitySample::new() })),
+        "plausibility",
+    );
+    for level in ["(empty)", "\u{2423}\u{2423}", "level 29", "(all others)"] {
+        // Two directions, each with a drawing's numbers.
+        assert!(text.matches(&format!("{level} ")).count() >= 2, "{level}: {text}");
+    }
+}
+
+#[test]
+fn what_lies_within_the_noise_blames_nobody() {
+    let quiet = |_, _, _| [[[700, 1], [1, 49]], [[105, 1], [1, 49]]];
+    let sample = FolderSample {
+        sets: vec![("world", "greedy")],
+        cells: quiet,
+        gates: Vec::new(),
+        ..two_groups()
+    };
+    let findings = section(&page("worlds-quiet", &sample), "findings");
+    assert!(
+        findings.contains("This lies within the band of noise: it may be noise alone."),
+        "{findings}"
+    );
+    assert!(!findings.contains("at a disadvantage is"), "{findings}");
+    assert!(
+        findings.contains("where group names are shuffled: the band of 20 repeats."),
+        "{findings}"
+    );
+    let loud = section(
+        &page("worlds-loud", &FolderSample { sets: vec![("world", "greedy")], ..two_groups() }),
+        "findings",
+    );
+    assert!(loud.contains("at a disadvantage is"), "{loud}");
+}
+
+#[test]
+fn no_section_where_nothing_moves() {
+    let html = page(
+        "worlds-naive",
+        &FolderSample { sets: vec![("flip", "naive")], ..with(QualitySample::new()) },
+    );
+    assert!(!html.contains(r#"id="plausibility""#));
+    assert!(!page("worlds-none", &two_groups()).contains(r#"id="plausibility""#));
+}
+
+#[test]
+fn noise_alone_stands_beside_the_rates_and_in_the_findings() {
+    let html =
+        page("worlds-noise", &with(QualitySample { discarded: 0.0, ..QualitySample::new() }));
+    let switches = section(&html, "switches");
+    assert!(
+        switches.contains(
+            "noise: what noise alone gives, the band of 20 repeats with shuffled group names"
+        ),
+        "{switches}"
+    );
+    assert!(
+        switches.contains("shaded: noise alone") && html.contains(r#"<path class="area" d="M"#)
+    );
+    let findings = section(&html, "findings");
+    assert!(
+        findings.contains("; noise alone 1.1 to 4.2 %)")
+            && findings.contains("Noise alone is what the same set gives"),
+        "{findings}"
+    );
+    let naive =
+        page("worlds-no-noise", &FolderSample { sets: vec![("flip", "naive")], ..two_groups() });
+    assert!(
+        !words(&naive).contains("noise alone")
+            && section(&naive, "switches").contains("its noise floor is zero")
+    );
+}
+
+#[test]
+fn weights_have_no_part_in_it() {
+    let html =
+        page("worlds-weights", &FolderSample { weighted: true, ..with(QualitySample::new()) });
+    assert!(
+        section(&html, "plausibility")
+            .contains("Weights have no part in this section: every counterfactual counts once.")
+    );
+    assert!(section(&html, "method").contains("told without weights"));
+}
+
+#[test]
+fn hostile_names_of_features_and_levels() {
+    let features = ["<script>alert(1)</script>", "\"' onload=x \u{202e}elaM\u{0}", "{{ 7 * 7 }}"]
+        .map(str::to_owned)
+        .to_vec();
+    let html = page(
+        "worlds-hostile",
+        &with(QualitySample { features, examples: 2, farther: true, ..QualitySample::new() }),
+    );
+    assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
+    assert!(
+        html.contains("&lt;script&gt;alert(1)")
+            && html.contains("[U+202E]elaM")
+            && html.contains("{{ 7 * 7 }}")
+    );
+}
+
+/// Twenty groups, more features than there is room for, several sets: the page says what it leaves
+/// out and stays small.
+#[test]
+fn the_budget_holds_with_many_directions_and_features() {
+    let groups: Vec<String> = (0..20).map(|i| format!("group {i}")).collect();
+    let features = (0..15).map(|i| format!("feature {i}")).collect();
+    let sets = vec![("flip", "naive"), ("typical", "greedy"), ("carried", "transport")];
+    let worlds =
+        QualitySample { features, examples: 20, approximate: true, ..QualitySample::new() };
+    let html = page(
+        "worlds-twenty",
+        &FolderSample { groups, sets, cells: super::spread, quality: Some(worlds), ..two_groups() },
+    );
+    let text = section(&html, "plausibility");
+    assert!(
+        text.contains("What was made: 20 of 380 directions")
+            && text.contains("Feature by feature for the first 2 directions"),
+        "{text}"
+    );
+    assert!(
+        text.contains("8 of the 10 features that moved") && text.contains("9 rows of people"),
+        "{text}"
+    );
+    assert!(text.contains("the rest is in tables/cf_examples.parquet"), "{text}");
+}
+
+/// Long names are what weighs most: then the page shows less rather than growing.
+#[test]
+fn long_names_leave_less_room() {
+    let groups: Vec<String> = (0..8).map(|i| format!("{i:02}{}", "\"".repeat(198))).collect();
+    let features = (0..12).map(|i| format!("feature {i} {}", "\"".repeat(190))).collect();
+    let sets = vec![("flip", "naive"), ("typical", "greedy"), ("world", "plausible")];
+    let worlds = QualitySample { features, examples: 3, ..QualitySample::new() };
+    let models = vec!["gbm", "logistic", "forest"];
+    let html = page(
+        "worlds-wide",
+        &FolderSample {
+            groups,
+            sets,
+            models,
+            cells: super::spread,
+            quality: Some(worlds),
+            ..two_groups()
+        },
+    );
+    assert!(
+        html.contains("of 56 ordered pairs") && !html.contains("Shown are the 7 of 56"),
+        "fewer than where names are short"
+    );
+    assert!(words(&html).contains(
+        "this page shows fewer directions, drawings and examples than usual; the tables hold all."
+    ));
+    assert!(!html.contains(&"&quot;".repeat(120)), "names are cut");
+}
+
+/// Areas, lines and dots are told apart without colour: dots and lines have the contrast of text on
+/// what they lie on.
+#[test]
+fn drawings_need_no_colour() {
+    let css = format!("{}{}", palette::css(), include_str!("../page/page.css"));
+    for rule in [
+        ".dots{fill:none;stroke:var(--ink)",
+        ".line{fill:none;stroke:var(--ink)",
+        ".area{fill:var(--area)}",
+    ] {
+        assert!(css.contains(rule), "{rule}");
+    }
+}

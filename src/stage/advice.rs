@@ -1,0 +1,125 @@
+//! What a job asks for that is no mistake, and may surprise who reads its results: told by `check`
+//! before anything runs, and by every run where it says what the numbers rest on.
+
+use crate::data::prepare::IssueSeverity;
+use crate::data::source::list_words;
+use crate::data::{FeatureKind, Layout};
+use crate::job::Job;
+use crate::job::check::{CheckedJob, path};
+use crate::param::ColumnName;
+use crate::stage::preview::IssueNote;
+
+/// Everything that `check` tells of a job without looking at its data.
+pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
+    let job = &checked.job;
+    refits(checked)
+        .into_iter()
+        .chain(unweighted(job))
+        .chain(unchecked(job, IssueSeverity::Warning))
+        .collect()
+}
+
+/// What every run tells in the table `issues` too. Only `check` warns that scores are not checked:
+/// a night of cron must be silent.
+pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
+    unweighted(job).into_iter().chain(unchecked(job, IssueSeverity::Info)).collect()
+}
+
+/// The columns whose counterfactuals hold whole numbers because their values do, told by every run
+/// that moves columns.
+pub(crate) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueNote> {
+    let is_whole = |name: &&ColumnName| {
+        let found = layout.features.iter().find(|feature| feature.name == name.as_str());
+        found.is_some_and(|feature| feature.kind == FeatureKind::Continuous { integer: true })
+            && job.data.columns.get(*name).is_none_or(|says| says.integer.is_none())
+    };
+    let whole: Vec<&ColumnName> = job.data.features.continuous.iter().filter(is_whole).collect();
+    let text = format!(
+        "counterfactuals hold whole numbers only in {}, because all values are whole in the rows \
+         that sets learn from; `data.columns.NAME.integer: false` lets them have decimals",
+        list_words(whole.iter().map(|name| format!("`{name}`")), 10)
+    );
+    let moves = job.has_fitted_sets() && !whole.is_empty();
+    let n = whole.len() as u64;
+    moves.then(|| IssueNote {
+        n,
+        ..issue("whole-numbers", IssueSeverity::Info, "data.features".to_owned(), text)
+    })
+}
+
+fn issue(code: &str, severity: IssueSeverity, place: String, text: String) -> IssueNote {
+    IssueNote { code: code.to_owned(), severity: severity.as_str().to_owned(), place, n: 0, text }
+}
+
+/// Gates that judge the change of a set that is fitted on the rows of each run.
+fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
+    let job = &checked.job;
+    let reference = path(&["data", "reference"]) + ".";
+    let moves_along = checked.filled.iter().any(|filled| filled.starts_with(&reference));
+    let sets = job.sets();
+    let mut found = Vec::new();
+    for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.against.is_some()) {
+        let set = gate
+            .counterfactual
+            .as_ref()
+            .and_then(|set| sets.iter().find(|(name, _)| name == set.as_str()));
+        let Some((set, block)) = set else { continue };
+        let (rows, helps) = match block.graph_uncertain {
+            Some(_) => (
+                "the rows of each run",
+                "keep the rows that train the same, by `data.split` and a column",
+            ),
+            None if block.knobs().is_none() => continue,
+            None if job.data.reference.is_none() => {
+                ("the rows of each run", "give the job a `data.reference` fixed in time")
+            }
+            None if moves_along => (
+                "the rows of `data.reference`, which a variable names",
+                "after a new model version approve a folder of it, or keep the reference file the \
+                 same",
+            ),
+            None => continue,
+        };
+        let text = format!(
+            "the gate `{name}` judges how the set `{set}` changes, which is fitted on {rows}: \
+             where these differ from the baseline's the gate is inconclusive (refitted); {helps}"
+        );
+        found.push(issue(
+            "refitted-gate",
+            IssueSeverity::Warning,
+            path(&["gates", name.as_str()]),
+            text,
+        ));
+    }
+    found
+}
+
+/// Files of scores of counterfactuals in which nothing tells by which version of the model they
+/// were made.
+fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNote> {
+    let text = "the request names the rows, not the model: give `recheck` to catch scores of \
+                another model version";
+    let models = job.models.iter().filter(|(_, model)| {
+        let scores = model.scores.as_ref();
+        scores.is_some_and(|scores| scores.counterfactual.is_some() && scores.recheck.is_none())
+    });
+    models.filter(|_| !job.counterfactuals.is_empty()).map(move |(name, _)| {
+        let place = path(&["models", name.as_str(), "scores"]);
+        issue("no-recheck", severity, place, text.to_owned())
+    })
+}
+
+/// Sets that learn from rows whose weights they do not read.
+fn unweighted(job: &Job) -> Option<IssueNote> {
+    let weight = job.data.weight.as_ref().map(ColumnName::as_str)?;
+    let sets = job.counterfactuals.iter().filter(|(_, set)| set.knobs().is_some());
+    let sets: Vec<String> = sets.map(|(name, _)| format!("`{name}`")).collect();
+    let text = format!(
+        "the weights `{weight}` have no part in how counterfactuals are made: every row counts \
+         once where {} learn{} how groups differ; they weigh in what is measured of them",
+        sets.join(", "),
+        if sets.len() == 1 { "s" } else { "" },
+    );
+    (!sets.is_empty())
+        .then(|| issue("unweighted-fit", IssueSeverity::Info, "data.weight".to_owned(), text))
+}

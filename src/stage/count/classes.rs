@@ -1,0 +1,249 @@
+//! The stage `count` and the second pass of `measure` where the label has several classes: a file
+//! of scores per class, the highest decides.
+//!
+//! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
+//! mergeable value per row group. Scores of a class stand in a folder of their own, each joined to
+//! the rows by itself, so that a file of scores is read once per class.
+
+use std::path::{Path, PathBuf};
+
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::rows::split::RowRoles;
+use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counts::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::scope::GroupSelection;
+use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
+use crate::param::Seed;
+use crate::stage::count::evidence::{check_weight, no_rows_counted, ranks, weight_units};
+use crate::stage::generate::rows::RowContext;
+
+/// The folder, in that of a stage, with the scores of one class.
+pub fn folder_of(stage: &Path, class: usize) -> PathBuf {
+    stage.join(format!("class-{class}"))
+}
+
+/// The scores of all classes, in their order.
+#[derive(Debug)]
+pub struct ClassScores(Vec<ScoreReader>);
+
+impl ClassScores {
+    /// Opens them in the folder of a stage.
+    ///
+    /// # Errors
+    /// A file is damaged.
+    pub fn open(stage: &Path, classes: usize) -> Result<Self> {
+        (0..classes)
+            .map(|class| ScoreReader::open(&folder_of(stage, class)))
+            .collect::<Result<_>>()
+            .map(ClassScores)
+    }
+
+    fn read(&self, group: usize) -> Result<ClassScoreGroup> {
+        let n_classes = self.0.len();
+        let mut scores = Vec::new();
+        for (class, reader) in self.0.iter().enumerate() {
+            let column = reader.read(group)?;
+            scores.resize(column.len() * n_classes, None);
+            for (i, score) in column.into_iter().enumerate() {
+                scores[i * n_classes + class] = (!score.is_nan()).then_some(score);
+            }
+        }
+        Ok(ClassScoreGroup { n_classes, scores })
+    }
+}
+
+/// The scores of a row group, row by row or counterfactual by counterfactual.
+struct ClassScoreGroup {
+    n_classes: usize,
+    scores: Vec<Option<f64>>,
+}
+
+impl ClassScoreGroup {
+    /// The predicted class and the scores of all; neither where the score of a class is missing.
+    fn at(&self, i: usize) -> (Option<usize>, &[Option<f64>]) {
+        let scores = &self.scores[i * self.n_classes..(i + 1) * self.n_classes];
+        most_likely_class(scores).map_or((None, &[]), |class| (Some(class), scores))
+    }
+}
+
+/// What a pass over scored counterfactuals reads.
+#[derive(Debug, Clone, Copy)]
+pub struct ClassCountInputs<'a> {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The counterfactuals.
+    pub counterfactuals: &'a CounterfactualReader,
+    /// Scores of the rows.
+    pub scores: &'a ClassScores,
+    /// Scores of the counterfactuals.
+    pub scores_cf: &'a ClassScores,
+}
+
+fn n_classes(layout: &Layout) -> usize {
+    layout.label.as_ref().map_or(0, |label| label.classes.len())
+}
+
+/// Counts the audited rows of one model by the groups of one attribute.
+///
+/// # Errors
+/// Weights outgrow their sums; a file cannot be read; the run is to stop; nobody counts.
+pub fn count_rows(
+    ground: RowContext<'_>,
+    scores: &ClassScores,
+    attribute: usize,
+    seed: Seed,
+) -> Result<FactualClassCounts> {
+    let layout = ground.rows.layout();
+    let ranks = ranks(&layout.attributes[attribute]);
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    let empty = || {
+        let none = FactualClassCounts::new(n_classes(layout), ranks.len());
+        if layout.weight.is_some() { none.with_weights(seed) } else { none }
+    };
+    let mut whole = empty();
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let (batch, roles, scores) =
+                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
+            let mut part = empty();
+            for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
+                part.add(batch.row_key[i], &person);
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>(part)
+        },
+        |_, part| {
+            whole.merge(&part);
+            Ok(())
+        },
+    )?;
+    // Whom one class leaves out, all leave out.
+    if let Some(one) = whole
+        .one_vs_rest()
+        .first()
+        .filter(|one| one.confusion(GroupSelection::All).predicted() == 0)
+    {
+        return Err(no_rows_counted(
+            one,
+            ground.roles.n_audited(),
+            &layout.attributes[attribute].name,
+        )
+        .into());
+    }
+    Ok(whole)
+}
+
+/// The audited rows of a declared group, with their positions.
+fn people<'a>(
+    layout: &'a Layout,
+    batch: &'a PreparedBatch,
+    roles: &'a RowRoles,
+    scores: &'a ClassScoreGroup,
+    attribute: usize,
+    ranks: &'a [usize],
+) -> impl Iterator<Item = (usize, ClassPerson<'a>)> {
+    let groups = batch.groups[attribute].iter().enumerate();
+    let audited =
+        groups.filter(|(i, group)| **group != MISSING_GROUP && roles.audited(*i).is_some());
+    audited.map(move |(i, &group)| {
+        let (predicted, scores) = scores.at(i);
+        let person = ClassPerson {
+            group: ranks[usize::from(group)],
+            label: batch
+                .class
+                .get(i)
+                .filter(|&&class| class != MISSING_CLASS)
+                .map(|&class| usize::from(class)),
+            predicted,
+            scores,
+            weight: weight_units(layout, batch, i),
+        };
+        (i, person)
+    })
+}
+
+/// Counts the counterfactuals of one model, set and attribute.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub fn count_counterfactuals(
+    ground: RowContext<'_>,
+    scored: ClassCountInputs<'_>,
+    seed: Seed,
+) -> Result<SwitchClassCounts> {
+    let layout = ground.rows.layout();
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    layout.weight.as_ref().map_or(Ok(()), |weight| {
+        check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows))
+    })?;
+    let empty = || {
+        let none = SwitchClassCounts::new(n_classes(layout), n_groups);
+        if layout.weight.is_some() { none.with_weights(seed) } else { none }
+    };
+    pass_classes(ground, scored, empty, SwitchClassCounts::add, |counts, part| counts.merge(&part))
+}
+
+/// A pass over the people of one model, set and attribute with their counterfactuals.
+fn pass_classes<T: Send>(
+    ground: RowContext<'_>,
+    scored: ClassCountInputs<'_>,
+    empty: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]) + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    let layout = ground.rows.layout();
+    let ranks = ranks(&layout.attributes[scored.attribute]);
+    ground.workers.fold(
+        ground.rows.n_groups(),
+        empty,
+        |sum, g| {
+            (ground.watch.check)()?;
+            let (batch, roles, keys) =
+                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scored.counterfactuals.keys(g)?);
+            let (scores, scores_cf) = (scored.scores.read(g)?, scored.scores_cf.read(g)?);
+            let (mut cfs, mut next) = (Vec::new(), 0);
+            for (i, person) in people(layout, &batch, &roles, &scores, scored.attribute, &ranks) {
+                cfs.clear();
+                while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
+                    let (predicted, scores) = scores_cf.at(next);
+                    cfs.push(ClassCounterfactual {
+                        to: ranks[usize::from(keys.to_group[next])],
+                        predicted,
+                        scores,
+                    });
+                    next += 1;
+                }
+                add(sum, batch.row_key[i], &person, &cfs);
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok(())
+        },
+        merge,
+    )
+}
+
+/// The same with one class against all others: what it is to have two classes. The arguments are
+/// those of [`pass_one_vs_rest`](crate::stage::count::evidence::pass), with the class.
+///
+/// # Errors
+/// As there.
+pub(crate) fn pass_one_vs_rest<T: Send>(
+    ground: RowContext<'_>,
+    (scored, class): (ClassCountInputs<'_>, usize),
+    empty: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    let add_one =
+        |part: &mut T, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
+            let cfs: Vec<ScoredCounterfactual> =
+                cfs.iter().map(|cf| cf.one_vs_rest(class)).collect();
+            add(part, key, &person.one_vs_rest(class), &cfs);
+        };
+    pass_classes(ground, scored, empty, add_one, merge)
+}

@@ -1,0 +1,575 @@
+//! The stage `count`: folds scored rows into evidence, and writes the outcomes row by row.
+//!
+//! Evidence is integers and fixed-point sums only, one mergeable value per row group, so it does
+//! not depend on threads or batches. Weights become whole numbers of the unit that preparing found.
+
+use std::path::Path;
+
+use crate::data::prepare::weight::WeightColumn;
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::split::RowRoles;
+use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::metric::evidence::counts::{
+    CounterfactualCounts, FactualCounts, GroupFactualCounts, ScoredCounterfactual, ScoredPerson,
+};
+use crate::metric::evidence::strata::Strata;
+use crate::metric::evidence::weights::MAX_TOTAL_WEIGHT;
+use crate::metric::scope::GroupSelection;
+use crate::model::ThresholdComparison;
+use crate::param::Seed;
+use crate::stage::generate::rows::RowContext;
+use crate::table::OUTCOMES;
+use crate::table::file::{LongColumn, LongWriter};
+
+/// How scores of a model become decisions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecisionRule {
+    /// The rule.
+    pub decision: ThresholdComparison,
+    /// The threshold.
+    pub threshold: RowThreshold,
+}
+
+/// What cuts people into blocks.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockSettings {
+    /// The seed of the job.
+    pub seed: Seed,
+    /// Whether people without weights are cut too, because models are to be compared.
+    pub paired: bool,
+}
+
+/// The threshold of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowThreshold {
+    /// The same for all.
+    Fixed(f64),
+    /// Position of a carried column.
+    Carried(usize),
+    /// That of the fold in which the row is audited.
+    Folds(Vec<f64>),
+}
+
+impl DecisionRule {
+    /// The decision about a row by the model of a fold; none without a score.
+    pub fn decide(
+        &self,
+        batch: &PreparedBatch,
+        fold: Option<u8>,
+        i: usize,
+        score: f64,
+    ) -> Option<bool> {
+        self.decision.decide(score, self.threshold_at(batch, fold, i))
+    }
+
+    /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
+    pub(crate) fn check(
+        &self,
+        layout: &Layout,
+        batch: &PreparedBatch,
+        i: usize,
+        score: f64,
+    ) -> Result<()> {
+        let RowThreshold::Carried(column) = self.threshold else { return Ok(()) };
+        let threshold = batch.carried[column][i];
+        if (0.0..=1.0).contains(&threshold) || score.is_nan() {
+            return Ok(());
+        }
+        let name = &layout.carried[column];
+        let (code, what, hint) = if threshold.is_nan() {
+            let hint = format!(
+                "fill the column, or leave such rows out by `data.keep: [{{{name}: present}}]`"
+            );
+            (
+                "missing-threshold",
+                "there is a score and no threshold to compare it with".to_owned(),
+                hint,
+            )
+        } else {
+            let hint = "thresholds are scores from which on the prediction is positive; correct \
+                        them where they are made"
+                .to_owned();
+            ("bad-threshold", format!("the threshold `{threshold}` is not in [0, 1]"), hint)
+        };
+        Err(Fault::new(code, what)
+            .at_row(format!("row {}", batch.row[i]))
+            .in_column(name)
+            .hint(hint)
+            .into())
+    }
+
+    /// The threshold of a row by the model of a fold; NaN where there is none.
+    pub(crate) fn threshold_at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
+        match &self.threshold {
+            RowThreshold::Fixed(threshold) => *threshold,
+            RowThreshold::Carried(column) => batch.carried[*column][i],
+            RowThreshold::Folds(thresholds) => {
+                fold.and_then(|fold| thresholds.get(usize::from(fold))).copied().unwrap_or(f64::NAN)
+            }
+        }
+    }
+}
+
+/// For each declared group its position in reference-first order: the order in which metrics count.
+pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
+    let mut ranks = vec![0; attribute.groups.len()];
+    attribute.reference_first().iter().enumerate().for_each(|(rank, &group)| ranks[group] = rank);
+    ranks
+}
+
+fn known_score(score: f64) -> Option<f64> {
+    (!score.is_nan()).then_some(score)
+}
+
+/// Fails where the weights of so many rows or counterfactuals could outgrow the sums of the
+/// evidence.
+pub(crate) fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
+    if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
+        return Ok(());
+    }
+    let what = format!(
+        "the weights of {n} rows or counterfactuals do not fit: the largest is {} units of `{}`",
+        weight.largest,
+        weight.unit.value()
+    );
+    let hint =
+        "round the weights to whole numbers, the fewer digits the better, or audit fewer rows";
+    Err(Fault::new("weight-overflow", what).in_column(&weight.column).hint(hint).into())
+}
+
+/// Units that a row weighs; 1 where the job has no weights.
+pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
+    layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
+}
+
+/// How the rows of one model are counted by the groups of one attribute.
+pub(crate) struct RowCounting<'a> {
+    layout: &'a Layout,
+    rule: &'a DecisionRule,
+    blocks: BlockSettings,
+    ranks: Vec<usize>,
+    /// The number of strata, and whether the groups are strata of themselves, which hold nobody to
+    /// compare.
+    strata: Option<(usize, bool)>,
+}
+
+impl<'a> RowCounting<'a> {
+    /// `blocks` are those of people with weights, and of all where models are to be compared.
+    ///
+    /// # Errors
+    /// Weights that could outgrow their sums.
+    pub(crate) fn new(
+        layout: &'a Layout,
+        cut: &'a DecisionRule,
+        attribute: usize,
+        blocks: BlockSettings,
+    ) -> Result<Self> {
+        layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+        let column = &layout.features[layout.attributes[attribute].feature].name;
+        let strata =
+            layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
+        Ok(RowCounting {
+            layout,
+            rule: cut,
+            blocks,
+            ranks: ranks(&layout.attributes[attribute]),
+            strata,
+        })
+    }
+
+    /// Nobody counted yet.
+    pub(crate) fn empty(&self) -> FactualCounts {
+        let (n_groups, seed) = (self.ranks.len(), self.blocks.seed);
+        let none = FactualCounts::new(n_groups);
+        let none = match self.layout.weight {
+            Some(_) => none.with_weights(seed),
+            None if self.blocks.paired => none.with_pairing(seed),
+            None => none,
+        };
+        match self.strata {
+            None => none,
+            Some((_, true)) => none.with_strata(Strata::of_groups(n_groups)),
+            Some((strata, false)) => none.with_strata(Strata::new(
+                strata,
+                n_groups,
+                self.layout.weight.as_ref().map(|_| seed),
+            )),
+        }
+    }
+
+    /// Counts a row of a declared group that is audited in a fold.
+    pub(crate) fn add(
+        &self,
+        part: &mut FactualCounts,
+        (batch, i): (&PreparedBatch, usize),
+        fold: u8,
+        score: f64,
+        group: u16,
+    ) {
+        let threshold = self.rule.threshold_at(batch, Some(fold), i);
+        let predicted = self.rule.decision.decide(score, threshold);
+        let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
+        part.groups[group].add(label, predicted, score == threshold);
+        let weight = (batch.row_key[i], weight_units(self.layout, batch, i));
+        if self.blocks.paired {
+            part.add_paired(group, weight.0, label, predicted);
+        }
+        if self.layout.weight.is_some() {
+            part.add_weight(group, weight.0, weight.1, label, predicted);
+        }
+        if self.strata.is_some() {
+            part.add_stratum(
+                group,
+                weight,
+                predicted,
+                Some(batch.strata[i]).filter(|&stratum| stratum != MISSING),
+            );
+        }
+    }
+}
+
+/// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
+/// names them.
+///
+/// # Errors
+/// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be
+/// read; the run is to stop.
+pub fn count_rows(
+    ground: RowContext<'_>,
+    cut: &DecisionRule,
+    scores: &ScoreReader,
+    attribute: usize,
+    blocks: BlockSettings,
+) -> Result<FactualCounts> {
+    let whole = count_rows_or_empty(ground, cut, scores, attribute, blocks)?;
+    if whole.confusion(GroupSelection::All).predicted() == 0 {
+        let of = &ground.rows.layout().attributes[attribute];
+        return Err(no_rows_counted(&whole, ground.roles.n_audited(), &of.name).into());
+    }
+    Ok(whole)
+}
+
+/// As [`count_rows`], where nobody may count.
+///
+/// # Errors
+/// As [`count_rows`].
+pub fn count_rows_or_empty(
+    ground: RowContext<'_>,
+    cut: &DecisionRule,
+    scores: &ScoreReader,
+    attribute: usize,
+    blocks: BlockSettings,
+) -> Result<FactualCounts> {
+    let layout = ground.rows.layout();
+    let counting = RowCounting::new(layout, cut, attribute, blocks)?;
+    let whole = ground.workers.fold(
+        ground.rows.n_groups(),
+        || counting.empty(),
+        |part, g| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read_keys(g)?;
+            let scores = scores.read(g)?;
+            let roles = ground.roles.read(g)?;
+            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
+                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
+                    cut.check(layout, &batch, i, score)?;
+                    counting.add(part, (&batch, i), fold, score, group);
+                }
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>(())
+        },
+        |whole, part| whole.merge(&part),
+    )?;
+    Ok(whole)
+}
+
+/// All audited rows are left out.
+pub(crate) fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute: &str) -> Fault {
+    let sum = |of: fn(&GroupFactualCounts) -> u64| counts.groups.iter().map(of).sum::<u64>();
+    let mut lacking = vec![(n_audited - sum(GroupFactualCounts::n).min(n_audited), "group")];
+    lacking.push((sum(GroupFactualCounts::n_missing_score), "score"));
+    let lacking: Vec<String> = lacking
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{n} have no {what}"))
+        .collect();
+    let what = format!(
+        "none of the {n_audited} audited rows counts for `{attribute}`: {}",
+        lacking.join(", ")
+    );
+    Fault::new("nobody-counts", what).hint("a row counts where it has a group and a score")
+}
+
+/// The label of a row, where it has one.
+pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<bool> {
+    layout.label.as_ref().and_then(|_| batch.label[i])
+}
+
+/// What a pass over scored counterfactuals reads.
+#[derive(Debug, Clone, Copy)]
+pub struct CountInputs<'a> {
+    /// How scores become decisions.
+    pub rule: &'a DecisionRule,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The counterfactuals.
+    pub counterfactuals: &'a CounterfactualReader,
+    /// Scores of the rows.
+    pub scores: &'a ScoreReader,
+    /// Scores of the counterfactuals.
+    pub scores_cf: &'a ScoreReader,
+}
+
+/// Counts the counterfactuals of one model, set and attribute. `blocks` as for rows.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub fn count_counterfactuals(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    blocks: BlockSettings,
+) -> Result<CounterfactualCounts> {
+    let layout = ground.rows.layout();
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    layout.weight.as_ref().map_or(Ok(()), |weight| {
+        check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows))
+    })?;
+    let empty = || {
+        let none = empty_counts(layout, n_groups, blocks.seed);
+        if blocks.paired && layout.weight.is_none() { none.with_pairing(blocks.seed) } else { none }
+    };
+    pass(ground, scored, empty, add_person, |counts, part| counts.merge(&part))
+}
+
+/// Nobody counted yet.
+pub(crate) fn empty_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
+    let none = CounterfactualCounts::new(n_groups);
+    if layout.weight.is_some() { none.with_weights(seed) } else { none }
+}
+
+/// Counts a person with the counterfactuals.
+pub(crate) fn add_person(
+    part: &mut CounterfactualCounts,
+    key: u64,
+    person: &ScoredPerson,
+    cfs: &[ScoredCounterfactual],
+) {
+    part.add(person, cfs);
+    part.add_weight(key, person, cfs);
+    part.add_paired(key, person, cfs);
+}
+
+/// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets
+/// the key of the row, the person and the counterfactuals. The sum must be the same in any order.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn pass<T: Send>(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    empty: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    pass_by_row(ground, scored, empty, |sum, _, key, person, cfs| add(sum, key, person, cfs), merge)
+}
+
+/// The same, for those who also ask where the person stands: in which batch, at which position.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn pass_by_row<T: Send>(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    empty: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, (&PreparedBatch, usize), u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
+    merge: impl Fn(&mut T, T),
+) -> Result<T> {
+    let layout = ground.rows.layout();
+    let attribute = &layout.attributes[scored.attribute];
+    ground.workers.fold(
+        ground.rows.n_groups(),
+        empty,
+        |sum, g| {
+            (ground.watch.check)()?;
+            let group = ScoredGroup::read(ground, scored, g)?;
+            let own = &group.batch.groups[scored.attribute];
+            group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
+                add(sum, (&group.batch, i), group.batch.row_key[i], person, cfs);
+            });
+            (ground.watch.progress)(group.batch.row.len() as u64);
+            Ok(())
+        },
+        merge,
+    )
+}
+
+/// One row group with everything that stands beside it.
+pub(crate) struct ScoredGroup {
+    pub(crate) batch: PreparedBatch,
+    pub(crate) roles: RowRoles,
+    pub(crate) keys: CounterfactualKeys,
+    pub(crate) scores: Vec<f64>,
+    pub(crate) scores_cf: Vec<f64>,
+}
+
+impl ScoredGroup {
+    /// Hands on the position of every audited row of a group, the person and the counterfactuals;
+    /// `own` are the groups of the rows.
+    pub(crate) fn people(
+        &self,
+        layout: &Layout,
+        attribute: &Attribute,
+        own: &[u16],
+        cut: &DecisionRule,
+        mut each: impl FnMut(usize, &ScoredPerson, &[ScoredCounterfactual]),
+    ) {
+        let ranks = ranks(attribute);
+        let mut cfs = Vec::new();
+        let mut next = 0;
+        for (i, &own) in own.iter().enumerate() {
+            if own == MISSING_GROUP || self.roles.audited(i).is_none() {
+                continue;
+            }
+            let threshold = cut.threshold_at(&self.batch, self.roles.audited(i), i);
+            let decide = |score| cut.decision.decide(score, threshold);
+            cfs.clear();
+            // Counterfactuals of rows that are left out here.
+            while self.keys.parent.get(next).is_some_and(|&parent| (parent as usize) < i) {
+                next += 1;
+            }
+            while self.keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
+                let score = self.scores_cf[next];
+                let to = ranks[usize::from(self.keys.to_group[next])];
+                cfs.push(ScoredCounterfactual {
+                    to,
+                    predicted: decide(score),
+                    score: known_score(score),
+                });
+                next += 1;
+            }
+            let score = self.scores[i];
+            let person = ScoredPerson {
+                group: ranks[usize::from(own)],
+                label: label(layout, &self.batch, i),
+                predicted: decide(score),
+                score: known_score(score),
+                weight: weight_units(layout, &self.batch, i),
+            };
+            each(i, &person, &cfs);
+        }
+    }
+
+    fn read(ground: RowContext<'_>, scored: CountInputs<'_>, g: usize) -> Result<Self> {
+        Ok(ScoredGroup {
+            batch: ground.rows.read_keys(g)?,
+            roles: ground.roles.read(g)?,
+            keys: scored.counterfactuals.keys(g)?,
+            scores: scored.scores.read(g)?,
+            scores_cf: scored.scores_cf.read(g)?,
+        })
+    }
+}
+
+/// Appends the outcomes of one model, set and attribute to the table, in the order of the rows.
+///
+/// # Errors
+/// A file cannot be read, the disk refuses, or the run is to stop.
+pub fn write_outcomes(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    model: &str,
+    set: &str,
+    writer: &mut LongWriter,
+) -> Result<()> {
+    let layout = ground.rows.layout();
+    let attribute = &layout.attributes[scored.attribute];
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            ScoredGroup::read(ground, scored, g)
+        },
+        |_, group| {
+            let n = group.keys.parent.len();
+            (ground.watch.progress)(n as u64);
+            writer.push(n, outcome_columns(ground, scored, attribute, model, set, &group))
+        },
+    )
+}
+
+fn outcome_columns(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    attribute: &Attribute,
+    model: &str,
+    set: &str,
+    group: &ScoredGroup,
+) -> Vec<LongColumn> {
+    let (batch, keys) = (&group.batch, &group.keys);
+    let layout = ground.rows.layout();
+    let parents = || keys.parent.iter().map(|&p| p as usize);
+    let decide = |score: f64, i: usize| {
+        scored
+            .rule
+            .decision
+            .decide(score, scored.rule.threshold_at(batch, group.roles.audited(i), i))
+            .map(i64::from)
+    };
+    let groups = attribute.groups.clone();
+    vec![
+        LongColumn::Constant(String::new()),
+        LongColumn::Constant(model.to_owned()),
+        LongColumn::Constant(set.to_owned()),
+        LongColumn::Constant(attribute.name.clone()),
+        LongColumn::Key(parents().map(|i| batch.row_key[i]).collect()),
+        LongColumn::Text(groups.clone(), keys.to_group.clone()),
+        LongColumn::Int(keys.cf_index.iter().map(|&k| Some(i64::from(k))).collect()),
+        LongColumn::Int(parents().map(|i| group.roles.audited(i).map(i64::from)).collect()),
+        LongColumn::Text(groups, parents().map(|i| batch.groups[scored.attribute][i]).collect()),
+        LongColumn::Int(parents().map(|i| label(layout, batch, i).map(i64::from)).collect()),
+        LongColumn::Int(parents().map(|i| decide(group.scores[i], i)).collect()),
+        LongColumn::Int(
+            parents().zip(&group.scores_cf).map(|(i, &score)| decide(score, i)).collect(),
+        ),
+        LongColumn::Real(parents().map(|i| group.scores[i]).collect()),
+        LongColumn::Real(group.scores_cf.clone()),
+        LongColumn::Int(
+            parents()
+                .map(|i| {
+                    layout
+                        .weight
+                        .as_ref()
+                        .and_then(|_| i64::try_from(weight_units(layout, batch, i)).ok())
+                })
+                .collect(),
+        ),
+    ]
+}
+
+/// Creates the table of outcomes in a folder.
+///
+/// # Errors
+/// The disk refuses.
+pub fn create_outcomes(folder: &Path) -> Result<LongWriter> {
+    LongWriter::create(folder, &OUTCOMES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_weight;
+    use crate::data::prepare::weight::{MAX_UNITS, WeightColumn};
+
+    #[test]
+    fn weights_that_could_outgrow_their_sums_are_refused() {
+        let unit = serde_json::from_str(r#"{"odd": 1, "exponent": 0}"#).unwrap();
+        let weight = WeightColumn { column: "w".to_owned(), unit, largest: MAX_UNITS };
+        assert!(check_weight(&weight, 1 << 30).is_ok());
+        let refused = check_weight(&weight, (1 << 30) + 1).unwrap_err().to_string();
+        assert!(refused.contains("weight-overflow") && refused.contains("column `w`"), "{refused}");
+        assert!(check_weight(&WeightColumn { largest: 5, ..weight }, 1 << 59).is_ok());
+    }
+}

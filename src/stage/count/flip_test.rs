@@ -1,0 +1,107 @@
+//! The stage of the flip test: people with their numeric features become the votes of those most
+//! like them.
+
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::{FeatureKind, Layout, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::metric::evidence::flip_test::{
+    FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
+};
+use crate::metric::scope::MetricScope;
+use crate::param::Seed;
+use crate::stage::count::evidence::{DecisionRule, check_weight, ranks, weight_units};
+use crate::stage::generate::rows::RowContext;
+
+/// Positions of the features that distances are measured over: all numbers but the attribute's own
+/// column and those that it is made of.
+fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
+    let is_number = |f: &usize| {
+        matches!(
+            layout.features[*f].kind,
+            FeatureKind::Continuous { .. } | FeatureKind::OrdinalNumber
+        )
+    };
+    let own = layout.with_ancestors(layout.attributes[attribute].feature);
+    layout.inputs().filter(|f| is_number(f) && !own.contains(f)).collect()
+}
+
+/// Runs the flip test of one model over the groups of one attribute. `facets` are the comparisons.
+/// Looked at are the audited rows of a declared group that count: those with a score.
+///
+/// # Errors
+/// Weights outgrow their sums; a file cannot be read; the run is to stop.
+pub fn flip_test(
+    ground: RowContext<'_>,
+    cut: &DecisionRule,
+    scores: &ScoreReader,
+    attribute: usize,
+    facets: &[MetricScope],
+    (knobs, seed): (&FlipTestSettings, Seed),
+) -> Result<FlipTestResult> {
+    let layout = ground.rows.layout();
+    let ranks = ranks(&layout.attributes[attribute]);
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    let columns = numbers(layout, attribute);
+    let empty = || FlipTestSample::new(columns.len(), knobs, seed);
+    let mut crowd = empty();
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let (batch, scores, roles) =
+                (ground.rows.read(g)?, scores.read(g)?, ground.roles.read(g)?);
+            let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
+            let mut part = empty();
+            let mut own = vec![0.0; columns.len()];
+            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
+                let counts = group != MISSING_GROUP && roles.audited(i).is_some();
+                let Some(predicted) =
+                    cut.decide(&batch, roles.audited(i), i, score).filter(|_| counts)
+                else {
+                    continue;
+                };
+                own.iter_mut().zip(&features).for_each(|(own, column)| *own = column[i]);
+                let (row, key, weight) =
+                    (batch.row[i], batch.row_key[i], weight_units(layout, &batch, i));
+                part.add(
+                    FlipTestPerson {
+                        row,
+                        key,
+                        group: ranks[usize::from(group)],
+                        predicted,
+                        weight,
+                    },
+                    &own,
+                );
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>(part)
+        },
+        |_, part| {
+            crowd.merge(part);
+            Ok(())
+        },
+    )?;
+    let test = PreparedFlipTest::new(
+        crowd,
+        ranks.len(),
+        facets,
+        knobs,
+        layout.weight.as_ref().map(|_| seed),
+    );
+    let mut flips = test.empty();
+    ground.workers.map(
+        test.n_pieces(),
+        |number| {
+            (ground.watch.check)()?;
+            let piece = test.votes(number);
+            (ground.watch.progress)(piece.people);
+            Ok::<_, Error>(piece)
+        },
+        |_, piece| {
+            flips.add(&piece);
+            Ok(())
+        },
+    )?;
+    Ok(flips)
+}

@@ -1,0 +1,280 @@
+//! The stages `slice/...`, which are of the kind `count`: the same evidence, inside each value of
+//! the columns that `metrics.by` names, and where two of these meet.
+//!
+//! One pass counts all slices at once, a second one serves their score metrics; nothing is kept for
+//! slices that no row belongs to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::{Layout, MISSING, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::scope::GroupSelection;
+use crate::stage::count::evidence::{
+    BlockSettings, CountInputs, DecisionRule, RowCounting, add_person, empty_counts, pass_by_row,
+};
+use crate::stage::generate::rows::RowContext;
+use crate::stage::measure::score_shift::{IntervalSettings, ShiftAccumulator};
+
+/// A job may have so many slices.
+const SLICES_AT_MOST: usize = 10_000;
+
+/// One or two columns whose levels make slices.
+struct SliceColumns {
+    /// Positions among the columns of slices.
+    columns: Vec<usize>,
+    /// Number of the first slice.
+    first: usize,
+}
+
+/// The slices of one attribute, numbered: level by level of each column, then pair by pair of
+/// levels of each two columns.
+pub(crate) struct AttributeSlices {
+    column_sets: Vec<SliceColumns>,
+    names: Vec<String>,
+}
+
+impl AttributeSlices {
+    /// The slices of a layout. A column that the groups are made of cuts nothing for that
+    /// attribute.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(crate) fn of(layout: &Layout, attribute: usize) -> Result<Self> {
+        let own = &layout.features[layout.attributes[attribute].feature].name;
+        let used: Vec<usize> =
+            (0..layout.slices.len()).filter(|&c| layout.slices[c].column != *own).collect();
+        let pairs = used
+            .iter()
+            .enumerate()
+            .flat_map(|(i, &a)| used[i + 1..].iter().map(move |&b| vec![a, b]));
+        let mut slices = AttributeSlices { column_sets: Vec::new(), names: Vec::new() };
+        for columns in used.iter().map(|&c| vec![c]).chain(pairs) {
+            let n: usize = columns.iter().map(|&c| layout.slices[c].levels.len()).product();
+            let first = slices.names.len();
+            if first + n > SLICES_AT_MOST {
+                let what =
+                    format!("the columns of `metrics.by` make more than {SLICES_AT_MOST} slices");
+                let hint = "name fewer columns, or join their values by `data.derive` with `map` \
+                            or `bins`";
+                return Err(Fault::new("too-many-slices", what).hint(hint).into());
+            }
+            let word = |column: usize, level: usize| {
+                level_name(&layout.slices[column].column, &layout.slices[column].levels[level])
+            };
+            slices.names.extend((0..n).map(|k| match *columns.as_slice() {
+                [a, b] => {
+                    let of_b = layout.slices[b].levels.len();
+                    format!("{} & {}", word(a, k / of_b), word(b, k % of_b))
+                }
+                _ => word(columns[0], k),
+            }));
+            slices.column_sets.push(SliceColumns { columns, first });
+        }
+        Ok(slices)
+    }
+
+    /// The name of a slice, as tables show it.
+    pub(crate) fn name(&self, slice: usize) -> &str {
+        &self.names[slice]
+    }
+
+    /// Hands on the numbers of the slices that a row belongs to.
+    fn each_of_row(
+        &self,
+        layout: &Layout,
+        batch: &PreparedBatch,
+        i: usize,
+        mut each: impl FnMut(usize),
+    ) {
+        for cutting in &self.column_sets {
+            let level = |column: usize| {
+                Some(batch.slices[column][i])
+                    .filter(|&level| level != MISSING)
+                    .map(|level| level as usize)
+            };
+            let number = cutting.columns.iter().try_fold(0, |number, &column| {
+                Some(number * layout.slices[column].levels.len() + level(column)?)
+            });
+            if let Some(number) = number {
+                each(cutting.first + number);
+            }
+        }
+    }
+
+    fn empty<T>(&self) -> Vec<Option<T>> {
+        self.names.iter().map(|_| None).collect()
+    }
+}
+
+/// A value of a column as part of a slice's name. Where one of the two could be taken for more than
+/// itself it stands in quotation marks, as in JSON, so that no two slices have one name.
+fn level_name(column: &str, level: &str) -> String {
+    let plain = |word: &str| {
+        let is_plain = !word.contains(['=', '"']) && !word.contains(" & ") && word.trim() == word;
+        if is_plain { word.to_owned() } else { serde_json::Value::from(word).to_string() }
+    };
+    format!("{}={}", plain(column), plain(level))
+}
+
+/// What was counted of rows inside each slice that has any, by its number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FactualSlices(pub(crate) Vec<(usize, FactualCounts)>);
+
+/// What was counted of counterfactuals inside each slice that has any, by its number.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CounterfactualSlices(
+    pub(crate) Vec<(usize, CounterfactualCounts, Option<ShiftEvidence>)>,
+);
+
+/// Counts the audited rows of one model in all slices of an attribute.
+///
+/// # Errors
+/// Too many slices, and what counting all rows can fail with.
+pub(crate) fn slice_rows(
+    ground: RowContext<'_>,
+    cut: &DecisionRule,
+    scores: &ScoreReader,
+    attribute: usize,
+    blocks: BlockSettings,
+) -> Result<FactualSlices> {
+    let layout = ground.rows.layout();
+    let slices = AttributeSlices::of(layout, attribute)?;
+    let counting =
+        RowCounting::new(layout, cut, attribute, BlockSettings { paired: false, ..blocks })?;
+    let whole = ground.workers.fold(
+        ground.rows.n_groups(),
+        || slices.empty::<FactualCounts>(),
+        |parts, g| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read_keys(g)?;
+            let scores = scores.read(g)?;
+            let roles = ground.roles.read(g)?;
+            for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
+                if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
+                    slices.each_of_row(layout, &batch, i, |slice| {
+                        counting.add(
+                            parts[slice].get_or_insert_with(|| counting.empty()),
+                            (&batch, i),
+                            fold,
+                            score,
+                            group,
+                        );
+                    });
+                }
+            }
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>(())
+        },
+        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+    )?;
+    let counted =
+        whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
+    Ok(FactualSlices(
+        counted
+            .filter(|(_, counts)| counts.confusion(GroupSelection::All).predicted() > 0)
+            .collect(),
+    ))
+}
+
+/// Counts the counterfactuals of one model, set and attribute in all slices; where score metrics
+/// are `wanted`, gathers these for slices of at least `smallest` people.
+///
+/// # Errors
+/// Too many slices, and what counting all counterfactuals can fail with.
+pub(crate) fn slice_counterfactuals(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    blocks: BlockSettings,
+    wanted: Option<Option<IntervalSettings>>,
+    smallest: u64,
+) -> Result<CounterfactualSlices> {
+    let layout = ground.rows.layout();
+    let slices = AttributeSlices::of(layout, scored.attribute)?;
+    let n_groups = layout.attributes[scored.attribute].groups.len();
+    let empty = || empty_counts(layout, n_groups, blocks.seed);
+    let counts = pass_by_row(
+        ground,
+        scored,
+        || slices.empty::<CounterfactualCounts>(),
+        |parts, (batch, i), key, person, cfs| {
+            slices.each_of_row(layout, batch, i, |slice| {
+                add_person(parts[slice].get_or_insert_with(empty), key, person, cfs)
+            });
+        },
+        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+    )?;
+    let measured =
+        |counts: &CounterfactualCounts| counts.cell_profiles().total().people() >= smallest;
+    let gathered = match wanted {
+        None => slices.empty::<ShiftAccumulator>(),
+        Some(wanted) => pass_by_row(
+            ground,
+            scored,
+            || slices.empty(),
+            |parts, (batch, i), key, person, cfs| {
+                slices.each_of_row(layout, batch, i, |slice| {
+                    if let Some(counts) = counts[slice].as_ref().filter(|counts| measured(counts)) {
+                        parts[slice]
+                            .get_or_insert_with(|| ShiftAccumulator::new(counts, wanted))
+                            .add(key, person, cfs);
+                    }
+                });
+            },
+            |whole, parts| merge(whole, parts, ShiftAccumulator::merge),
+        )?,
+    };
+    let mut all = Vec::new();
+    for (slice, (counts, gathered)) in counts.into_iter().zip(gathered).enumerate() {
+        let Some(counts) = counts else { continue };
+        let second = gathered.map(|gathered| gathered.finish(ground, &counts)).transpose()?;
+        all.push((slice, counts, second));
+    }
+    Ok(CounterfactualSlices(all))
+}
+
+fn merge<T>(whole: &mut [Option<T>], parts: Vec<Option<T>>, both: impl Fn(&mut T, T)) {
+    for (sum, part) in whole.iter_mut().zip(parts) {
+        match (sum, part) {
+            (Some(sum), Some(part)) => both(sum, part),
+            (sum @ None, part) => *sum = part,
+            (Some(_), None) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::level_name;
+
+    /// Names of slices of these columns and levels, alone and where two columns meet, are all
+    /// different.
+    #[test]
+    fn no_two_slices_have_one_name() {
+        let columns =
+            [("a", ["x", "x & b=y", "b=y"]), ("b", ["y", "", " y"]), ("a=b", ["y", "\"", "y & c"])];
+        let words: Vec<Vec<String>> = columns
+            .iter()
+            .map(|(column, levels)| levels.map(|level| level_name(column, level)).to_vec())
+            .collect();
+        let mut names: Vec<String> = words.iter().flatten().cloned().collect();
+        for (i, first) in words.iter().enumerate() {
+            for second in &words[i + 1..] {
+                names.extend(
+                    first.iter().flat_map(|a| second.iter().map(move |b| format!("{a} & {b}"))),
+                );
+            }
+        }
+        let all = names.len();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), all, "{names:?}");
+        assert_eq!(
+            (level_name("region", "north"), level_name("region", "x & b=y")),
+            ("region=north".into(), "region=\"x & b=y\"".into())
+        );
+    }
+}

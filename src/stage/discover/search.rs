@@ -1,0 +1,343 @@
+//! The stage `discover`: bootstraps of training rows become their best graphs under the knowledge,
+//! and how each of them moves a row.
+//!
+//! One pass over the training rows gives the moments of all bootstraps; after that no row is
+//! needed. Bootstraps are worked on in any order, every scenario of a set on the same scores and
+//! equations, so that what two scenarios share is computed once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::bag::{BagOfDags, DagLimits, GraphSearch, SearchedReplicate, list_dags};
+use crate::causal::class::LargeClassRule;
+use crate::causal::draw::BootstrapDraws;
+use crate::causal::encoding::{GraphEncoding, GraphVariable};
+use crate::causal::graph::Dag;
+use crate::causal::knowledge::Knowledge;
+use crate::causal::moments::EncodedMoments;
+use crate::causal::scm::EquationCache;
+use crate::causal::score::GraphScore;
+use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
+use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_with_cache};
+use crate::data::rows::content::ContentHash;
+use crate::data::rows::training::TrainingRows;
+use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
+use crate::error::{Error, Fault, Result};
+use crate::num::seed::RandomStream;
+use crate::param::{ColumnName, Name, Seed};
+use crate::stage::generate::rows::RowContext;
+
+/// What is known of one scenario once its graphs are there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DiscoveredScenario {
+    /// The scenario.
+    pub scenario: String,
+    /// Graphs and the movement of each.
+    pub worlds: CausalWorlds,
+    /// For each variable its tier, where it has one.
+    pub tiers: Vec<Option<usize>>,
+    /// Training rows that the graphs rest on.
+    pub n_rows: u64,
+    /// Training rows left out because a variable is missing.
+    pub n_dropped: u64,
+    /// Declared groups without a training row; where there is one, there are no worlds.
+    #[serde(default)]
+    pub untaught: Vec<String>,
+}
+
+/// What a set asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct DiscoveryInputs<'a> {
+    /// Its knobs.
+    pub graphs: &'a GraphUncertainBlock,
+    /// The variables, with the column of the attribute among them.
+    pub variables: &'a [ColumnName],
+    /// Position of the attribute.
+    pub position: usize,
+    /// The seed of the job.
+    pub seed: Seed,
+}
+
+/// What one bootstrap gives in one scenario: what the search found, unless the graph is given, and
+/// the worlds.
+type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
+
+/// The graphs of every scenario of a set, in its order.
+///
+/// # Errors
+/// The rows cannot be read or do not vary, a value is missing where none may be, there are more
+/// graphs than allowed, or the run is to stop.
+pub fn discover(
+    ground: RowContext<'_>,
+    asked: &DiscoveryInputs<'_>,
+) -> Result<Vec<DiscoveredScenario>> {
+    let layout = ground.rows.layout();
+    let attribute = &layout.attributes[asked.position];
+    let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
+    let variables = variables(layout, attribute, &names)?;
+    let sensitive = variables
+        .iter()
+        .position(|v| v.feature == attribute.feature)
+        .ok_or_else(|| missing_column(&attribute.name))?;
+    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
+    let (encoding, blocks) =
+        match GraphEncoding::fit(&variables, &rows, asked.graphs.missing, strata) {
+            // All rows are of one group: nothing tells how they differ from the other.
+            Err(Error::Data(fault))
+                if fault.code == "constant-column"
+                    && fault.column.as_ref() == Some(&variables[sensitive].name) =>
+            {
+                return without_graphs(asked, attribute, &variables[sensitive], &rows, &names);
+            }
+            fitted => fitted?,
+        };
+    let bootstraps = usize::try_from(asked.graphs.n_bootstraps()).unwrap_or(usize::MAX);
+    let draws = match bootstraps {
+        0 => BootstrapDraws::all_rows(&blocks.sizes),
+        n => BootstrapDraws::seeded(asked.seed.0, n, &blocks.sizes).with_all_rows(),
+    };
+    let moments = EncodedMoments::for_replicates(&encoding, &blocks, &rows, &draws)?;
+    // Without bootstraps all rows are the only replicate.
+    let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
+    let scenarios = ScenarioSearch::new(asked, &names, &encoding, sensitive)?;
+    let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
+    ground.workers.map(
+        drawn.len(),
+        |b| {
+            (ground.watch.check)()?;
+            scenarios.of_replicate(b, &drawn[b])
+        },
+        |_, part| {
+            found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
+            Ok::<_, Error>(())
+        },
+    )?;
+    let n_rows = blocks.sizes.iter().flatten().sum();
+    let mut all = Vec::new();
+    for (s, found) in found.into_iter().enumerate() {
+        let (replicates, worlds): (Vec<Option<SearchedReplicate>>, Vec<Vec<CausalWorld>>) =
+            found.into_iter().unzip();
+        let bag = match &scenarios.given[s] {
+            None => BagOfDags::from_replicates(
+                names.clone(),
+                sensitive,
+                &replicates.into_iter().flatten().collect::<Vec<_>>(),
+                &scenarios.limits,
+            )?,
+            Some((class, listed)) => BagOfDags::from_given_class(
+                names.clone(),
+                sensitive,
+                class,
+                listed,
+                worlds.len(),
+                &scenarios.limits,
+            )?,
+        };
+        all.push(DiscoveredScenario {
+            scenario: scenarios.names[s].clone(),
+            worlds: CausalWorlds::new(encoding.clone(), bag, worlds, all_rows),
+            tiers: (0..names.len()).map(|v| scenarios.knowledge[s].tier(v)).collect(),
+            n_rows,
+            n_dropped: blocks.dropped,
+            untaught: Vec::new(),
+        });
+    }
+    Ok(all)
+}
+
+/// The scenarios of a set whose training rows lack a group: without graphs.
+fn without_graphs(
+    asked: &DiscoveryInputs<'_>,
+    attribute: &Attribute,
+    variable: &GraphVariable,
+    rows: &TrainingRows<'_>,
+    names: &[String],
+) -> Result<Vec<DiscoveredScenario>> {
+    let (mut seen, mut n_rows) = (vec![false; attribute.groups.len()], 0);
+    rows.fold(
+        |group| {
+            let codes = match &group.rows.columns[variable.feature] {
+                FeatureColumn::Code(codes) => codes.as_slice(),
+                FeatureColumn::Number(_) => &[],
+            };
+            let is_there = |level: &u32| codes.contains(level);
+            (
+                attribute.level_of_group.iter().map(is_there).collect::<Vec<bool>>(),
+                group.rows.n as u64,
+            )
+        },
+        |(part, n)| {
+            seen.iter_mut().zip(part).for_each(|(seen, part)| *seen |= part);
+            n_rows += n;
+        },
+    )?;
+    // A group whose rows all lack a variable teaches as little.
+    let all = seen.iter().all(|&seen| seen);
+    let lacking = attribute
+        .groups
+        .iter()
+        .zip(&seen)
+        .filter(|(_, seen)| all || !**seen)
+        .map(|(group, _)| group.clone());
+    let lacking: Vec<String> = lacking.collect();
+    let sensitive = names.iter().position(|name| *name == variable.name).unwrap_or(0);
+    let without = |scenario: &Name| DiscoveredScenario {
+        scenario: scenario.to_string(),
+        worlds: CausalWorlds::empty(names.to_vec(), sensitive),
+        tiers: vec![None; names.len()],
+        n_rows,
+        n_dropped: 0,
+        untaught: lacking.clone(),
+    };
+    Ok(asked.graphs.knowledge.keys().map(without).collect())
+}
+
+/// The hash of the training rows that graphs of these variables are learnt from.
+///
+/// # Errors
+/// The rows cannot be read or lack a variable, or the run is to stop.
+pub fn training_hash(ground: RowContext<'_>, asked: &DiscoveryInputs<'_>) -> Result<ContentHash> {
+    let layout = ground.rows.layout();
+    let column = |name: &ColumnName| {
+        layout.feature(name.as_str()).ok_or_else(|| missing_column(name.as_str()))
+    };
+    let columns = asked.variables.iter().map(column).collect::<Result<Vec<usize>>>()?;
+    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let mut content = ContentHash::default();
+    rows.fold(
+        |group| ContentHash::of(&layout.features, &columns, &group.rows, |_| 0),
+        |part| content.merge(&part),
+    )?;
+    Ok(content)
+}
+
+/// Everything that bootstraps are searched with.
+struct ScenarioSearch<'a> {
+    inputs: &'a DiscoveryInputs<'a>,
+    names: Vec<String>,
+    variables: &'a [String],
+    encoding: &'a GraphEncoding,
+    sensitive: usize,
+    knowledge: Vec<Knowledge>,
+    /// Class and graphs where they are drawn, not searched.
+    given: Vec<Option<(crate::causal::graph::Pdag, crate::causal::class::ListedDags)>>,
+    limits: DagLimits,
+}
+
+impl<'a> ScenarioSearch<'a> {
+    fn new(
+        asked: &'a DiscoveryInputs<'a>,
+        variables: &'a [String],
+        encoding: &'a GraphEncoding,
+        sensitive: usize,
+    ) -> Result<Self> {
+        let at_most =
+            |count: crate::param::Count| usize::try_from(count.get()).unwrap_or(usize::MAX);
+        let per_class = at_most(asked.graphs.worlds_at_most);
+        let limits = DagLimits {
+            per_class,
+            beyond: LargeClassRule::Sample(per_class),
+            total: at_most(asked.graphs.worlds_total_at_most),
+        };
+        let (mut knowledge, mut given, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, scenario) in &asked.graphs.knowledge {
+            let known = scenario.to_knowledge(variables).map_err(|wrong| {
+                let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+                Fault::new(
+                    "impossible-graph",
+                    format!("what is known in `{name}` cannot hold: {}", wrong.join("; ")),
+                )
+            })?;
+            let class = asked.graphs.given_class(variables, &known).map_err(|bad| {
+                Fault::new("impossible-graph", format!("the graph that is given cannot be: {bad}"))
+            })?;
+            given.push(match class {
+                None => None,
+                Some(class) => {
+                    let mut stream = RandomStream::new(asked.seed.0, &format!("class/{name}"));
+                    let listed = list_dags("the given graph", &class, &limits, &mut stream)?;
+                    Some((class, listed))
+                }
+            });
+            knowledge.push(known);
+            names.push(name.to_string());
+        }
+        Ok(ScenarioSearch {
+            inputs: asked,
+            names,
+            variables,
+            encoding,
+            sensitive,
+            knowledge,
+            given,
+            limits,
+        })
+    }
+
+    /// The worlds of one bootstrap in every scenario.
+    fn of_replicate(&self, b: usize, moments: &EncodedMoments) -> Result<Vec<BootstrapGraphs>> {
+        let (knobs, singular) = self.inputs.graphs.search_settings();
+        let mut fits = EquationCache::new(self.encoding, moments);
+        let mut score = None;
+        let of_scenario =
+            |(knowledge, given): (&Knowledge, &Option<(_, crate::causal::class::ListedDags)>)| {
+                let replicate = match given {
+                    Some(_) => None,
+                    None => {
+                        let score = score.get_or_insert_with(|| {
+                            GraphScore::new(self.encoding, moments, knobs.penalty)
+                        });
+                        let (variables, limits, seed) =
+                            (self.variables, &self.limits, self.inputs.seed.0);
+                        Some(
+                            GraphSearch {
+                                variables,
+                                knowledge,
+                                knobs: &knobs,
+                                singular,
+                                limits,
+                                seed,
+                            }
+                            .search_replicate(b, score)?,
+                        )
+                    }
+                };
+                let listed = replicate
+                    .as_ref()
+                    .map(|r| &r.listed)
+                    .or(given.as_ref().map(|(_, listed)| listed));
+                let dags: Vec<&Dag> = listed.iter().flat_map(|listed| &listed.dags).collect();
+                let worlds = worlds_with_cache(&mut fits, self.encoding, b, &dags, self.sensitive);
+                Ok((replicate, worlds))
+            };
+        self.knowledge.iter().zip(&self.given).map(of_scenario).collect()
+    }
+}
+
+/// The variables as columns of the rows. Levels with an order count by their position, as they do
+/// for models.
+fn variables(
+    layout: &Layout,
+    attribute: &Attribute,
+    names: &[String],
+) -> Result<Vec<GraphVariable>> {
+    let variable = |name: &String| {
+        let feature = layout.feature(name).ok_or_else(|| missing_column(name))?;
+        let of = &layout.features[feature];
+        let levels = match of.kind {
+            _ if feature == attribute.feature => Some(attribute.level_of_group.clone()),
+            FeatureKind::Nominal | FeatureKind::Sensitive => {
+                Some((0..u32::try_from(of.levels.len()).unwrap_or(u32::MAX)).collect())
+            }
+            FeatureKind::Continuous { .. }
+            | FeatureKind::OrdinalNumber
+            | FeatureKind::OrdinalLevel => None,
+        };
+        Ok(GraphVariable { name: name.clone(), feature, levels })
+    };
+    names.iter().map(variable).collect()
+}
+
+fn missing_column(name: &str) -> Error {
+    Fault::new("missing-column", format!("the rows have no column `{name}`")).in_column(name).into()
+}

@@ -1,0 +1,294 @@
+//! Graphs as tables and as files for other programs: edges, nodes, bootstraps, graphs below the
+//! attribute; DOT, GML, JSON.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::causal::bag::MemberWeighting;
+use crate::causal::class::DagSampling;
+use crate::causal::encoding::{EncodedVariable, VariableForm};
+use crate::causal::entropy::EdgeShares;
+use crate::causal::export::GraphExport;
+use crate::data::Layout;
+use crate::error::Result;
+use crate::exec::files;
+use crate::metric;
+use crate::num::summary::SpreadEstimate;
+use crate::param::Level;
+use crate::stage::discover::search::DiscoveredScenario;
+use crate::table::file::write_frame;
+use crate::table::{
+    EDGES, GRAPHS, NODES, SUBGRAPHS, TableCell, TableDef, TableFrame, WORLD_PEOPLE, WORLDS,
+};
+
+/// The tables of graph-uncertain sets.
+pub const TABLES: [&TableDef; 6] = [&WORLDS, &WORLD_PEOPLE, &EDGES, &NODES, &GRAPHS, &SUBGRAPHS];
+
+/// A scenario of a set with what was found.
+#[derive(Debug, Clone)]
+pub struct GraphSetScenario {
+    /// `SET/SCENARIO`.
+    pub name: String,
+    /// Position of the attribute.
+    pub position: usize,
+    /// What was found.
+    pub discovered: DiscoveredScenario,
+}
+
+impl GraphSetScenario {
+    /// For each bootstrap in how many of its graphs the attribute follows from another variable.
+    fn following(&self) -> Vec<u64> {
+        let bag = &self.discovered.worlds.bag;
+        let follows = |member: &&usize| {
+            bag.dags[**member].edges().iter().any(|&(_, effect)| effect == bag.sensitive)
+        };
+        bag.replicates
+            .iter()
+            .map(|replicate| replicate.members.iter().filter(follows).count() as u64)
+            .collect()
+    }
+
+    /// Whether the attribute follows from another variable in so many graphs that nobody is named
+    /// at a disadvantage.
+    pub fn attribute_follows(&self) -> bool {
+        let following: u64 = self.following().iter().sum();
+        let all = self.discovered.worlds.bag.len() as f64;
+        all > 0.0 && following as f64 / all >= crate::metric::value::worlds::FOLLOWS_FROM
+    }
+}
+
+/// The tables while they grow.
+pub struct GraphTables {
+    edges: TableFrame,
+    nodes: TableFrame,
+    graphs: TableFrame,
+    subgraphs: TableFrame,
+}
+
+impl Default for GraphTables {
+    fn default() -> Self {
+        GraphTables {
+            edges: TableFrame::new(&EDGES),
+            nodes: TableFrame::new(&NODES),
+            graphs: TableFrame::new(&GRAPHS),
+            subgraphs: TableFrame::new(&SUBGRAPHS),
+        }
+    }
+}
+
+impl GraphTables {
+    /// Adds a scenario, unless it has no graphs; `level` is that of intervals over graphs.
+    pub fn add(&mut self, set: &GraphSetScenario, layout: &Layout, level: Level) {
+        if set.discovered.worlds.bag.is_empty() {
+            return;
+        }
+        let attribute = &layout.attributes[set.position];
+        let key =
+            || -> Vec<TableCell> { vec![set.name.as_str().into(), attribute.name.as_str().into()] };
+        let (worlds, bag) = (&set.discovered.worlds, &set.discovered.worlds.bag);
+        let all = bag.edge_shares(MemberWeighting::Dag);
+        let even = by_edge(&bag.edge_shares(MemberWeighting::Replicate));
+        let below = by_edge(&bag.descendant_edge_shares(MemberWeighting::Dag));
+        for edge in &all.edges {
+            let at = (edge.from, edge.to);
+            let mut row = key();
+            row.extend([
+                bag.variables[edge.from].as_str().into(),
+                bag.variables[edge.to].as_str().into(),
+            ]);
+            row.extend([
+                edge.count.into(),
+                TableCell::Real(edge.share),
+                TableCell::Real(even.get(&at).copied().unwrap_or(0.0)),
+            ]);
+            row.extend([
+                TableCell::Real(edge.entropy()),
+                TableCell::Real(below.get(&at).copied().unwrap_or(0.0)),
+            ]);
+            self.edges.push(row);
+        }
+        let followers = descendant_shares(set);
+        let movements = worlds.shift_spreads(MemberWeighting::Dag, level.get());
+        for (v, variable) in worlds.encoding.variables.iter().enumerate() {
+            for (k, column) in variable.columns.clone().enumerate() {
+                let unit = unit(variable);
+                let around: Option<SpreadEstimate> =
+                    movements[column].and_then(|spread| spread.spread);
+                let mut row = key();
+                row.extend([
+                    variable.name.as_str().into(),
+                    level_of(layout, variable, k).into(),
+                    (v as u64).into(),
+                ]);
+                row.extend([
+                    set.discovered.tiers[v].map(|tier| tier as u64).into(),
+                    TableCell::Real(followers[v]),
+                ]);
+                row.extend([
+                    attribute.groups[0].as_str().into(),
+                    attribute.groups[1].as_str().into(),
+                ]);
+                row.extend([TableCell::Real(
+                    movements[column].map_or(0.0, |spread| spread.mean) * unit,
+                )]);
+                row.extend([
+                    around.map(|a| a.variance * unit * unit).into(),
+                    around.map(|a| a.lo * unit).into(),
+                    around.map(|a| a.hi * unit).into(),
+                ]);
+                self.nodes.push(row);
+            }
+        }
+        let following = set.following();
+        for (b, replicate) in bag.replicates.iter().enumerate() {
+            let drawn = match replicate.drawn {
+                DagSampling::All => "all",
+                DagSampling::Evenly => "evenly",
+                DagSampling::ByDirections => "by_directions",
+            };
+            let determined: Vec<&str> =
+                replicate.determined.iter().map(|&v| bag.variables[v].as_str()).collect();
+            let mut row = key();
+            row.extend([
+                (b as u64).into(),
+                replicate.score.into(),
+                (replicate.class as u64).into(),
+                (replicate.members.len() as u64).into(),
+            ]);
+            row.extend([
+                replicate.size.into(),
+                drawn.into(),
+                determined.join(",").as_str().into(),
+                following[b].into(),
+            ]);
+            self.graphs.push(row);
+        }
+        for (graph, count) in bag.descendant_graphs() {
+            let edges: Vec<String> = graph
+                .edges()
+                .iter()
+                .map(|&(u, v)| format!("{} -> {}", bag.variables[u], bag.variables[v]))
+                .collect();
+            let mut row = key();
+            row.extend([
+                edges.join("; ").as_str().into(),
+                count.into(),
+                TableCell::Real(count as f64 / bag.len() as f64),
+            ]);
+            self.subgraphs.push(row);
+        }
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(mut self, out: &Path) -> Result<()> {
+        for frame in [&mut self.edges, &mut self.nodes, &mut self.graphs, &mut self.subgraphs] {
+            frame.sort();
+            write_frame(out, frame)?;
+        }
+        Ok(())
+    }
+}
+
+/// The metrics of a scenario's graphs, in the order of the catalog; undefined where there are none.
+pub fn graph_metrics(
+    set: &GraphSetScenario,
+) -> Vec<(&'static metric::Metric, metric::MetricValue)> {
+    let bag = &set.discovered.worlds.bag;
+    let value = |id: &str| match id {
+        _ if bag.is_empty() => Err(metric::Undefined::NoTrainingRows),
+        "h_g" => Ok(bag.edge_shares(MemberWeighting::Dag).entropy),
+        "h_ga" => Ok(bag.descendant_edge_shares(MemberWeighting::Dag).entropy),
+        "n_graphs" => Ok(bag.len() as f64),
+        "n_graphs_distinct" => Ok(bag.dags.len() as f64),
+        _ => Ok(bag.n_classes as f64),
+    };
+    crate::metric::catalog::graph::METRICS.iter().map(|metric| (metric, value(metric.id))).collect()
+}
+
+/// Writes the graphs of a scenario, if it has any, for other programs: `SET.SCENARIO.dot`, `.gml`
+/// and `.json`.
+///
+/// # Errors
+/// The disk refuses.
+pub fn export(set: &GraphSetScenario, folder: &Path) -> Result<()> {
+    let bag = &set.discovered.worlds.bag;
+    if bag.is_empty() {
+        return Ok(());
+    }
+    let edges = bag.edge_shares(MemberWeighting::Dag);
+    let drawing = GraphExport {
+        name: &set.name,
+        variables: &bag.variables,
+        sensitive: bag.sensitive,
+        edges: &edges,
+    };
+    let file = |ending: &str| folder.join(format!("{}.{ending}", set.name.replace('/', ".")));
+    files::write(&file("dot"), drawing.to_dot())?;
+    files::write(&file("gml"), drawing.to_gml())?;
+    let mut copies = vec![0_u64; bag.dags.len()];
+    bag.replicates.iter().flat_map(|r| &r.members).for_each(|&member| copies[member] += 1);
+    let names = |list: Vec<(usize, usize)>| -> Vec<[&str; 2]> {
+        list.into_iter()
+            .map(|(u, v)| [bag.variables[u].as_str(), bag.variables[v].as_str()])
+            .collect()
+    };
+    let graphs: Vec<_> = bag
+        .dags
+        .iter()
+        .zip(&copies)
+        .map(|(dag, n)| json!({"count": n, "edges": names(dag.edges())}))
+        .collect();
+    let shares: Vec<_> = edges
+        .edges
+        .iter()
+        .map(|e| {
+            json!({"cause": bag.variables[e.from], "effect": bag.variables[e.to],
+            "share": e.share, "count": e.count})
+        })
+        .collect();
+    let whole = json!({
+        "name": set.name,
+        "variables": bag.variables,
+        "tiers": set.discovered.tiers,
+        "sensitive": bag.variables[bag.sensitive],
+        "edges": shares,
+        "graphs": graphs,
+    });
+    files::write_json(&file("json"), &whole)
+}
+
+/// For each variable the share of graphs in which it is the attribute or follows from it.
+fn descendant_shares(set: &GraphSetScenario) -> Vec<f64> {
+    let bag = &set.discovered.worlds.bag;
+    let mut counts = vec![0_u64; bag.variables.len()];
+    let below: Vec<_> =
+        bag.dags.iter().map(|dag| dag.descendants_and_self(bag.sensitive)).collect();
+    for &member in bag.replicates.iter().flat_map(|r| &r.members) {
+        below[member].into_iter().for_each(|v| counts[v] += 1);
+    }
+    counts.into_iter().map(|n| n as f64 / bag.len() as f64).collect()
+}
+
+fn by_edge(shares: &EdgeShares) -> BTreeMap<(usize, usize), f64> {
+    shares.edges.iter().map(|edge| ((edge.from, edge.to), edge.share)).collect()
+}
+
+/// What a movement of 1 in an encoded column is in the column's own unit.
+fn unit(variable: &EncodedVariable) -> f64 {
+    match variable.form {
+        VariableForm::Number { sd, .. } => sd,
+        VariableForm::Levels { .. } => 1.0,
+    }
+}
+
+/// The name of the level behind a column; empty for a number.
+fn level_of(layout: &Layout, variable: &EncodedVariable, k: usize) -> String {
+    let code = variable.indicator_levels().map(|shown| shown[k] as usize);
+    code.and_then(|code| layout.features[variable.feature].levels.get(code).cloned())
+        .unwrap_or_default()
+}

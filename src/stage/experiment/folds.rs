@@ -1,0 +1,435 @@
+//! The work of an experiment's stages: roles of its folds, the rows that an arm adds, and what was
+//! added.
+//!
+//! Of every fold there are two grounds. On the *audited* one the rows of the fold are audited and
+//! all others train, as in a plain split. On the *training* one the rows that train get
+//! counterfactuals of their own: they are reference and samples at once, and nobody else takes
+//! part. So every step that makes or scores counterfactuals is that of the plain audit, with other
+//! roles.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::augment::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
+use crate::augment::choose::{
+    CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule,
+};
+use crate::counterfactual::variable::{VariableOptions, variables};
+use crate::counterfactual::write_back::{WriteBack, WriteBackRow, features_set_with};
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::split::{NEITHER, RowRoles, Stratification, TRAIN, folds_within};
+use crate::data::rows::training::{AddedTraining, TrainingBatch, TrainingRows};
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::{FeatureRows, Layout};
+use crate::error::{Error, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::num::neighbours::PointMatrix;
+use crate::num::seed::named_seed;
+use crate::stage::count::evidence::DecisionRule;
+use crate::stage::generate::rows::RowContext;
+use crate::table::SELECTED;
+use crate::table::file::{LongColumn, LongWriter};
+
+/// Folds among the training rows for predictions out of fold.
+pub const INNER_FOLDS: u8 = 5;
+
+/// File of the stage that trains an arm: what was added.
+pub const ADDED: &str = "added.json";
+
+/// Which roles of a fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldRoles {
+    /// Rows of the fold are audited, those that train for it train.
+    Audited,
+    /// Rows that train get counterfactuals.
+    Training,
+    /// Rows that train, in folds of their own.
+    Inner,
+}
+
+impl FoldRoles {
+    /// File of the stage that splits.
+    pub fn file(self, fold: usize) -> String {
+        let side = match self {
+            FoldRoles::Audited => "audited",
+            FoldRoles::Training => "training",
+            FoldRoles::Inner => "inner",
+        };
+        format!("{side}-{fold}.parquet")
+    }
+}
+
+/// Writes the roles of every fold into a folder; those of inner folds where they are asked for.
+///
+/// # Errors
+/// Too few rows train for inner folds; the rows cannot be read; the disk refuses.
+pub fn write_folds(
+    rows: &RowsReader,
+    roles: &RowRoles,
+    n_folds: usize,
+    inner: Option<u64>,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+    out: &Path,
+) -> Result<()> {
+    for fold in 0..n_folds {
+        let number = u8::try_from(fold).unwrap_or(u8::MAX);
+        let trains = |i: usize| roles.trains(i, number);
+        let role = |i: usize| match roles.audited(i) {
+            Some(own) if own == number => 0,
+            _ if trains(i) => TRAIN,
+            _ => NEITHER,
+        };
+        let n = roles.0.len();
+        RowRoles((0..n).map(role).collect())
+            .write(&out.join(FoldRoles::Audited.file(fold)), rows)?;
+        let learns = |i: usize| if trains(i) { 0 } else { NEITHER };
+        RowRoles((0..n).map(learns).collect())
+            .write(&out.join(FoldRoles::Training.file(fold)), rows)?;
+        if let Some(seed) = inner {
+            let seed = named_seed(seed, "augment/inner folds");
+            let within = folds_within(
+                rows,
+                (roles, number),
+                (u64::from(INNER_FOLDS), Stratification::LabelAndGroup),
+                seed,
+                workers,
+                watch,
+            )?;
+            within.write(&out.join(FoldRoles::Inner.file(fold)), rows)?;
+        }
+    }
+    Ok(())
+}
+
+/// The counterfactuals of the training rows of a fold in one attribute, with what the base model
+/// makes of both.
+#[derive(Debug)]
+pub struct CandidatePool {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The counterfactuals.
+    pub counterfactuals: CounterfactualReader,
+    /// What the base model makes of rows and counterfactuals; none where no choice asks for it.
+    pub base: Option<CandidateScores>,
+}
+
+/// Scores of the rows that train for a fold and of their counterfactuals, and what they decide.
+#[derive(Debug)]
+pub struct CandidateScores {
+    /// Scores of the rows.
+    pub scores: ScoreReader,
+    /// Scores of their counterfactuals.
+    pub scores_cf: ScoreReader,
+    /// How the scores of the fold become decisions.
+    pub rule: DecisionRule,
+}
+
+impl CandidatePool {
+    /// For each counterfactual of a row group what a choice has to know; none for one of a row
+    /// without a label, which cannot be learnt from.
+    fn candidates(
+        &self,
+        g: usize,
+        batch: &PreparedBatch,
+        keys: &CounterfactualKeys,
+    ) -> Result<Vec<Option<CounterfactualCandidate>>> {
+        let read = |base: &CandidateScores| {
+            Ok::<_, Error>((base.scores.read(g)?, base.scores_cf.read(g)?))
+        };
+        let (scores, scores_cf) = self.base.as_ref().map(read).transpose()?.unwrap_or_default();
+        let candidate = |k: usize| {
+            let parent = keys.parent[k] as usize;
+            // The ground is that of one fold.
+            let decide = |score: Option<&f64>| {
+                self.base.as_ref()?.rule.decide(batch, Some(0), parent, *score?)
+            };
+            Some(CounterfactualCandidate {
+                row_key: batch.row_key[parent],
+                attribute: self.attribute,
+                from: batch.groups[self.attribute][parent],
+                to: keys.to_group[k],
+                cf_index: keys.cf_index[k],
+                label: batch.label.get(parent).copied().flatten()?,
+                predicted: decide(scores.get(parent)),
+                predicted_cf: decide(scores_cf.get(k)),
+            })
+        };
+        Ok((0..keys.parent.len()).map(candidate).collect())
+    }
+}
+
+/// The matches of rules among the counterfactuals of all attributes.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub fn rule_matches(
+    ground: RowContext<'_>,
+    pools: &[CandidatePool],
+    rules: &[SelectionRule],
+    seed: u64,
+) -> Result<RuleMatches> {
+    let mut all = RuleMatches::new(rules, seed);
+    for pool in pools {
+        let look = |g: usize| {
+            (ground.watch.check)()?;
+            let mut part = RuleMatches::new(rules, seed);
+            let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+            pool.candidates(g, &batch, &keys)?
+                .iter()
+                .flatten()
+                .for_each(|candidate| part.add(candidate));
+            Ok(part)
+        };
+        ground.workers.map(ground.rows.n_groups(), look, |_, part| {
+            all.merge(part);
+            Ok::<_, Error>(())
+        })?;
+    }
+    Ok(all)
+}
+
+/// The rows that an arm adds.
+pub struct ArmSelection {
+    /// The counterfactuals that there are; none where the arm adds none.
+    pub pools: Vec<CandidatePool>,
+    /// Which of them are taken.
+    pub choice: CounterfactualSelection,
+    /// What makes synthetic rows of all these.
+    pub adasyn: Option<AdasynSettings>,
+}
+
+/// What an arm added to the training rows of a fold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddedRows {
+    /// Training rows with a label.
+    pub n_rows: u64,
+    /// Those that are positive.
+    pub n_positive: u64,
+    /// Their valid counterfactuals.
+    pub n_candidates: u64,
+    /// Counterfactuals that were added.
+    pub n_counterfactuals: u64,
+    /// Synthetic rows that were added.
+    pub n_synthetic: u64,
+    /// Added rows that are positive.
+    pub n_added_positive: u64,
+}
+
+impl ArmSelection {
+    /// Hands the training rows of the audited ground, and what is added to them, to `work`, with
+    /// their numbers.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the run is to stop; what `work` errs with.
+    pub fn with_training_rows<T>(
+        &self,
+        ground: RowContext<'_>,
+        extras: &VariableOptions,
+        work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
+    ) -> Result<T> {
+        let mut numbers = self.count(ground)?;
+        let rows = |added| {
+            TrainingRows::with_added(
+                ground.rows,
+                ground.roles,
+                0,
+                ground.workers,
+                ground.watch,
+                added,
+            )
+        };
+        (numbers.n_positive, numbers.n_rows) = rows(Vec::new()).count()?;
+        let Some(adasyn) = &self.adasyn else {
+            return work(&rows(self.added_parts(ground)), numbers);
+        };
+        let made = synthetic_batch(
+            adasyn,
+            ground,
+            &collect_training_rows(&rows(self.added_parts(ground)))?,
+            extras,
+        );
+        numbers.n_synthetic = made.rows.n as u64;
+        numbers.n_added_positive += made.labels.iter().filter(|&&label| label).count() as u64;
+        let mut added = self.added_parts(ground);
+        added.push(AddedTraining { n_groups: 1, read: Box::new(move |_| Ok(made.clone())) });
+        work(&rows(added), numbers)
+    }
+
+    fn count(&self, ground: RowContext<'_>) -> Result<AddedRows> {
+        let mut numbers = AddedRows::default();
+        for pool in &self.pools {
+            let look = |g: usize| {
+                (ground.watch.check)()?;
+                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(g, &batch, &keys)?;
+                let taken = || {
+                    candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
+                };
+                let positive = taken().filter(|candidate| candidate.label).count() as u64;
+                Ok::<_, Error>((
+                    candidates.iter().flatten().count() as u64,
+                    taken().count() as u64,
+                    positive,
+                ))
+            };
+            ground.workers.map(ground.rows.n_groups(), look, |_, (all, taken, positive)| {
+                numbers.n_candidates += all;
+                numbers.n_counterfactuals += taken;
+                numbers.n_added_positive += positive;
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok(numbers)
+    }
+
+    /// The counterfactuals that are added, one part per attribute.
+    fn added_parts<'a>(&'a self, ground: RowContext<'a>) -> Vec<AddedTraining<'a>> {
+        let part = |pool: &'a CandidatePool| AddedTraining {
+            n_groups: ground.rows.n_groups(),
+            read: Box::new(move |g| {
+                let batch = ground.rows.read_keys(g)?;
+                let (keys, rows) = pool.counterfactuals.rows(g, ground.rows.layout())?;
+                let candidates = pool.candidates(g, &batch, &keys)?;
+                let takes = |k: &usize| {
+                    candidates[*k].is_some_and(|candidate| self.choice.contains(&candidate))
+                };
+                let taken: Vec<usize> = (0..candidates.len()).filter(takes).collect();
+                let origin: Vec<usize> = taken.iter().map(|&k| keys.parent[k] as usize).collect();
+                let labels =
+                    origin.iter().map(|&i| batch.label.get(i) == Some(&Some(true))).collect();
+                // The weight of the row is that of its counterfactual.
+                let weights = if batch.weight.is_empty() {
+                    Vec::new()
+                } else {
+                    origin.iter().map(|&i| batch.weight[i]).collect()
+                };
+                Ok(TrainingBatch::from_origin(rows.take(&taken), labels, weights, &origin))
+            }),
+        };
+        self.pools.iter().map(part).collect()
+    }
+
+    /// Appends the counterfactuals that were added to the table `selected`.
+    ///
+    /// # Errors
+    /// A file cannot be read, the disk refuses, or the run is to stop.
+    pub fn write_selected(
+        &self,
+        ground: RowContext<'_>,
+        arm: &str,
+        (model, set, fold): (&str, &str, usize),
+        writer: &mut LongWriter,
+    ) -> Result<()> {
+        let layout = ground.rows.layout();
+        for pool in &self.pools {
+            let attribute = &layout.attributes[pool.attribute];
+            let look = |g: usize| {
+                (ground.watch.check)()?;
+                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let candidates = pool.candidates(g, &batch, &keys)?;
+                Ok(candidates
+                    .into_iter()
+                    .flatten()
+                    .filter(|candidate| self.choice.contains(candidate))
+                    .collect::<Vec<_>>())
+            };
+            ground.workers.map(ground.rows.n_groups(), look, |_, taken| {
+                let bit = |of: fn(&CounterfactualCandidate) -> Option<bool>| {
+                    LongColumn::Int(taken.iter().map(|c| of(c).map(i64::from)).collect())
+                };
+                let columns = vec![
+                    LongColumn::Constant(arm.to_owned()),
+                    LongColumn::Constant(model.to_owned()),
+                    LongColumn::Constant(set.to_owned()),
+                    LongColumn::Int(vec![i64::try_from(fold).ok(); taken.len()]),
+                    LongColumn::Constant(attribute.name.clone()),
+                    LongColumn::Key(taken.iter().map(|c| c.row_key).collect()),
+                    LongColumn::Text(
+                        attribute.groups.clone(),
+                        taken.iter().map(|c| c.to).collect(),
+                    ),
+                    LongColumn::Int(taken.iter().map(|c| Some(i64::from(c.cf_index))).collect()),
+                    LongColumn::Text(
+                        attribute.groups.clone(),
+                        taken.iter().map(|c| c.from).collect(),
+                    ),
+                    bit(|c| Some(c.label)),
+                    bit(|c| c.predicted),
+                    bit(|c| c.predicted_cf),
+                ];
+                writer.push(taken.len(), columns)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Creates the table of selected rows in a folder.
+///
+/// # Errors
+/// The disk refuses.
+pub fn create_selected(folder: &Path) -> Result<LongWriter> {
+    LongWriter::create(folder, &SELECTED)
+}
+
+/// All training rows in memory, in order.
+fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
+    let mut parts = Vec::new();
+    rows.fold(Clone::clone, |group: TrainingBatch| parts.push(group))?;
+    let order = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(part, group)| (0..group.rows.n).map(move |i| (part, i)));
+    let all =
+        FeatureRows::gather(&parts.iter().map(|group| &group.rows).collect::<Vec<_>>(), order);
+    let labels = parts.iter().flat_map(|group| group.labels.iter().copied()).collect();
+    let weights = parts.iter().flat_map(|group| group.weights.iter().copied()).collect();
+    Ok(TrainingBatch::in_memory(all, labels, weights))
+}
+
+/// The synthetic rows of ADASYN: what is derived follows from the numbers that lie between those of
+/// their parents.
+fn synthetic_batch(
+    adasyn: &AdasynSettings,
+    ground: RowContext<'_>,
+    of: &TrainingBatch,
+    extras: &VariableOptions,
+) -> TrainingBatch {
+    let layout = ground.rows.layout();
+    let variables =
+        variables(&layout.features, &layout.attributes[0], &without_sensitive(layout, extras));
+    let (coordinates, width) = vectors(&variables, &of.rows);
+    let plan = ground
+        .workers
+        .within(|| adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &of.labels));
+    let mut made = synthetic_rows(&variables, &of.rows, &plan.synthetic);
+    let back = WriteBack::derived_only(layout);
+    if !back.is_empty() {
+        let change = |(row, between): (usize, &SyntheticRow)| WriteBackRow {
+            row,
+            parent: between.nearer() as usize,
+            from: 0,
+            to: 0,
+        };
+        let changes: Vec<WriteBackRow> = plan.synthetic.iter().enumerate().map(change).collect();
+        back.apply(&mut made, &changes, &of.rows, &[]);
+    }
+    let base = |of: &[f64]| {
+        plan.synthetic.iter().filter_map(|between| of.get(between.base as usize).copied()).collect()
+    };
+    TrainingBatch::in_memory(made, vec![plan.class; plan.synthetic.len()], base(&of.weights))
+}
+
+/// Sensitive columns, what is set with them, and what is derived have no place in distances.
+fn without_sensitive(layout: &Layout, extras: &VariableOptions) -> VariableOptions {
+    let mut extras = extras.clone();
+    extras.excluded.extend(
+        (0..layout.attributes.len()).flat_map(|attribute| features_set_with(layout, attribute)),
+    );
+    extras
+        .excluded
+        .extend(layout.hidden.iter().chain(layout.derived.iter().map(|derived| &derived.feature)));
+    extras
+}

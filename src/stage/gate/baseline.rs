@@ -1,0 +1,227 @@
+//! The stage `gate/baseline`, and the verbs `gate` and `diff`: reads output folders into what
+//! [`diff`] compares.
+//!
+//! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`;
+//! `rows/outcomes.parquet` where it is kept. What is read must be what the manifest lists: a table
+//! that is gone would read as an empty one, and no change would be found.
+
+use std::path::Path;
+
+use crate::diff::definitions::{CountingRules, JobValues};
+use crate::diff::{self, ComparedRun, DiffResult, FittedOn};
+use crate::error::{Error, Result};
+use crate::exec::hash::sha256;
+use crate::exec::{StageContext, files};
+use crate::folder::manifest::{InputFile, Manifest, RunComparison};
+use crate::folder::read::{self as opened, SUMMARY, damaged};
+use crate::gate::GateBaseline;
+use crate::job::IntervalMethod;
+use crate::job::check::{CheckedJob, to_yaml};
+use crate::job::resolve::flat;
+use crate::param::{Count, Level, Seed};
+use crate::stage::generate::refits;
+use crate::stage::generate::rows::RowContext;
+use crate::stage::input::{DATA, JobInputs};
+use crate::stage::report;
+use crate::table::file::{read_frame, write_frame};
+use crate::table::{CHANGES, GROUPS, METRICS};
+
+/// What the stage writes beside its table.
+pub(crate) const COMPARED: &str = "compared.json";
+
+/// The file of outcomes below an output folder.
+const OUTCOMES_FILE: &str = "rows/outcomes.parquet";
+
+/// The manifest of a finished folder, and its bytes.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or holds something else than its manifest lists.
+pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+    // A page says nothing that the tables do not.
+    let others = ["job.resolved.yaml", SUMMARY, OUTCOMES_FILE];
+    opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
+}
+
+/// SHA-256 of the manifest of a folder that a run is to be compared with.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or holds no numbers.
+pub(crate) fn fingerprint(folder: &Path) -> Result<String> {
+    let (manifest, bytes) = opened::manifest(folder)?;
+    check_measured(folder, &manifest)?;
+    Ok(sha256(&bytes))
+}
+
+/// Refuses a folder whose run waits for scores.
+fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
+    if manifest.awaited.is_empty() {
+        return Ok(());
+    }
+    Err(Error::operator(
+        "compare with",
+        folder,
+        "its run waits for scores, so it holds no numbers",
+        "run its job again once the scores are there, or name the folder of a finished run",
+    ))
+}
+
+/// A finished run as one side of a comparison.
+///
+/// # Errors
+/// The folder is none of cfaudit's, is damaged, was written by another version, or holds no numbers
+/// because the run waits for scores.
+pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
+    let (manifest, bytes) = verified(folder)?;
+    check_measured(folder, &manifest)?;
+    let job = folder.join("job.resolved.yaml");
+    let values = flat::values(&files::read_text(&job)?).map_err(|cause| damaged(&job, cause))?;
+    let outcomes = folder.join(OUTCOMES_FILE);
+    let reference_first = |groups: &[String], reference: &str| {
+        let mut groups = groups.to_vec();
+        groups.sort_by_key(|group| group != reference);
+        groups
+    };
+    let side = ComparedRun {
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        version: manifest.words.version.clone(),
+        fingerprint: sha256(&bytes),
+        rows: manifest.rows.audited,
+        groups: manifest
+            .attributes
+            .iter()
+            .map(|a| (a.name.clone(), reference_first(&a.groups, &a.reference)))
+            .collect(),
+        row_id: manifest.row_id.clone(),
+        source: source(&values, &manifest.inputs, manifest.stand_in.as_deref()),
+        values,
+        weighted: manifest.weight.is_some(),
+        has_label: manifest.label.is_some(),
+        favourable_is_positive: manifest.favourable_is_positive().unwrap_or(true),
+        favourable_stated: manifest.favourable_is_positive().is_some(),
+        rules: CountingRules {
+            policies: manifest.policies,
+            lacks_labels: lacks_labels(&folder.join("tables"))?,
+        },
+        fitted_on: refits::of_manifest(&manifest),
+        level: manifest.level.and_then(Level::new),
+        samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
+        seed: Seed(manifest.seed),
+        metrics: read_frame(&folder.join("tables"), &METRICS)?,
+        outcomes: outcomes.is_file().then_some(outcomes),
+    };
+    Ok((manifest, side))
+}
+
+/// Whether people without a label are among those audited, by the table `groups` in a folder.
+fn lacks_labels(tables: &Path) -> Result<bool> {
+    Ok(read_frame(tables, &GROUPS)?
+        .records()
+        .any(|row| row.int("n_missing_label").is_some_and(|n| n > 0)))
+}
+
+/// What the rows were read from: files by their bytes, generated rows by their recipe.
+fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> String {
+    let mut parts: Vec<String> = inputs
+        .iter()
+        .filter(|input| input.what == DATA)
+        .map(|input| input.sha256.clone())
+        .collect();
+    if parts.is_empty() {
+        let rows = values
+            .iter()
+            .filter(|(path, _)| path.starts_with(&["data".to_owned(), "rows".to_owned()]));
+        parts.extend(rows.map(|(path, value)| format!("{}={value}", path.join("."))));
+        parts.extend(stand_in.map(|set| format!("stand-in {set}")));
+        parts.extend(
+            values
+                .get(&vec!["run".to_owned(), "seed".to_owned()])
+                .map(|seed| format!("seed {seed}")),
+        );
+    }
+    parts.join("\n")
+}
+
+/// The run that is going on as one side of a comparison, but for what its sets were fitted on: its
+/// tables are in `metrics`, that of groups in `groups_in`, its outcomes, where kept, in `outcomes`.
+///
+/// # Errors
+/// The table of metrics cannot be read.
+pub(crate) fn running_side(
+    checked: &CheckedJob,
+    input: &JobInputs,
+    ground: RowContext<'_>,
+    run: &str,
+    [metrics, groups_in]: [&Path; 2],
+    outcomes: Option<&Path>,
+) -> Result<ComparedRun> {
+    let (job, layout) = (&checked.job, ground.rows.layout());
+    let values = flat::values(&to_yaml(job))
+        .map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
+    let groups = layout.attributes.iter().map(|a| {
+        let order = a.reference_first().into_iter().map(|g| a.groups[g].clone());
+        (a.name.clone(), order.collect())
+    });
+    Ok(ComparedRun {
+        job: job.name.to_string(),
+        run: run.to_owned(),
+        version: job.about.as_ref().and_then(|about| about.version.clone()),
+        fingerprint: String::new(),
+        rows: ground.roles.n_audited(),
+        groups: groups.collect(),
+        row_id: report::row_id(job, layout),
+        source: source(&values, &input.files, input.stand_in.as_deref()),
+        values,
+        weighted: layout.weight.is_some(),
+        has_label: job.data.label.column().is_some(),
+        favourable_is_positive: job.data.favours_positive(),
+        favourable_stated: job.data.favourable_side().is_some(),
+        rules: CountingRules {
+            policies: report::policies(),
+            lacks_labels: lacks_labels(groups_in)?,
+        },
+        fitted_on: FittedOn::new(),
+        level: (job.metrics.interval.method == IntervalMethod::Auto)
+            .then_some(job.metrics.interval.level),
+        samples: job.metrics.bootstrap.samples,
+        seed: job.run.seed,
+        metrics: read_frame(metrics, &METRICS)?,
+        outcomes: outcomes
+            .map(|folder| folder.join("outcomes.parquet"))
+            .filter(|file| file.is_file()),
+    })
+}
+
+/// Writes the table `changes` and what was compared with what.
+///
+/// # Errors
+/// The baseline cannot be read, or the disk refuses.
+pub(crate) fn compare(
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    baseline: &Path,
+    new: &ComparedRun,
+) -> Result<()> {
+    ctx.check()?;
+    let old = finished_side(baseline)?.1;
+    let DiffResult { compared, changes } =
+        ground.workers.within(|| diff::compare(&old, new, false))?;
+    write_frame(ctx.out(), &changes)?;
+    files::write_json(&ctx.out().join(COMPARED), &compared)
+}
+
+/// What a stage, or a folder, says of a comparison; none where there was no baseline.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn read_comparison(stage: &Path) -> Result<DiffResult> {
+    let compared: RunComparison = files::read_json(&stage.join(COMPARED), "gate/baseline")?;
+    Ok(DiffResult { compared, changes: read_frame(stage, &CHANGES)? })
+}
+
+/// A comparison as gates ask it.
+pub(crate) fn as_baseline(comparison: &DiffResult) -> GateBaseline<'_> {
+    let broken = comparison.compared.differs.iter().filter(|change| !change.breaks.is_empty());
+    let differs: Vec<&str> = broken.map(|change| change.path.as_str()).collect();
+    GateBaseline { changes: &comparison.changes, differing_definitions: differs.join(", ") }
+}

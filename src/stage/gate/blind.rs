@@ -1,0 +1,290 @@
+//! Gates whose direction cannot see harm to the group with the lower favourable share: told by
+//! `check` from decisions in the rows, else from labels, and by a run from decisions.
+//!
+//! A rate of one direction tells of harm to one group: decisions that people would lose as members
+//! of the other group tell that they are better off as they are. A limit on it passes a model that
+//! is hard on them. A gate is told of where no gate on the same model, set and arm tells of harm to
+//! the group with the lowest share.
+
+use std::collections::BTreeMap;
+
+use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
+use crate::metric::catalog::ccm::{HARM, harmed};
+use crate::metric::value::measured::FavourablePrediction;
+use crate::metric::{CatalogFamily, Metric, find};
+use crate::param::{ColumnName, Name};
+use crate::table::{TableFrame, TableRecord};
+
+/// The code of such an issue.
+pub(crate) const BLIND_GATE: &str = "blind-gate";
+
+/// Of an attribute each group with its share of favourable labels or decisions, from 0 to 1, of
+/// those who have any.
+pub(crate) type GroupShares = Vec<(String, f64)>;
+
+/// A gate that cannot see harm to the group with the lowest share, and that in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlindGate {
+    /// The gate's path in the job.
+    pub(crate) path: String,
+    /// What it cannot see, and what to write.
+    pub(crate) text: String,
+}
+
+/// Whom one of the rates that count a single kind of switch tells of harm to, in a direction; none
+/// where it counts both kinds, or neither.
+fn harmed_group<'a>(
+    metric: &Metric,
+    favourable: FavourablePrediction,
+    from: &'a str,
+    to: &'a str,
+) -> Option<&'a str> {
+    harmed(metric, favourable).map(|original| if original { from } else { to })
+}
+
+/// The gates with one direction that a job asks of counterfactuals.
+fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
+    let Some(GateDirection::Pair(map)) = &gate.direction else { return None };
+    map.iter().next().map(|(attribute, [from, to])| (attribute, [from.as_str(), to.as_str()]))
+}
+
+/// The attribute of a gate that tells of harm to one side only.
+fn one_sided(gate: &GateBlock, favourable: FavourablePrediction) -> Option<(&ColumnName, &str)> {
+    if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
+        return Some((attribute, group.as_str()));
+    }
+    let (attribute, [from, to]) = directed(gate)?;
+    Some((attribute, harmed_group(find(gate.metric.as_deref()?)?, favourable, from, to)?))
+}
+
+/// Whether a gate tells of harm to a group of an attribute, among other things.
+fn sees_harm(
+    gate: &GateBlock,
+    attribute: &ColumnName,
+    group: &str,
+    favourable: FavourablePrediction,
+) -> bool {
+    if let Some((asked, told)) = one_sided(gate, favourable) {
+        return asked == attribute && told == group;
+    }
+    let Some(metric) = gate.metric.as_deref().and_then(find) else { return false };
+    let is_of_switches = matches!(metric.family, CatalogFamily::Ccm | CatalogFamily::Eccm);
+    let about = gate.sensitive.as_ref().is_none_or(|asked| asked == attribute);
+    is_of_switches
+        && about
+        && directed(gate).is_none_or(|(asked, ends)| asked == attribute && ends.contains(&group))
+}
+
+/// The attributes that some gate asks one-sidedly about: only of these shares need be known.
+pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
+    let Some(favourable) = favourable(job) else { return Vec::new() };
+    let mut named: Vec<&ColumnName> = job
+        .gates
+        .values()
+        .filter(|gate| gate.class.is_none())
+        .filter_map(|gate| Some(one_sided(gate, favourable)?.0))
+        .collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+fn favourable(job: &Job) -> Option<FavourablePrediction> {
+    // Of several classes each has a favourable side of its own.
+    job.data.favourable_side().filter(|_| job.data.label.classes().is_none()).map(|side| match side
+    {
+        FavourableClass::Positive => FavourablePrediction::Positive,
+        FavourableClass::Negative => FavourablePrediction::Negative,
+    })
+}
+
+/// The shares of a model's favourable decisions: those measured of each group, weights and all;
+/// where performance is not measured those of the people with a score.
+pub(crate) fn decision_shares(
+    favours_positive: bool,
+    (metrics, groups): (&TableFrame, &TableFrame),
+    (model, attribute): (&str, &str),
+) -> GroupShares {
+    let of = |row: &TableRecord<'_>| {
+        row.text("model") == model
+            && row.text("sensitive") == attribute
+            && row.text("slice").is_empty()
+    };
+    let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
+    let is_measured = |row: &TableRecord<'_>| {
+        of(row)
+            && row.text("metric") == "pprev"
+            && row.text("scope") == "group"
+            && row.text("class").is_empty()
+    };
+    let measured: Vec<TableRecord<'_>> = metrics.records().filter(is_measured).collect();
+    if !measured.is_empty() {
+        let share = |row: &TableRecord<'_>| {
+            Some((row.text("from_group").to_owned(), favourable(row.real("value")?)))
+        };
+        return measured.iter().filter_map(share).collect();
+    }
+    // Performance is not measured: people with a score count, without weights.
+    let share = |row: TableRecord<'_>| {
+        let count = |column: &str| row.int(column).map(|n| n as f64);
+        let (all, positive) =
+            (count("n")? - count("n_missing_score")?, count("n_predicted_positive")?);
+        (all > 0.0).then(|| (row.text("group").to_owned(), favourable(positive / all)))
+    };
+    groups
+        .records()
+        .filter(|row| of(row) && !row.text("group").is_empty())
+        .filter_map(share)
+        .collect()
+}
+
+/// The gates that cannot see harm to the group with the lowest share. `shares` gives those of an
+/// attribute under a model, and what they are shares of, such as `labels`.
+pub(crate) fn gates(
+    job: &Job,
+    shares: impl Fn(&str, &str) -> (GroupShares, &'static str),
+) -> Vec<BlindGate> {
+    let Some(favourable) = favourable(job) else { return Vec::new() };
+    // By model and attribute.
+    let mut lowest: BTreeMap<_, Option<LowestShare>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
+        let (Some((attribute, told)), Some(model)) =
+            (one_sided(gate, favourable), gate.model.as_ref())
+        else {
+            continue;
+        };
+        let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| {
+            let (shares, of) = shares(model.as_str(), attribute.as_str());
+            LowestShare::of(shares, of).filter(|lowest| !lowest.is_shared)
+        });
+        let Some(LowestShare { group: low, why, .. }) = low else { continue };
+        let same = |other: &&GateBlock| {
+            (&other.model, &other.counterfactual, &other.arm)
+                == (&gate.model, &gate.counterfactual, &gate.arm)
+        };
+        if told == low
+            || job
+                .gates
+                .values()
+                .filter(same)
+                .any(|other| sees_harm(other, attribute, low, favourable))
+        {
+            continue;
+        }
+        found.push(BlindGate {
+            path: crate::job::check::path(&["gates", name.as_str()]),
+            text: blind_gate_text(name, gate, (told, low), why),
+        });
+    }
+    found
+}
+
+fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why: &str) -> String {
+    let asks = match directed(gate) {
+        Some((attribute, [from, to])) => {
+            let metric = gate.metric.as_deref().unwrap_or(HARM[0]);
+            format!(
+                "the gate `{name}` asks `{metric}` of `{attribute}` from `{from}` to `{to}`, which \
+                 tells of harm to `{told}`"
+            )
+        }
+        None => format!("the gate `{name}` asks for harm to `{told}`"),
+    };
+    let attribute =
+        gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
+    let attribute = attribute.map_or("", ColumnName::as_str);
+    format!(
+        "{asks}; no gate on this model and set sees harm to `{low}`, {why}: write `harm_to: \
+         {{{attribute}: {low}}}`"
+    )
+}
+
+/// The group with the lowest share of favourable labels or decisions.
+pub(crate) struct LowestShare {
+    /// The group; of several the first.
+    pub(crate) group: String,
+    /// Why it is the one, with the lowest and the highest share.
+    pub(crate) why: String,
+    /// Whether all groups have its share.
+    pub(crate) is_shared: bool,
+}
+
+impl LowestShare {
+    /// None where no share is known; `of` says what the shares are of, such as `labels`.
+    pub(crate) fn of(shares: GroupShares, of: &str) -> Option<LowestShare> {
+        let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
+        let why = format!(
+            "the group with the lowest share of favourable {of} ({}, {})",
+            words(low),
+            words(high)
+        );
+        Some(LowestShare { group: low.0.clone(), why, is_shared: low.1 >= high.1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LowestShare, decision_shares};
+    use crate::table::{GROUPS, METRICS, TableCell, TableDef, TableFrame};
+
+    fn row(table: &'static TableDef, cells: &[(&str, TableCell)]) -> Vec<TableCell> {
+        let cell = |name: &str| {
+            cells.iter().find(|(column, _)| *column == name).map(|(_, cell)| cell.clone())
+        };
+        let empty = |nullable: bool| if nullable { TableCell::Null } else { "".into() };
+        table
+            .columns
+            .iter()
+            .map(|column| cell(column.name).unwrap_or_else(|| empty(column.nullable)))
+            .collect()
+    }
+
+    #[test]
+    fn the_lowest_share_is_told_with_the_highest() {
+        let lowest = |shares: &[(&str, f64)]| {
+            LowestShare::of(
+                shares.iter().map(|(group, share)| ((*group).to_owned(), *share)).collect(),
+                "labels",
+            )
+        };
+        let found = lowest(&[("b", 0.5), ("a", 0.25), ("c", 0.75)]).unwrap();
+        assert_eq!((found.group.as_str(), found.is_shared), ("a", false));
+        assert_eq!(
+            found.why,
+            "the group with the lowest share of favourable labels (`a` 25.0 %, `c` 75.0 %)"
+        );
+        assert!(lowest(&[("b", 0.5), ("a", 0.5)]).unwrap().is_shared);
+        assert!(lowest(&[]).is_none());
+    }
+
+    /// Of 1000 people 400 have no score: they are neither favoured nor denied.
+    #[test]
+    fn people_without_a_score_are_not_favoured() {
+        let (mut metrics, mut groups) = (TableFrame::new(&METRICS), TableFrame::new(&GROUPS));
+        let own = [("model", TableCell::from("m")), ("sensitive", "g".into())];
+        let counts = [
+            ("group", "A".into()),
+            ("n", TableCell::Int(1000)),
+            ("n_predicted_positive", TableCell::Int(300)),
+            ("n_missing_score", TableCell::Int(400)),
+        ];
+        groups.push(row(&GROUPS, &[own.as_slice(), &counts].concat()));
+        let decisions = |favours, metrics: &TableFrame| {
+            decision_shares(favours, (metrics, &groups), ("m", "g"))
+        };
+        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.5)]);
+        assert_eq!(decisions(true, &metrics), [("A".to_owned(), 0.5)]);
+        // What is measured has the weights of people.
+        let value = [
+            ("scope", "group".into()),
+            ("from_group", "A".into()),
+            ("metric", "pprev".into()),
+            ("value", TableCell::Real(0.25)),
+        ];
+        metrics.push(row(&METRICS, &[own.as_slice(), &value].concat()));
+        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.75)]);
+    }
+}

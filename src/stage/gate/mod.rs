@@ -1,0 +1,295 @@
+//! The stage `gate`: the gates of a job as questions, judged by tables.
+
+pub(crate) mod baseline;
+pub(crate) mod blind;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::diff::DiffResult;
+use crate::error::{Exit, Result};
+use crate::exec::{StageContext, files};
+use crate::gate::recourse::{CountedRecourseGate, RecourseGateQuestion};
+use crate::gate::{
+    self, GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, UnshownChange,
+};
+use crate::job::check::CheckedJob;
+use crate::job::{self, GateBetween, GateDecideBy, GateDirection, GateLevel, OnInconclusive};
+use crate::metric::catalog::ccm::HARM;
+use crate::param::{ColumnName, Name, Word};
+use crate::stage::plan::StagePlan;
+use crate::stage::report;
+use crate::stage::score::join::RecheckResult;
+use crate::stage::score::recheck::UnsteadyModels;
+use crate::table::file::{read_frame, write_frame};
+use crate::table::{GROUPS, METRICS, TableFrame};
+
+/// The gates of a job as questions.
+pub fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
+    let attributes: Vec<String> =
+        checked.job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+    let questions =
+        checked.job.gates.iter().filter(|(_, gate)| gate.recourse.is_none()).map(|(name, gate)| {
+            let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.as_str().to_owned());
+            let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
+                let (attribute, [a, b]) = map.iter().next()?;
+                asked = Some(attribute.as_str().to_owned());
+                Some((a.as_str().to_owned(), b.as_str().to_owned()))
+            };
+            let mut scope = GateSubject::Total;
+            match &gate.direction {
+                Some(GateDirection::Any) => scope = GateSubject::AnyDirection,
+                Some(GateDirection::Pair(map)) => {
+                    if let Some((a, b)) = pair(map) {
+                        scope = GateSubject::Direction(a, b);
+                    }
+                }
+                None => {}
+            }
+            match &gate.between {
+                Some(GateBetween::WorstCase) => scope = GateSubject::WorstCase,
+                Some(GateBetween::Pair(map)) => {
+                    // All others together have no name in the tables.
+                    let name = |word: String, attribute: Option<&ColumnName>| {
+                        let declared = attribute.is_some_and(|a| {
+                            checked.job.data.groups_of(a).iter().any(|group| group.as_str() == word)
+                        });
+                        if word == "rest" && !declared { String::new() } else { word }
+                    };
+                    if let Some((a, b)) = pair(map) {
+                        let attribute = map.keys().next();
+                        scope = GateSubject::Pair(name(a, attribute), name(b, attribute));
+                    }
+                }
+                None => {}
+            }
+            if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|m| m.iter().next()) {
+                asked = Some(attribute.as_str().to_owned());
+                scope = GateSubject::HarmTo(group.as_str().to_owned());
+            }
+            if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
+                asked = Some(attribute.as_str().to_owned());
+                scope = GateSubject::Group(group.as_str().to_owned());
+            }
+            // Checked: the gate has one limit, of a change where it asks about one.
+            let asks =
+                if gate.against.is_some() { GateQuantity::Change } else { GateQuantity::Value };
+            let limit = match (gate.at_least, gate.fall_at_most, gate.at_most.or(gate.rise_at_most))
+            {
+                (Some(limit), ..) => GateLimit::AtLeast(limit.get()),
+                (None, Some(fall), _) => GateLimit::AtLeast(0.0 - fall.get()),
+                (None, None, limit) => GateLimit::AtMost(limit.map_or(f64::INFINITY, |l| l.get())),
+            };
+            let attributes = asked.map_or_else(|| attributes.clone(), |a| vec![a]);
+            GateQuestion {
+                unshown: unshown(checked, gate, &attributes),
+                by_label: set_of(checked, gate)
+                    .is_some_and(job::CounterfactualSet::conditions_on_label),
+                refused: String::new(),
+                name: name.to_string(),
+                metric: gate.metric.clone().unwrap_or_else(|| HARM[0].to_owned()),
+                arm: gate.arm.clone().unwrap_or_default(),
+                model: gate.model.as_ref().map(ToString::to_string).unwrap_or_default(),
+                counterfactual: gate
+                    .counterfactual
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+                attributes,
+                scope,
+                class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
+                quantity: asks,
+                limit,
+                decide_by: match gate.decide_by {
+                    GateDecideBy::Interval => gate::GateDecisionRule::Interval,
+                    GateDecideBy::Worlds => gate::GateDecisionRule::Worlds,
+                    GateDecideBy::Estimate => gate::GateDecisionRule::Estimate,
+                },
+                bootstraps: bootstraps(checked, gate),
+                holm: gate.family_error == Some(job::FamilywiseError::Holm),
+                min_cases: gate.enough.get(),
+                warn_only: gate.level == GateLevel::Warn,
+                line: checked
+                    .places
+                    .at(&job::check::path(&["gates", name.as_str()]))
+                    .map_or(0, |p| p.line),
+            }
+        });
+    questions.collect()
+}
+
+/// The set that a gate asks about.
+fn set_of<'a>(
+    checked: &'a CheckedJob,
+    gate: &job::GateBlock,
+) -> Option<&'a job::CounterfactualSet> {
+    checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
+}
+
+/// Bootstraps of the graphs of a gate's set; 0 where it has none. A scenario is named
+/// `SET/SCENARIO`.
+fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> u64 {
+    let named = gate.counterfactual.as_ref().map(|name| name.as_str());
+    let set = named
+        .and_then(|name| name.split('/').next())
+        .and_then(|set| checked.job.counterfactuals.get(set));
+    set.and_then(|set| set.graph_uncertain.as_ref()).map_or(0, |graphs| graphs.n_bootstraps())
+}
+
+/// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the
+/// attribute, and those that tell the groups apart are not sent to whoever scores.
+fn unshown(
+    checked: &CheckedJob,
+    gate: &job::GateBlock,
+    attributes: &[String],
+) -> Vec<UnshownChange> {
+    let job = &checked.job;
+    let is_naive = set_of(checked, gate).is_some_and(|set| set.naive.is_some());
+    let is_scored_elsewhere = gate
+        .model
+        .as_ref()
+        .and_then(|model| job.models.get(model))
+        .is_some_and(|model| model.scores.is_some());
+    let asked = job
+        .data
+        .sensitive
+        .keys()
+        .filter(|name| attributes.iter().any(|asked| asked == name.as_str()));
+    let of = |name: &ColumnName| {
+        let unshown = |direction| UnshownChange { attribute: name.to_string(), direction };
+        if job.data.is_unshown(name) {
+            return vec![unshown(None)];
+        }
+        let groups = job.data.groups_of(name);
+        let pairs = groups
+            .iter()
+            .flat_map(|from| groups.iter().filter(move |to| *to != from).map(move |to| (from, to)));
+        let hidden = pairs.filter(|(from, to)| job.data.is_direction_unshown(name, from, to));
+        hidden.map(|(from, to)| unshown(Some([from.to_string(), to.to_string()]))).collect()
+    };
+    asked.filter(|_| is_naive && is_scored_elsewhere).flat_map(of).collect()
+}
+
+/// The gates on recourse of a job as questions.
+pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
+    let question = |(name, gate): (&Name, &job::GateBlock)| {
+        let attribute = gate.recourse.as_ref()?;
+        let block = checked.job.recourse.get(attribute)?;
+        let definition = gate.definition?.definition(block.no_way_costs)?;
+        Some(RecourseGateQuestion {
+            name: name.to_string(),
+            recourse: attribute.to_string(),
+            model: block.model.to_string(),
+            definition: [
+                definition.id().to_owned(),
+                definition.parameter(),
+                gate.view?.id().to_owned(),
+            ],
+            score_at_least: gate.score_at_least.map(|score| score.get()),
+            min_affected: gate.smallest.map_or(1, |n| n.get()),
+            at_most: gate.unfair_subgroups_at_most?,
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked
+                .places
+                .at(&job::check::path(&["gates", name.as_str()]))
+                .map_or(0, |p| p.line),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
+
+/// Judges the gates by the tables of a stage; writes their table and what the summary says of them.
+/// `baseline` is the stage that compared the run with an earlier one.
+///
+/// # Errors
+/// A table cannot be read, or the disk refuses.
+pub fn judge(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    measured: &str,
+    baseline: Option<&str>,
+    unsteady: &UnsteadyModels,
+) -> Result<()> {
+    let metrics = read_frame(ctx.need(measured), &METRICS)?;
+    // An experiment audits the people of the plain audit.
+    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let comparison =
+        baseline.map(|stage| baseline::read_comparison(ctx.need(stage))).transpose()?;
+    let mut counted = Vec::new();
+    for question in recourse_questions(checked) {
+        counted.push(gate::recourse::count(
+            &question,
+            ctx.need(&StagePlan::recourse_id(&question.recourse)),
+        )?);
+    }
+    let (table, outcome) = verdicts(
+        checked,
+        questions(checked),
+        (&metrics, &groups),
+        comparison.as_ref(),
+        counted,
+        unsteady,
+    );
+    write_frame(ctx.out(), &table)?;
+    files::write_json(&ctx.out().join(report::GATE_OUTCOME), &outcome)
+}
+
+/// The gates on recourse of a finished folder.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn recourse_of(
+    checked: &CheckedJob,
+    questions: Vec<RecourseGateQuestion>,
+    folder: &Path,
+) -> Result<Vec<CountedRecourseGate>> {
+    if checked.job.recourse.is_empty() {
+        return Ok(Vec::new());
+    }
+    questions
+        .iter()
+        .map(|question| gate::recourse::count(question, &folder.join("tables")))
+        .collect()
+}
+
+/// The table of gates by those of metrics and groups, and what the summary says of them: the one
+/// judge of `run`, `gate` and `diff`. No gate is decided on a model that is `unsteady`.
+pub fn verdicts(
+    checked: &CheckedJob,
+    mut questions: Vec<GateQuestion>,
+    (metrics, groups): (&TableFrame, &TableFrame),
+    comparison: Option<&DiffResult>,
+    mut recourse: Vec<CountedRecourseGate>,
+    unsteady: &UnsteadyModels,
+) -> (TableFrame, report::GateOutcome) {
+    let baseline = comparison.map(baseline::as_baseline);
+    for question in
+        questions.iter_mut().chain(recourse.iter_mut().map(CountedRecourseGate::question))
+    {
+        if let Some(RecheckResult { rows, differ, largest }) = unsteady.get(&question.model) {
+            question.refused = format!(
+                "not-repeatable: asked twice for {rows} rows the model gave other scores to \
+                 {differ} of them, by up to {largest}, so its numbers change from run to run"
+            );
+        }
+    }
+    let judged = gate::judge(&questions, (metrics, groups), baseline.as_ref(), &recourse);
+    let crossed = match judged.verdict {
+        Some(GateStatus::Fail) => true,
+        Some(GateStatus::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,
+        Some(GateStatus::Pass | GateStatus::Skipped) | None => false,
+    };
+    let word = match judged.verdict {
+        Some(verdict @ (GateStatus::Fail | GateStatus::Inconclusive)) => verdict.word(),
+        _ if judged.tally.warn > 0 => "warn",
+        _ if judged.tally.pass > 0 => GateStatus::Pass.word(),
+        _ => "done",
+    };
+    let outcome = report::GateOutcome {
+        verdict: word.to_owned(),
+        exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
+        tally: judged.tally,
+        worst: judged.worst,
+    };
+    (judged.table, outcome)
+}

@@ -1,0 +1,174 @@
+//! What counterfactuals rest on: the rows that strategies learn from, and the classes of rows.
+//!
+//! The reference is the file that the job names; without one the rows that train, per fold; where
+//! none trains, the audited rows. Classes of the audited rows are what the set conditions on. Those
+//! of the reference are the same, but for predictions: a reference with labels is formed by these,
+//! because a model is not asked for rows that it learned; only where nobody has a label predictions
+//! stand for it on both sides.
+
+use crate::counterfactual::forms::ConditionOn;
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows};
+use crate::data::rows::split::{RolesReader, RowRoles};
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::error::{Error, Result};
+use crate::stage::count::evidence::DecisionRule;
+use crate::stage::generate::rows::RowContext;
+
+/// What the classes of the audited rows are.
+#[derive(Debug)]
+pub enum RowClasses {
+    /// The binary label.
+    Label,
+    /// The level of this feature: the label as it stands.
+    Raw(usize),
+    /// What a model predicts; the roles say in which fold.
+    Predicted(DecisionRule, ScoreReader, RolesReader),
+}
+
+impl RowClasses {
+    /// For each row of a row group its class.
+    ///
+    /// # Errors
+    /// The scores cannot be read.
+    pub fn of_group(&self, group: usize, batch: &PreparedBatch) -> Result<Vec<Option<u32>>> {
+        match self {
+            RowClasses::Predicted(cut, scores, roles) => {
+                let (scores, roles) = (scores.read(group)?, roles.read(group)?);
+                Ok(scores
+                    .iter()
+                    .enumerate()
+                    .map(|(i, &score)| cut.decide(batch, roles.audited(i), i, score).map(u32::from))
+                    .collect())
+            }
+            RowClasses::Label | RowClasses::Raw(_) => Ok(self.of_label(batch)),
+        }
+    }
+
+    /// By the label of each row, whatever a model predicts.
+    fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
+        match self {
+            RowClasses::Raw(feature) => {
+                let codes = batch.rows.codes(*feature);
+                codes.iter().map(|&code| (code != crate::data::MISSING).then_some(code)).collect()
+            }
+            RowClasses::Label | RowClasses::Predicted(..) => (0..batch.row.len())
+                .map(|i| batch.label.get(i).copied().flatten().map(u32::from))
+                .collect(),
+        }
+    }
+
+    /// Whether a set conditions on the label as it stands.
+    pub fn is_raw(condition: &ConditionOn) -> bool {
+        *condition == ConditionOn::RawLabel
+    }
+}
+
+/// The rows that strategies learn from.
+pub struct LearningReference<'a> {
+    context: RowContext<'a>,
+    file: Option<(RowsReader, LayoutRecoding)>,
+}
+
+/// A change of the reference on reading: it gets a row group's number, the positions of the rows in
+/// it, and the rows.
+pub type ReferenceEdit<'a> = dyn Fn(usize, &[usize], &mut ReferenceBatch) + Sync + 'a;
+
+impl<'a> LearningReference<'a> {
+    /// The reference in a file of its own, or that of the rows.
+    ///
+    /// # Errors
+    /// A column has another type there than in the rows.
+    pub fn new(ground: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
+        let recoded = |rows: RowsReader| {
+            Ok::<_, Error>((LayoutRecoding::new(rows.layout(), ground.rows.layout())?, rows))
+        };
+        let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
+        Ok(LearningReference { context: ground, file })
+    }
+
+    /// Whether the reference is the rows themselves.
+    pub fn is_own_rows(&self) -> bool {
+        self.file.is_none()
+    }
+
+    fn by_roles(&self) -> bool {
+        self.file.is_none() && self.context.roles.n_trained() > 0
+    }
+
+    /// Number of references: one per fold, or one for all.
+    pub fn n_folds(&self) -> usize {
+        if self.by_roles() { self.context.roles.n_folds() } else { 1 }
+    }
+
+    /// Number of row groups.
+    pub fn n_groups(&self) -> usize {
+        self.file.as_ref().map_or(self.context.rows.n_groups(), |(rows, _)| rows.n_groups())
+    }
+
+    /// One row group, with the roles of its rows where they decide.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn read(&self, group: usize) -> Result<(PreparedBatch, Option<RowRoles>)> {
+        match &self.file {
+            Some((rows, recoding)) => {
+                let mut batch = rows.read(group)?;
+                batch.rows = recoding.apply(batch.rows);
+                Ok((batch, None))
+            }
+            None => Ok((self.context.rows.read(group)?, Some(self.context.roles.read(group)?))),
+        }
+    }
+
+    /// Whether row `i` of a row group is reference for a fold.
+    pub fn is_reference(&self, roles: Option<&RowRoles>, i: usize, fold: usize) -> bool {
+        match roles {
+            None => true,
+            Some(roles) if self.by_roles() => {
+                u8::try_from(fold).is_ok_and(|fold| roles.trains(i, fold))
+            }
+            Some(roles) => roles.audited(i).is_some(),
+        }
+    }
+
+    /// The reference of a fold, with classes for a set that conditions on `classes`.
+    pub fn rows<'b>(
+        &'b self,
+        fold: usize,
+        classes: &'b RowClasses,
+        edit: Option<&'b ReferenceEdit<'b>>,
+    ) -> ReferenceRows<'b> {
+        let labelled = self.context.rows.layout().label.is_some() || !self.is_own_rows();
+        let read = move |group: usize| {
+            let (batch, roles) = self.read(group)?;
+            let chosen: Vec<usize> =
+                (0..batch.rows.n).filter(|&i| self.is_reference(roles.as_ref(), i, fold)).collect();
+            let classes = if labelled {
+                classes.of_label(&batch)
+            } else {
+                classes.of_group(group, &batch)?
+            };
+            let mut made = ReferenceBatch {
+                keys: chosen.iter().map(|&i| batch.row_key[i]).collect(),
+                rows: batch.rows.take(&chosen),
+                groups: batch
+                    .groups
+                    .iter()
+                    .map(|groups| chosen.iter().map(|&i| groups[i]).collect())
+                    .collect(),
+                classes: chosen.iter().map(|&i| classes[i]).collect(),
+            };
+            if let Some(edit) = edit {
+                edit(group, &chosen, &mut made);
+            }
+            Ok(made)
+        };
+        ReferenceRows::of_groups(
+            self.n_groups(),
+            Box::new(read),
+            self.context.workers,
+            self.context.watch,
+        )
+    }
+}

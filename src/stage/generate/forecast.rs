@@ -1,0 +1,117 @@
+//! Whether the counterfactuals of a job fit its memory: asked before any is generated.
+
+use crate::error::{Error, JobProblem, Result};
+use crate::job::check::{GateScope, KnownMetric};
+use crate::job::{self, MetricFamily};
+use crate::metric::bootstrap::redraw::DirectionMemory;
+use crate::stage::plan::{AppliedSet, StagePlan};
+use crate::stage::train::memory_in_words;
+use crate::stage::{measure, memory};
+
+/// Of a row of `metrics` while it is measured, judged and written. 150 groups of the families group
+/// and ccm make some 830,000 rows, and the run took 7.9 GB.
+const BYTES_OF_A_ROW: u64 = 9_500;
+
+impl StagePlan<'_> {
+    /// Refuses the job where the sums over the groups of an attribute take more memory than it may
+    /// have. `people` are those who are audited, where that is known.
+    ///
+    /// # Errors
+    /// The job asks for too much: names the attribute, its groups and the bytes.
+    pub(crate) fn check_sum_memory(&self, people: Option<u64>) -> Result<()> {
+        let allowed = memory::allowed(self.settings);
+        let by_block = self.job.data.weight.is_some() || !self.job.metrics.compare.is_empty();
+        let samples = self
+            .shift_intervals()
+            .filter(|_| self.wants_shift())
+            .map(|wanted| wanted.samples.get());
+        // Sets of graphs have two groups and sums of their own.
+        let counted = self.applied_sets().into_iter().filter(|world| world.graphs().is_none());
+        let groups = |attribute: &str| {
+            let found = self.job.data.sensitive.iter().find(|(name, _)| name.as_str() == attribute);
+            found.map_or(0, |(name, _)| self.job.data.groups_of(name).len())
+        };
+        let (threads, classes) = (self.settings.threads.max(1), self.n_classes().unwrap_or(1));
+        let needed = counted.map(|world| {
+            let sums = DirectionMemory {
+                groups: groups(world.attribute),
+                threads,
+                classes,
+                by_block,
+                samples,
+            };
+            (sums.bytes(people), sums.groups, world.attribute, "sums")
+        });
+        let attributes = self
+            .job
+            .data
+            .sensitive
+            .keys()
+            .map(|name| (self.metric_rows(name.as_str(), groups(name.as_str())), name));
+        let rows = attributes.map(|(rows, name)| {
+            (rows * classes as u64 * BYTES_OF_A_ROW, groups(name.as_str()), name.as_str(), "values")
+        });
+        let most = needed.chain(rows).max_by_key(|found| found.0).filter(|found| found.0 > allowed);
+        let Some((bytes, n, attribute, what)) = most else { return Ok(()) };
+        let place = job::check::path(&["data", "sensitive", attribute]);
+        Err(Error::Job(vec![JobProblem {
+            code: "too-many-groups",
+            place: self.checked.places.at(&place).cloned(),
+            path: place,
+            what: format!(
+                "the {n} groups of `{attribute}` make {} directions, whose {what} take some {} of \
+                 memory; the run may take {}",
+                n * n.saturating_sub(1),
+                memory_in_words(bytes),
+                memory_in_words(allowed)
+            ),
+            hint: Some(
+                match what {
+                    "sums" => {
+                        "join groups by `map` or `bins`, leave the family `shift` out of \
+                         `metrics.families`, ask for fewer `metrics.bootstrap.samples` or \
+                         `--threads`, or allow more with `--memory`"
+                    }
+                    _ => {
+                        "join groups by `map` or `bins`, name fewer `metrics.families`, or allow \
+                         more with `--memory`"
+                    }
+                }
+                .to_owned(),
+            ),
+        }]))
+    }
+
+    /// Rows of the table `metrics` that the pairs and directions of an attribute make, without
+    /// slices and arms.
+    fn metric_rows(&self, attribute: &str, groups: usize) -> u64 {
+        let catalog = measure::catalog();
+        let wanted = job::check::families(self.job, &catalog);
+        let directions = (groups * groups.saturating_sub(1)) as u64;
+        let per_pair = |of_set: bool| -> u64 {
+            let mine = catalog
+                .metrics
+                .iter()
+                .filter(|m| wanted.contains(&m.family) && m.needs_counterfactual == of_set);
+            // A pair has one row, the two directions of it one each. Clarify compares with the
+            // reference alone.
+            let rows = |m: &KnownMetric| {
+                let pair =
+                    if m.family == MetricFamily::Clarify { groups as u64 } else { directions / 2 };
+                let has = |scope: GateScope| u64::from(m.scopes.contains(&scope));
+                has(GateScope::Pair) * pair + has(GateScope::Direction) * directions
+            };
+            mine.map(rows).sum()
+        };
+        let counted =
+            |world: &AppliedSet<'_>| world.attribute == attribute && world.graphs().is_none();
+        let sets = self.applied_sets().iter().filter(|world| counted(world)).count() as u64;
+        let scorers = self
+            .job
+            .models
+            .values()
+            .filter(|model| StagePlan::scores_counterfactuals(model))
+            .count() as u64;
+        self.job.models.len() as u64 * per_pair(false) + sets * scorers * per_pair(true)
+    }
+}

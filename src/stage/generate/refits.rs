@@ -1,0 +1,153 @@
+//! What the sets of a run were fitted on, so that a later run can tell whether they were fitted
+//! again on other rows. Stages `fit` and `discover` write the hash of what they read, the manifest
+//! holds it, and [`diff`](crate::diff) does not judge changes of sets where it differs.
+
+use std::path::Path;
+
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::fitted::FittedStrategy;
+use crate::data::rows::content::ContentHash;
+use crate::data::rows::reference::ReferenceRows;
+use crate::data::{Layout, MISSING_GROUP};
+use crate::diff::FittedOn;
+use crate::error::Result;
+use crate::exec::hash::sha256;
+use crate::exec::{StageContext, files};
+use crate::folder::manifest::Manifest;
+use crate::num::seed::{h, named_seed};
+use crate::stage::generate::basis::RowClasses;
+use crate::stage::plan::{AppliedSet, StagePlan};
+
+/// File of the stages `fit` and `discover`.
+const FITTED_ON: &str = "fitted-on.json";
+
+/// A set that is fitted, and the stage that fits it.
+#[derive(Debug, Clone)]
+pub struct FittedSet {
+    /// The experiment whose folds it is fitted in; empty in the plain audit.
+    experiment: String,
+    set: String,
+    attribute: String,
+    stage: String,
+}
+
+/// The hash of what a strategy learnt from.
+///
+/// # Errors
+/// The reference cannot be read, or the run is to stop.
+pub fn reference_hash(
+    layout: &Layout,
+    learnt: &FittedStrategy,
+    classes: &RowClasses,
+    reference: &ReferenceRows<'_>,
+    position: usize,
+) -> Result<ContentHash> {
+    let mut columns: Vec<usize> =
+        learnt.variables().iter().flat_map(|variable| variable.columns.iter().copied()).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let groups: Vec<u64> =
+        layout.attributes[position].groups.iter().map(|group| named_seed(0, group)).collect();
+    let group = |group: u16| if group == MISSING_GROUP { 0 } else { groups[usize::from(group)] };
+    // What is conditioned on as it stands has positions that depend on what other rows hold.
+    let raw = match classes {
+        RowClasses::Raw(feature) => Some(&layout.features[*feature].levels),
+        RowClasses::Label | RowClasses::Predicted(..) => None,
+    };
+    let class = |class: Option<u32>| match (learnt.condition(), class) {
+        (Conditioning::Nothing, _) | (_, None) => 0,
+        (_, Some(class)) => match raw.and_then(|levels| levels.get(class as usize)) {
+            Some(level) => named_seed(1, level),
+            None => 1 + u64::from(class),
+        },
+    };
+    let mut content = ContentHash::default();
+    reference.fold(
+        |part| {
+            let beside = |i: usize| h(2, group(part.groups[position][i]), class(part.classes[i]));
+            ContentHash::of(&layout.features, &columns, &part.rows, beside)
+        },
+        |part| content.merge(&part),
+    )?;
+    Ok(content)
+}
+
+/// Writes what a stage read, fold by fold.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
+    let all: Vec<String> = folds.iter().map(ContentHash::hex).collect();
+    files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
+}
+
+impl<'a> StagePlan<'a> {
+    /// The sets that are fitted, in the plain audit and in the folds of experiments.
+    pub(crate) fn fitted_sets(&self) -> Vec<FittedSet> {
+        let worlds = self.applied_sets().into_iter().chain(self.fold_sets());
+        let fit = |world: AppliedSet<'a>| {
+            let stage = match (world.graphs(), world.block.knobs()) {
+                (Some(_), _) => world.discover_id(),
+                (None, Some(_)) => world.id("fit"),
+                (None, None) => return None,
+            };
+            let experiment = world.experiment.unwrap_or_default().to_owned();
+            Some(FittedSet {
+                experiment,
+                set: world.set.to_owned(),
+                attribute: world.attribute.to_owned(),
+                stage,
+            })
+        };
+        worlds.filter_map(fit).collect()
+    }
+}
+
+/// The stages that fits are read from, each once.
+pub(crate) fn stages(fits: &[FittedSet]) -> Vec<String> {
+    let mut stages: Vec<String> = fits.iter().map(|fit| fit.stage.clone()).collect();
+    stages.sort();
+    stages.dedup();
+    stages
+}
+
+/// What the sets of a run were fitted on.
+///
+/// # Errors
+/// A file of a stage cannot be read.
+pub(crate) fn of_run(ctx: &StageContext<'_>, fits: &[FittedSet]) -> Result<FittedOn> {
+    let key = |fit: &FittedSet| [&fit.experiment, &fit.set, &fit.attribute].map(String::clone);
+    fits.iter()
+        .map(|fit| {
+            Ok((key(fit), files::read_json(&ctx.need(&fit.stage).join(FITTED_ON), &fit.stage)?))
+        })
+        .collect()
+}
+
+/// The same as a manifest tells it.
+pub fn of_manifest(manifest: &Manifest) -> FittedOn {
+    let plain =
+        manifest.counterfactuals.iter().map(|set| (String::new(), &set.name, &set.fitted_on));
+    let folds =
+        manifest.experiments.iter().map(|of| (of.name.clone(), &of.counterfactual, &of.fitted_on));
+    let keyed = plain.chain(folds).flat_map(|(experiment, set, fitted)| {
+        fitted.iter().map(move |(attribute, hash)| {
+            ([experiment.clone(), set.clone(), attribute.clone()], hash.clone())
+        })
+    });
+    keyed.collect()
+}
+
+/// Puts it into a manifest.
+pub(crate) fn record_fits(manifest: &mut Manifest, fitted: FittedOn) {
+    for ([experiment, set, attribute], hash) in fitted {
+        let of_set = manifest
+            .counterfactuals
+            .iter_mut()
+            .find(|words| experiment.is_empty() && words.name == set);
+        let of_folds = manifest.experiments.iter_mut().find(|words| words.name == experiment);
+        let told =
+            of_set.map(|words| &mut words.fitted_on).or(of_folds.map(|words| &mut words.fitted_on));
+        told.map(|told| told.insert(attribute, hash));
+    }
+}

@@ -1,0 +1,544 @@
+//! The work of the stages `generate` and `score`: rows of the other worlds, and the scores of both.
+//!
+//! Both are maps over the row groups of the prepared rows; what they write lines up with these (see
+//! `data::aligned`). Files of scores made elsewhere are joined in `joining`.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts, create_counterfactuals,
+    create_scores,
+};
+use crate::data::rows::split::{RolesReader, RowRoles};
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
+use crate::error::{Error, Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::{StageContext, files};
+use crate::folder::manifest::WrittenValue;
+use crate::model::Scorer;
+use crate::stage::generate::basis::{LearningReference, RowClasses};
+
+/// What a stage over prepared rows has at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct RowContext<'a> {
+    /// The prepared rows.
+    pub rows: &'a RowsReader,
+    /// Which of them train and which are audited.
+    pub roles: &'a RolesReader,
+    /// The threads.
+    pub workers: &'a WorkerPool,
+    /// Stop and progress.
+    pub watch: StageWatch<'a>,
+}
+
+/// What a stage `generate` works with.
+pub struct GenerateInputs<'a> {
+    /// One generator per fold, or one for all.
+    pub generators: &'a [Box<dyn Generator>],
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// What the classes of the rows are.
+    pub classes: &'a RowClasses,
+    /// What follows from setting the attribute, per fold or one for all; none where features do not
+    /// travel.
+    pub write_backs: &'a [WriteBack],
+    /// Whether features travel.
+    pub with_features: bool,
+    /// Whether the strategy judges what it makes.
+    pub judged: bool,
+    /// Declared groups without a row to learn from, of which there are no counterfactuals.
+    pub untaught: &'a [usize],
+}
+
+/// Writes the counterfactuals of every audited row of a declared group, in every other group, in
+/// the order of the rows, then of the declared groups, then `cf_index`. Columns that the attribute
+/// is derived from are written back, and derived features computed again (see
+/// `counterfactual::write_back`); what was written is said beside the counterfactuals, in
+/// [`EFFECTS_FILE`].
+///
+/// # Errors
+/// The rows cannot be read, the disk refuses, or the run is to stop.
+pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path) -> Result<()> {
+    let layout = ground.rows.layout();
+    let of = &layout.attributes[making.attribute];
+    let (encoder, mut writer) =
+        create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
+    let mut written = WrittenCounts::default();
+    let (mut unreached, mut outside) = (vec![0_u64; of.groups.len()], vec![0_u64; of.groups.len()]);
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let batch = if making.with_features {
+                ground.rows.read(g)?
+            } else {
+                ground.rows.read_keys(g)?
+            };
+            let roles = ground.roles.read(g)?;
+            let classes = making.classes.of_group(g, &batch)?;
+            let mut unreached = vec![0; of.groups.len()];
+            let (keys, mut judged, mut rows) =
+                generate_group(making, of, &roles, &batch, &classes, &mut unreached);
+            let written =
+                write_back(making.write_backs, &roles, &batch, making.attribute, &keys, &mut rows);
+            let mut outside = vec![0; of.groups.len()];
+            if making.judged {
+                invalidate_outside(
+                    making.write_backs,
+                    &roles,
+                    &keys,
+                    &rows,
+                    &mut judged,
+                    &mut outside,
+                );
+            }
+            (ground.watch.progress)(keys.parent.len() as u64);
+            Ok::<_, Error>((
+                encoder.encode(keys, making.judged.then_some(judged), rows)?,
+                written,
+                unreached,
+                outside,
+            ))
+        },
+        |_, (encoded, part, missed, denied)| {
+            written.merge(&part);
+            unreached.iter_mut().zip(missed).for_each(|(sum, n)| *sum += n);
+            outside.iter_mut().zip(denied).for_each(|(sum, n)| *sum += n);
+            writer.append(encoded)
+        },
+    )?;
+    writer.finish()?;
+    let derived = layout.derivation(of.feature).is_some();
+    let value =
+        |(from, to, column, value, n): (usize, usize, &Feature, String, u64)| WrittenValue {
+            from_group: of.groups[from].clone(),
+            to_group: of.groups[to].clone(),
+            column: column.name.clone(),
+            value,
+            n,
+        };
+    let followed = GeneratedEffects {
+        written: if derived { written.values(layout).map(value).collect() } else { Vec::new() },
+        unreached: of.groups.iter().cloned().zip(unreached).filter(|(_, n)| *n > 0).collect(),
+        outside: of.groups.iter().cloned().zip(outside).filter(|(_, n)| *n > 0).collect(),
+        untaught: making.untaught.iter().map(|&group| of.groups[group].clone()).collect(),
+    };
+    files::write_json(&out.join(EFFECTS_FILE), &followed)
+}
+
+/// File of the stage `generate` beside the counterfactuals.
+const EFFECTS_FILE: &str = "followed.json";
+
+impl GeneratedEffects {
+    /// What a stage `generate` wrote.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn read(ctx: &StageContext<'_>, stage: &str) -> Result<GeneratedEffects> {
+        files::read_json(&ctx.need(stage).join(EFFECTS_FILE), stage)
+    }
+}
+
+/// What followed from setting an attribute.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct GeneratedEffects {
+    /// The values that were written for groups of a derived attribute.
+    pub written: Vec<WrittenValue>,
+    /// Groups that no reference row stands for, with the number of people who have no
+    /// counterfactual there.
+    pub unreached: Vec<(String, u64)>,
+    /// Groups with the number of counterfactuals there that are not valid because a number of
+    /// theirs belongs to another group.
+    pub outside: Vec<(String, u64)>,
+    /// Groups without a row that the strategy learns from, in one of the folds at least.
+    #[serde(default)]
+    pub untaught: Vec<String>,
+}
+
+/// What follows from setting an attribute, per fold where the basis has several.
+///
+/// # Errors
+/// The rows cannot be read, or the run is to stop.
+pub fn write_backs(
+    ground: RowContext<'_>,
+    basis: &LearningReference<'_>,
+    attribute: usize,
+) -> Result<Vec<WriteBack>> {
+    let layout = ground.rows.layout();
+    let empty = RawCounts::new(layout, attribute);
+    let n_folds = basis.n_folds();
+    let mut counts = vec![empty.clone(); n_folds];
+    if empty.has_columns() {
+        let look = |g: usize| {
+            (ground.watch.check)()?;
+            let (batch, roles) = basis.read(g)?;
+            let mut part = vec![empty.clone(); n_folds];
+            for i in 0..batch.rows.n {
+                let label = batch.label.get(i).copied().flatten();
+                let folds = part
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(fold, _)| basis.is_reference(roles.as_ref(), i, *fold));
+                folds.for_each(|(_, counts)| counts.add(&batch.rows, i, label));
+            }
+            Ok::<_, Error>(part)
+        };
+        ground.workers.map(basis.n_groups(), look, |_, part| {
+            counts.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
+            Ok::<_, Error>(())
+        })?;
+    }
+    Ok(counts.iter().map(|counts| WriteBack::new(layout, attribute, counts)).collect())
+}
+
+/// What follows in the counterfactuals of a row; `write_backs` are per fold, one for all, or none.
+fn write_back_of<'a>(
+    write_backs: &'a [WriteBack],
+    roles: &RowRoles,
+    i: usize,
+) -> Option<&'a WriteBack> {
+    match write_backs {
+        [one] => Some(one),
+        by_fold => by_fold.get(usize::from(roles.audited(i)?)),
+    }
+}
+
+/// Lets everything derived follow in the counterfactuals of one row group.
+pub(crate) fn write_back(
+    write_backs: &[WriteBack],
+    roles: &RowRoles,
+    batch: &PreparedBatch,
+    attribute: usize,
+    keys: &CounterfactualKeys,
+    rows: &mut FeatureRows,
+) -> WrittenCounts {
+    let mut written = WrittenCounts::default();
+    for (fold, back) in write_backs.iter().enumerate().filter(|(_, back)| !back.is_empty()) {
+        let change = |row: usize| {
+            let parent = keys.parent[row] as usize;
+            WriteBackRow {
+                row,
+                parent,
+                from: usize::from(batch.groups[attribute][parent]),
+                to: usize::from(keys.to_group[row]),
+            }
+        };
+        let mine = |change: &WriteBackRow| {
+            write_backs.len() == 1
+                || roles.audited(change.parent).is_some_and(|own| usize::from(own) == fold)
+        };
+        let changes: Vec<WriteBackRow> = (0..rows.n).map(change).filter(mine).collect();
+        written.merge(&back.apply(rows, &changes, &batch.rows, &batch.label));
+    }
+    written
+}
+
+/// Makes counterfactuals invalid whose own numbers deny the group that they are set to, and counts
+/// them by group.
+fn invalidate_outside(
+    write_backs: &[WriteBack],
+    roles: &RowRoles,
+    keys: &CounterfactualKeys,
+    rows: &FeatureRows,
+    judged: &mut CounterfactualVerdicts,
+    outside: &mut [u64],
+) {
+    for (row, valid) in judged.valid.iter_mut().enumerate() {
+        let back = write_back_of(write_backs, roles, keys.parent[row] as usize);
+        if back.is_some_and(|back| back.contradicts_group(rows, row)) {
+            *valid = false;
+            outside[usize::from(keys.to_group[row])] += 1;
+        }
+    }
+}
+
+/// Generates for the rows of one row group; adds to `unreached` the people for whom a group is out
+/// of reach.
+fn generate_group(
+    making: &GenerateInputs<'_>,
+    attribute: &Attribute,
+    roles: &RowRoles,
+    batch: &PreparedBatch,
+    classes: &[Option<u32>],
+    unreached: &mut [u64],
+) -> (CounterfactualKeys, CounterfactualVerdicts, FeatureRows) {
+    let mut parts: Vec<(usize, GeneratedBatch)> = Vec::new();
+    for (fold, generator) in making.generators.iter().enumerate() {
+        let own =
+            groups_of_fold(&batch.groups[making.attribute], roles, making.generators.len(), fold);
+        for (to, unreached) in unreached.iter_mut().enumerate() {
+            // A row that cannot be set to the group takes part as one of no group.
+            let mut groups = own.clone();
+            for (i, group) in groups
+                .iter_mut()
+                .enumerate()
+                .filter(|(_, group)| **group != MISSING_GROUP && usize::from(**group) != to)
+            {
+                if write_back_of(making.write_backs, roles, i)
+                    .is_some_and(|back| !back.can_set_group(to))
+                {
+                    *group = MISSING_GROUP;
+                    *unreached += 1;
+                }
+            }
+            let samples =
+                SampleBatch { keys: &batch.row_key, rows: &batch.rows, groups: &groups, classes };
+            parts.push((to, generator.generate(&samples, attribute, to)));
+        }
+    }
+    in_file_order(batch.rows.n, &parts, making.judged)
+}
+
+/// The groups of the rows that are audited in a fold; the others take part as rows of no group.
+pub(crate) fn groups_of_fold(
+    own: &[u16],
+    roles: &RowRoles,
+    n_folds: usize,
+    fold: usize,
+) -> Vec<u16> {
+    let mine = |i: usize| roles.audited(i).is_some_and(|f| n_folds == 1 || usize::from(f) == fold);
+    own.iter().enumerate().map(|(i, &group)| if mine(i) { group } else { MISSING_GROUP }).collect()
+}
+
+/// Counterfactuals by target group, in the order of the file: by row, target group, index. A row
+/// has counterfactuals in a group in one part at most. What was judged is put in order where it is
+/// asked for, and is empty else.
+pub(crate) fn in_file_order(
+    n_rows: usize,
+    parts: &[(usize, GeneratedBatch)],
+    judged: bool,
+) -> (CounterfactualKeys, CounterfactualVerdicts, FeatureRows) {
+    let mut by_group: Vec<usize> = (0..parts.len()).collect();
+    by_group.sort_by_key(|&p| parts[p].0);
+    // Where the next counterfactual of each row belongs.
+    let mut free = vec![0_u32; n_rows + 1];
+    parts.iter().flat_map(|(_, made)| &made.parent).for_each(|&parent| free[parent + 1] += 1);
+    let mut before = 0;
+    for place in &mut free {
+        before += *place;
+        *place = before;
+    }
+    // (part, position within the part).
+    let mut order = vec![(0, 0); before as usize];
+    let mut keys = CounterfactualKeys {
+        parent: vec![0; order.len()],
+        to_group: vec![0; order.len()],
+        cf_index: vec![0; order.len()],
+    };
+    for p in by_group {
+        let (to, made) = &parts[p];
+        let (part, to) =
+            (u32::try_from(p).unwrap_or(u32::MAX), u16::try_from(*to).unwrap_or(MISSING_GROUP));
+        for ((k, &parent), &index) in (0..).zip(&made.parent).zip(&made.cf_index) {
+            let at = free[parent] as usize;
+            free[parent] += 1;
+            order[at] = (part, k);
+            keys.parent[at] = u32::try_from(parent).unwrap_or(u32::MAX);
+            keys.to_group[at] = to;
+            keys.cf_index[at] = index;
+        }
+    }
+    let judged =
+        if judged { judged_in_order(&order, parts) } else { CounterfactualVerdicts::default() };
+    let rows = FeatureRows::gather(
+        &parts.iter().map(|p| &p.1.rows).collect::<Vec<_>>(),
+        order.iter().map(|&(part, k)| (part as usize, k as usize)),
+    );
+    (keys, judged, rows)
+}
+
+/// What was judged of counterfactuals, each given by its part and its position there.
+fn judged_in_order(
+    order: &[(u32, u32)],
+    parts: &[(usize, GeneratedBatch)],
+) -> CounterfactualVerdicts {
+    let of = |&(part, k): &(u32, u32)| (&parts[part as usize].1, k as usize);
+    let mut judged = CounterfactualVerdicts {
+        valid: order.iter().map(of).map(|(made, k)| made.valid[k]).collect(),
+        counters: std::array::from_fn(|_| Vec::with_capacity(order.len())),
+        plausibility: order
+            .iter()
+            .map(of)
+            .map(|(made, k)| made.plausibility.as_ref().and_then(|p| p[k]).unwrap_or(f64::NAN))
+            .collect(),
+    };
+    for (made, k) in order.iter().map(of) {
+        let ChangeCounters { n_changed, n_impossible, n_clamped, n_fallback, n_kept } =
+            made.counters[k];
+        let counts = [n_changed, n_impossible, n_clamped, n_fallback, n_kept];
+        judged.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
+    }
+    judged
+}
+
+/// Writes one score per prepared row by models trained here (one per fold, or one for all); rows
+/// that are not audited get none.
+///
+/// # Errors
+/// The rows cannot be read, the disk refuses, or the run is to stop.
+pub fn score_rows(ground: RowContext<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -> Result<()> {
+    let (encoder, mut writer) = create_scores(out)?;
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read(g)?;
+            let roles = ground.roles.read(g)?;
+            let fold = |i: usize| roles.audited(i);
+            let scores = score_by_fold(scorers, &batch.rows, fold)?;
+            (ground.watch.progress)(batch.rows.n as u64);
+            encoder.encode(&scores)
+        },
+        |_, encoded| writer.append(encoded),
+    )?;
+    writer.finish()
+}
+
+/// Writes one score per counterfactual by models trained here or read from a file; the row's own
+/// fold decides which model. A model that was trained without anybody of a group knows nothing of
+/// it (`known`, see [`trained_groups`]): there its counterfactuals get no score, rather than one
+/// that looks as if nothing changed.
+///
+/// # Errors
+/// As [`score_rows`].
+pub fn score_counterfactuals(
+    ground: RowContext<'_>,
+    scorers: &[Box<dyn Scorer>],
+    counterfactuals: &CounterfactualReader,
+    known: &[Vec<bool>],
+    out: &Path,
+) -> Result<()> {
+    let (encoder, mut writer) = create_scores(out)?;
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let (keys, rows) = counterfactuals.rows(g, ground.rows.layout())?;
+            let roles = ground.roles.read(g)?;
+            let fold = |i: usize| roles.audited(keys.parent[i] as usize);
+            let mut scores = score_by_fold(scorers, &rows, fold)?;
+            for (i, score) in scores.iter_mut().enumerate() {
+                let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
+                if !known[fold][usize::from(keys.to_group[i])] {
+                    *score = f64::NAN;
+                }
+            }
+            (ground.watch.progress)(rows.n as u64);
+            encoder.encode(&scores)
+        },
+        |_, encoded| writer.append(encoded),
+    )?;
+    writer.finish()
+}
+
+/// For each fold whether a model trained in it can know each group: somebody of it is among the
+/// rows that train. What a derived attribute is made of is known by its own.
+///
+/// # Errors
+/// The rows cannot be read, or the run is to stop.
+pub fn trained_groups(
+    ground: RowContext<'_>,
+    attribute: usize,
+    n_folds: usize,
+) -> Result<Vec<Vec<bool>>> {
+    let layout = ground.rows.layout();
+    let of = &layout.attributes[attribute];
+    let derived = layout.derivation(of.feature).is_some();
+    let none = vec![vec![derived; of.groups.len()]; n_folds];
+    if derived {
+        return Ok(none);
+    }
+    let mut known = none.clone();
+    let look = |g: usize| {
+        (ground.watch.check)()?;
+        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+        let mut part = none.clone();
+        for (i, &group) in
+            batch.groups[attribute].iter().enumerate().filter(|(_, group)| **group != MISSING_GROUP)
+        {
+            for (fold, known) in (0..).zip(&mut part) {
+                known[usize::from(group)] |= roles.trains(i, fold);
+            }
+        }
+        Ok::<_, Error>(part)
+    };
+    ground.workers.map(ground.rows.n_groups(), look, |_, part| {
+        known
+            .iter_mut()
+            .flatten()
+            .zip(part.into_iter().flatten())
+            .for_each(|(known, here)| *known |= here);
+        Ok::<_, Error>(())
+    })?;
+    Ok(known)
+}
+
+pub(crate) fn score_by_fold(
+    scorers: &[Box<dyn Scorer>],
+    rows: &FeatureRows,
+    fold: impl Fn(usize) -> Option<u8>,
+) -> Result<Vec<f64>> {
+    let mut scores = vec![f64::NAN; rows.n];
+    for (k, scorer) in scorers.iter().enumerate() {
+        let mine: Vec<usize> = (0..rows.n)
+            .filter(|&i| fold(i).is_some_and(|f| scorers.len() == 1 || usize::from(f) == k))
+            .collect();
+        let mut part = Vec::with_capacity(mine.len());
+        if mine.len() == rows.n {
+            scorer.score(rows, &mut part)?;
+        } else {
+            scorer.score(&rows.take(&mine), &mut part)?;
+        }
+        mine.iter().zip(part).for_each(|(&i, score)| scores[i] = score);
+    }
+    Ok(scores)
+}
+
+/// Writes the scores of a carried column, checked, for the audited rows.
+///
+/// `place` says where a row stands in the user's files.
+///
+/// # Errors
+/// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run
+/// is to stop.
+pub fn copy_scores(
+    ground: RowContext<'_>,
+    (carried, column): (usize, &str),
+    place: &(dyn Fn(Fault, u64) -> Fault + Sync),
+    out: &Path,
+) -> Result<()> {
+    let (encoder, mut writer) = create_scores(out)?;
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read_keys(g)?;
+            let roles = ground.roles.read(g)?;
+            let mut scores = batch.carried[carried].clone();
+            for (i, score) in scores.iter_mut().enumerate() {
+                if roles.audited(i).is_none() {
+                    *score = f64::NAN;
+                } else if !score.is_nan() && !(0.0..=1.0).contains(score) {
+                    let fault =
+                        Fault::new("bad-scores", format!("the score `{score}` is not in [0, 1]"));
+                    return Err(place(fault, batch.row[i])
+                        .in_column(column)
+                        .hint("scores are probabilities; rescale them where they are made")
+                        .into());
+                }
+            }
+            (ground.watch.progress)(scores.len() as u64);
+            encoder.encode(&scores)
+        },
+        |_, encoded| writer.append(encoded),
+    )?;
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Tests of generating: which rows a mapped attribute is written back from.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+
+use super::{GenerateInputs, RowContext, generate, write_backs};
+use crate::counterfactual::Generator;
+use crate::counterfactual::naive::NaiveGenerator;
+use crate::data::prepare::derive::Derivation;
+use crate::data::prepare::{LabelParams, PrepareParams, SensitiveParams, prepare};
+use crate::data::rows::RowsReader;
+use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::rows::split::{RolesReader, RowRoles, TRAIN};
+use crate::data::source::ParquetSource;
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::param::{ColumnName, Word};
+use crate::stage::generate::basis::{LearningReference, RowClasses};
+
+/// Of the rows of `Other`, each half of the file has another most frequent race.
+const RACES: [&str; 8] = ["White", "Black", "Black", "Asian", "White", "Asian", "Asian", "Black"];
+
+fn column(name: &str) -> ColumnName {
+    ColumnName::new(name).unwrap()
+}
+
+fn write_rows(folder: &Path) {
+    let races: ArrayRef = Arc::new(StringArray::from(RACES.to_vec()));
+    let labels: ArrayRef = Arc::new(BooleanArray::from(vec![true; 8]));
+    let batch = RecordBatch::try_from_iter([("race", races), ("label", labels)]).unwrap();
+    let path = folder.join("source.parquet");
+    let mut writer =
+        ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+
+    let words = |texts: &[&str]| texts.iter().map(|t| Word((*t).to_owned())).collect::<Vec<_>>();
+    let derivation: Derivation =
+        serde_json::from_str(r#"{"from": "race", "map": {"White": ["White"]}, "else": "Other"}"#)
+            .unwrap();
+    let params = PrepareParams {
+        derive: vec![(
+            column("race2"),
+            derivation.recipe(|_| unreachable!("a map has no parts")).unwrap(),
+        )],
+        label: Some(LabelParams {
+            column: column("label"),
+            positive: words(&["true"]),
+            negative: None,
+            classes: Vec::new(),
+        }),
+        sensitive: vec![SensitiveParams {
+            name: column("race2"),
+            column: column("race2"),
+            groups: words(&["White", "Other"]),
+            reference: Word("White".to_owned()),
+        }],
+        nominal: vec![column("race")],
+        ..PrepareParams::default()
+    };
+    let source = ParquetSource::parquet(path.to_str().unwrap(), &params.columns()).unwrap();
+    prepare(&source, &params, folder, 1024, &WorkerPool::new(1).unwrap(), StageWatch::SILENT)
+        .unwrap();
+}
+
+/// The race that the counterfactuals of White rows get, by the roles of the rows.
+fn races_of_others(roles: &[u8]) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    write_rows(dir.path());
+    let rows = RowsReader::open(dir.path()).unwrap();
+    RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
+    let roles = RolesReader::open(&dir.path().join("roles.parquet")).unwrap();
+    let workers = WorkerPool::new(2).unwrap();
+    let ground =
+        RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
+    let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
+    let basis = LearningReference::new(ground, None).unwrap();
+    let making = GenerateInputs {
+        untaught: &[],
+        generators: &generators,
+        attribute: 0,
+        classes: &RowClasses::Label,
+        write_backs: &write_backs(ground, &basis, 0).unwrap(),
+        with_features: true,
+        judged: false,
+    };
+    generate(ground, &making, dir.path()).unwrap();
+    let layout = rows.layout();
+    let (keys, made) = CounterfactualReader::open(dir.path()).unwrap().rows(0, layout).unwrap();
+    let race = layout.feature("race").unwrap();
+    assert!(
+        keys.to_group
+            .iter()
+            .zip(made.codes(race))
+            .all(|(&to, &c)| to == 1 || layout.features[race].levels[c as usize] == "White")
+    );
+    let others = keys.to_group.iter().zip(made.codes(race)).filter(|(to, _)| **to == 1);
+    others.map(|(_, &code)| layout.features[race].levels[code as usize].clone()).collect()
+}
+
+#[test]
+fn a_mapped_attribute_is_written_back_from_the_rows_that_train() {
+    // Rows 0 and 4 are White. In folds each is written back from the other half.
+    assert_eq!(races_of_others(&[0, 0, 0, 0, 1, 1, 1, 1]), ["Asian", "Black"]);
+    assert_eq!(races_of_others(&[TRAIN, TRAIN, TRAIN, TRAIN, 0, 0, 0, 0]), ["Black"]);
+    // Nobody trains: from all that are audited. Three each: the first level wins.
+    assert_eq!(races_of_others(&[0; 8]), ["Asian", "Asian"]);
+}

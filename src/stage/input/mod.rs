@@ -1,0 +1,582 @@
+//! What a job rests on from outside: finds the files, hashes them, and imports what is no Parquet.
+//!
+//! All of it is settled before the stages are planned, because a stage is stale by the content of
+//! its files: every file of rows, of scores and of commands is hashed in full, at every run. A
+//! public data set is known by the pinned hashes of its members. Which score files are not there
+//! yet is settled here too: a stage never finds out half-way that it has to wait.
+
+pub(crate) mod request;
+pub mod stamp;
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+
+use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
+use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
+use crate::data::source::import::{self, CsvBlock};
+use crate::data::source::synthetic::{self, SyntheticBlock};
+use crate::data::source::{self, FoundFiles};
+use crate::error::{Error, Fault, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::exec::event::{COUNTED_ONCE, Event};
+use crate::exec::files;
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::folder::manifest::InputFile;
+use crate::job::check::CheckedJob;
+use crate::job::{self, CommandBlock, Job, RowSource};
+use crate::model::onnx::external;
+use crate::param::ColumnName;
+use crate::stage::RunSettings;
+use crate::stage::input::stamp::FileStamp;
+use crate::stage::plan::canonical_text;
+use crate::table::file::{FileOwner, ParquetFile};
+
+/// File of the stage `prepare/source`.
+pub const SOURCE: &str = "source.parquet";
+
+/// What the manifest calls the files that hold the rows.
+pub const DATA: &str = "data";
+
+/// Folders inside a watched folder.
+const DEPTH: usize = 32;
+
+/// What the manifest calls the files of rows that strategies learn from.
+pub const REFERENCE: &str = "reference";
+
+/// So long a file of scores that cannot be read may yet be written to.
+const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
+
+const CONNECT: Duration = Duration::from_secs(10);
+const DOWNLOAD: Duration = Duration::from_secs(300);
+
+/// What a job rests on from outside.
+#[derive(Debug)]
+pub struct JobInputs {
+    /// The user's Parquet: a file, a glob or a folder. Empty where rows are imported.
+    pub pattern: String,
+    /// How rows that are no Parquet become Parquet.
+    pub import: Option<RowImport>,
+    /// Every file, hashed, sorted.
+    pub files: Vec<InputFile>,
+    /// What those of them that stages read looked like when they were hashed.
+    pub stamps: Vec<FileStamp>,
+    /// The data set whose stand-in takes its place.
+    pub stand_in: Option<String>,
+    /// The files of scores that are not there yet, in the order of models and sets.
+    pub awaited: Vec<AwaitedFile>,
+    /// Those of them that are there, cannot be read, and are so young that somebody may be writing
+    /// them.
+    pub half_written: Vec<String>,
+    /// The public data set that a run would download first; none once it was got.
+    pub to_download: Option<&'static str>,
+    /// Other names of files of rows, through links, and the names by which they are read.
+    pub repeated: Vec<(PathBuf, PathBuf)>,
+    /// Files that the command of a model names and that it does not watch: model and file.
+    pub unwatched: Vec<(String, String)>,
+}
+
+/// A file of scores that the job names and that is not there yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AwaitedFile {
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; none for the rows as they are.
+    pub set: Option<String>,
+    /// The path, placeholders filled.
+    pub path: String,
+    /// The column that is to hold the score, or those of the classes.
+    pub columns: Vec<String>,
+}
+
+/// What to do about a public data set that is not in the data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentDataSet {
+    /// Download it, or settle on its stand-in.
+    Download,
+    /// Take for granted that it can be downloaded; [`JobInputs::to_download`] names it.
+    AssumeAvailable,
+}
+
+/// How rows that are no Parquet become Parquet.
+#[derive(Debug)]
+pub enum RowImport {
+    /// Text files.
+    Csv {
+        /// How to read them.
+        csv: CsvBlock,
+        /// Their hashes.
+        hashes: Vec<String>,
+    },
+    /// A public data set in its folder.
+    Catalog {
+        /// The data set.
+        set: &'static PublicDataSet,
+        /// Its files, or its stand-in.
+        origin: DataSetOrigin,
+    },
+    /// Generated rows.
+    Synthetic {
+        /// The generator.
+        params: SyntheticBlock,
+        /// The seed of the job.
+        seed: u64,
+    },
+}
+
+impl RowImport {
+    /// What makes the imported file stale, given the columns that are read.
+    pub fn fingerprint(&self, columns: &[&str]) -> Vec<(String, String)> {
+        match self {
+            RowImport::Csv { csv, hashes } => {
+                vec![
+                    ("csv".to_owned(), canonical_text(csv)),
+                    ("columns".to_owned(), columns.join(",")),
+                    ("files".to_owned(), hashes.join(",")),
+                ]
+            }
+            RowImport::Catalog { set, origin: DataSetOrigin::StandIn(_) } => {
+                vec![("stand-in".to_owned(), set.name.to_owned())]
+            }
+            RowImport::Catalog { set, origin: DataSetOrigin::Files(found) } => {
+                let file = |(member, form): (&DataSetFile, &&FileVersion)| {
+                    (format!("file {}", member.name), form.sha256.to_owned())
+                };
+                set.members.iter().zip(&found.versions).map(file).collect()
+            }
+            RowImport::Synthetic { params, seed } => vec![
+                ("synthetic".to_owned(), canonical_text(params)),
+                ("run.seed".to_owned(), seed.to_string()),
+            ],
+        }
+    }
+
+    /// How messages call the rows.
+    pub fn display_path(&self) -> PathBuf {
+        match self {
+            RowImport::Csv { csv, .. } => PathBuf::from(&csv.path),
+            RowImport::Catalog { set, origin: DataSetOrigin::StandIn(_) } => {
+                PathBuf::from(format!("stand-in of {}", set.name))
+            }
+            RowImport::Catalog { set, .. } => PathBuf::from(set.name),
+            RowImport::Synthetic { .. } => PathBuf::from("synthetic rows"),
+        }
+    }
+
+    /// Writes the rows as Parquet; of text files only these columns.
+    ///
+    /// # Errors
+    /// What is wrong with the rows, or the disk refuses.
+    pub fn write(
+        &self,
+        columns: &[&str],
+        path: &Path,
+        batch_rows: usize,
+        workers: &WorkerPool,
+        watch: StageWatch<'_>,
+    ) -> Result<()> {
+        match self {
+            RowImport::Csv { csv, .. } => {
+                import::import_csv(csv, columns, path, batch_rows, workers, watch).map(|_| ())
+            }
+            RowImport::Catalog { set, origin } => {
+                catalog::import(set, origin, path, batch_rows, workers, watch)
+            }
+            RowImport::Synthetic { params, seed } => {
+                synthetic::generate(params, *seed, path, batch_rows, workers, watch)
+            }
+        }
+    }
+}
+
+impl JobInputs {
+    /// Adds a file that stages read.
+    fn add(&mut self, what: &str, path: &Path, cancel: &CancelFlag) -> Result<()> {
+        let (file, stamp) = hashed(what, path, cancel)?;
+        self.files.push(file);
+        self.stamps.push(stamp);
+        Ok(())
+    }
+
+    /// Adds files of rows.
+    fn add_rows(&mut self, what: &str, found: FoundFiles, cancel: &CancelFlag) -> Result<()> {
+        self.repeated.extend(found.repeated);
+        found.files.iter().try_for_each(|path| self.add(what, path, cancel))
+    }
+
+    /// What is told of the files before anything is read from them.
+    pub fn file_events(&self) -> Vec<Event> {
+        let remark = |code: &str, path: String, text: String| Event::Problem {
+            code: code.to_owned(),
+            path,
+            line: None,
+            text,
+        };
+        let half_written = self.half_written.iter().map(|file| {
+            let text = format!(
+                "`{file}` is there and cannot be read as Parquet: it may be half written, and the \
+                 run waits for it until it is 15 minutes old; write such a file elsewhere and \
+                 rename it when it is whole"
+            );
+            remark("half-written", file.clone(), text)
+        });
+        let repeated = self.repeated.iter().map(|(path, read)| {
+            let text = format!(
+                "`{}` leads to `{}`, whose rows count once",
+                path.display(),
+                read.display()
+            );
+            remark(COUNTED_ONCE, path.display().to_string(), text)
+        });
+        half_written.chain(repeated).collect()
+    }
+
+    /// Fails where a file is no longer the one that was hashed.
+    ///
+    /// # Errors
+    /// A file was replaced, written to or taken away.
+    pub fn unchanged(&self) -> Result<()> {
+        self.stamps.iter().try_for_each(FileStamp::check)
+    }
+
+    /// The files of scores of a model, for the rows (`set` none) or a counterfactual set.
+    pub fn scores_of(&self, model: &str, set: Option<&str>) -> impl Iterator<Item = &InputFile> {
+        let what = scores_what(model, set);
+        self.files.iter().filter(move |f| f.what == what)
+    }
+
+    /// Names and hashes of the files that decide what the command or the ONNX file of a model says.
+    pub fn files_of_model(&self, model: &str) -> impl Iterator<Item = (String, String)> {
+        let whats = [command_what(model), onnx_what(model)];
+        self.files
+            .iter()
+            .filter(move |f| whats.contains(&f.what))
+            .map(|f| (format!("file {}", f.path), f.sha256.clone()))
+    }
+}
+
+fn onnx_what(model: &str) -> String {
+    format!("onnx {model}")
+}
+
+fn command_what(model: &str) -> String {
+    format!("command {model}")
+}
+
+fn scores_what(model: &str, set: Option<&str>) -> String {
+    match set {
+        None => format!("scores {model}"),
+        Some(set) => format!("scores {model}/{set}"),
+    }
+}
+
+/// What a set is called in paths: a slash in its name becomes a dot.
+pub fn file_name_of(set: &str) -> String {
+    set.replace('/', ".")
+}
+
+/// The path of a counterfactual score file for a set.
+pub fn scores_path(pattern: &str, set: &str) -> String {
+    pattern.replace("{counterfactual}", &file_name_of(set))
+}
+
+/// Finds and hashes everything that a job rests on; gets a public data set that is not there, if it
+/// is to.
+///
+/// # Errors
+/// A file that is absent or unreadable (score files may be absent), a data set that cannot be had,
+/// or the run is to stop.
+pub fn locate(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    absent: AbsentDataSet,
+    cancel: &CancelFlag,
+) -> Result<JobInputs> {
+    let mut input = JobInputs {
+        pattern: String::new(),
+        import: None,
+        files: Vec::new(),
+        stamps: Vec::new(),
+        stand_in: None,
+        awaited: Vec::new(),
+        half_written: Vec::new(),
+        repeated: Vec::new(),
+        to_download: None,
+        unwatched: Vec::new(),
+    };
+    match &checked.job.data.rows {
+        RowSource::Parquet(pattern) => {
+            pattern.clone_into(&mut input.pattern);
+            input.add_rows(DATA, source::find_files_once(pattern, Some("parquet"))?, cancel)?;
+        }
+        RowSource::Csv(csv) => {
+            input.add_rows(DATA, source::find_files_once(&csv.path, Some("csv"))?, cancel)?;
+            let hashes = input.files.iter().map(|f| f.sha256.clone()).collect();
+            input.import = Some(RowImport::Csv { csv: csv.clone(), hashes });
+        }
+        RowSource::Catalog(rows) => {
+            let set = catalog::data_set(&rows.name).ok_or_else(|| {
+                Fault::new(
+                    "unknown-data-set",
+                    format!("the catalog has no data set `{}`", rows.name),
+                )
+            })?;
+            let there = if absent == AbsentDataSet::AssumeAvailable {
+                Some(download::find_in_folder(set, &settings.data_dir)?)
+            } else {
+                None
+            };
+            let origin = match there {
+                Some(DataSetPresence::Complete(found)) => DataSetOrigin::Files(found),
+                Some(DataSetPresence::Incomplete(expected)) => {
+                    input.to_download = Some(set.name);
+                    DataSetOrigin::Files(expected)
+                }
+                None => {
+                    let fetch = download::http(CONNECT, DOWNLOAD);
+                    let stand_in = rows.when_unreachable == crate::job::WhenUnreachable::StandIn;
+                    let access =
+                        DataSetAccess { data_dir: &settings.data_dir, stand_in, fetch: &fetch };
+                    let check = || cancel.check();
+                    download::obtain(set, access, StageWatch { check: &check, progress: &|_| () })?
+                }
+            };
+            match &origin {
+                DataSetOrigin::StandIn(_) => input.stand_in = Some(set.name.to_owned()),
+                DataSetOrigin::Files(found) => {
+                    for (member, form) in set.members.iter().zip(&found.versions) {
+                        let path = format!("{}/{}", set.name, member.name);
+                        if input.to_download.is_none() {
+                            input.stamps.push(FileStamp::of(&settings.data_dir.join(&path))?);
+                        }
+                        let (sha256, bytes) = (form.sha256.to_owned(), form.bytes);
+                        input.files.push(InputFile { what: DATA.to_owned(), path, sha256, bytes });
+                    }
+                }
+            }
+            input.import = Some(RowImport::Catalog { set, origin });
+        }
+        RowSource::Synthetic(params) => {
+            input.import =
+                Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
+        }
+    }
+    if let Some(reference) = &checked.job.data.reference {
+        let place = checked.places.at("data.reference.parquet");
+        let found = source::find_files_once(&reference.parquet, Some("parquet"))
+            .map_err(|error| error.asked_at(place))?;
+        input.add_rows(REFERENCE, found, cancel)?;
+    }
+    for file in score_files(&checked.job) {
+        let path = Path::new(&file.path);
+        let is_there = path.try_exists().map_err(|e| Error::io("read", path, &e))?;
+        let half_written = is_there && is_half_written(path)?;
+        if half_written && !input.half_written.contains(&file.path) {
+            input.half_written.push(file.path.clone());
+        }
+        if is_there && !half_written {
+            let key = if file.set.is_some() { "counterfactual" } else { "factual" };
+            let place =
+                checked.places.at(&job::check::path(&["models", &file.model, "scores", key]));
+            let what = scores_what(&file.model, file.set.as_deref());
+            input.add(&what, path, cancel).map_err(|error| error.asked_at(place))?;
+        } else {
+            input.awaited.push(file);
+        }
+    }
+    for (name, model) in &checked.job.models {
+        if let Some(onnx) = &model.onnx {
+            let at = job::check::path(&["models", name.as_str(), "onnx", "model"]);
+            locate_onnx(&mut input, name.as_str(), Path::new(&onnx.model), cancel)
+                .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+        }
+        if let Some(command) = &model.command {
+            locate_command(&mut input, checked, name.as_str(), command, cancel)?;
+        }
+    }
+    for include in &checked.includes {
+        input.files.push(InputFile {
+            sha256: include.sha256.clone(),
+            ..hashed("include", Path::new(&include.path), cancel)?.0
+        });
+    }
+    input.files.sort();
+    Ok(input)
+}
+
+/// Whether a file of scores cannot be read and was written to within the last quarter of an hour:
+/// its end may yet come.
+fn is_half_written(path: &Path) -> Result<bool> {
+    let there = files::metadata(path)?;
+    let written = there.modified().map_err(|e| Error::io("read", path, &e))?;
+    // Clocks of two machines differ a little, in either direction.
+    let age = SystemTime::now().duration_since(written).unwrap_or_else(|ahead| ahead.duration());
+    Ok(there.is_file()
+        && age < WRITING_GRACE
+        && matches!(ParquetFile::open(path, FileOwner::User), Err(Error::Data(_))))
+}
+
+/// Every file of scores that the job names, in the order of models and sets.
+fn score_files(job: &Job) -> Vec<AwaitedFile> {
+    let mut files = Vec::new();
+    for (name, model) in &job.models {
+        let Some(scores) = &model.scores else { continue };
+        let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
+            let columns = columns.into_iter().map(ToString::to_string).collect();
+            files.push(AwaitedFile {
+                model: name.to_string(),
+                set: set.map(str::to_owned),
+                path,
+                columns,
+            });
+        };
+        let classes = job.data.label.classes();
+        if let Some(path) = &scores.factual.parquet {
+            push(None, path.clone(), scores.factual.score_columns(classes));
+        }
+        if let Some(file) = &scores.counterfactual {
+            for set in job.counterfactuals.keys() {
+                push(
+                    Some(set.as_str()),
+                    scores_path(&file.parquet, set.as_str()),
+                    file.score_columns(classes),
+                );
+            }
+        }
+    }
+    files
+}
+
+/// The file of an ONNX model, and those beside it that hold its weights.
+fn locate_onnx(input: &mut JobInputs, name: &str, model: &Path, cancel: &CancelFlag) -> Result<()> {
+    input.add(&onnx_what(name), model, cancel)?;
+    let fault = |what: String| Fault::new("bad-model", what).in_file(model);
+    let found = external::locations(model).map_err(|cause| {
+        let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
+        fault(what).hint("the file must be an ONNX model; export it again")
+    })?;
+    let mut files = BTreeSet::new();
+    for location in found {
+        let parts = || Path::new(&location).components().filter(|part| *part != Component::CurDir);
+        if parts().next().is_none() || !parts().all(|part| matches!(part, Component::Normal(_))) {
+            let what = format!(
+                "the model keeps weights in `{}`, outside of its folder",
+                location.escape_debug()
+            );
+            return Err(fault(what)
+                .hint("save the model with its weights inside, or in a file next to it")
+                .into());
+        }
+        files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
+    }
+    files.iter().try_for_each(|file| input.add(&onnx_what(name), file, cancel))
+}
+
+/// The files of a command: those under `watch`, and its model.
+fn locate_command(
+    input: &mut JobInputs,
+    checked: &CheckedJob,
+    name: &str,
+    command: &CommandBlock,
+    cancel: &CancelFlag,
+) -> Result<()> {
+    let at = job::check::path(&["models", name, "command"]);
+    let watched =
+        command.watch.iter().enumerate().map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
+    let mut files = BTreeSet::new();
+    for (key, pattern) in
+        watched.chain(command.model.iter().map(|model| (format!("{at}.model"), model)))
+    {
+        let place = checked.places.at(&key);
+        files.extend(files_at(pattern).map_err(|error| error.asked_at(place))?);
+    }
+    for file in &files {
+        input
+            .add(&command_what(name), file, cancel)
+            .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+    }
+    for arguments in [Some(&command.score), command.train.as_ref()] {
+        for (i, argument) in arguments.into_iter().flatten().enumerate() {
+            // The program itself counts where it lies in this project, not where the system keeps
+            // it.
+            let path = Path::new(&argument.0);
+            let looked_up = i == 0 && (path.is_absolute() || !argument.0.contains('/'));
+            let known =
+                (input.unwatched.iter()).any(|(model, file)| model == name && *file == argument.0);
+            if !looked_up
+                && !known
+                && path.is_file()
+                && !files.iter().any(|file| same_path(file, path))
+            {
+                input.unwatched.push((name.to_owned(), argument.0.clone()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two relative paths are the same but for `.` in them.
+fn same_path(a: &Path, b: &Path) -> bool {
+    let parts = |path: &'_ Path| {
+        path.components()
+            .filter(|c| *c != Component::CurDir)
+            .map(|c| c.as_os_str().to_owned())
+            .collect::<Vec<_>>()
+    };
+    parts(a) == parts(b)
+}
+
+/// The files that a path, a glob or a folder stands for. In folders, names that begin with `.` and
+/// what Python compiled are left out.
+fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
+    if !Path::new(pattern).is_dir() {
+        return source::find_files(pattern, None);
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![(PathBuf::from(pattern), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for path in files::list(&folder)? {
+            let name = path.file_name().unwrap_or_default();
+            let hidden = name.to_string_lossy().starts_with('.') || name == "__pycache__";
+            match path {
+                _ if hidden => {}
+                path if path.is_dir() && depth < DEPTH => folders.push((path, depth + 1)),
+                path if path.is_dir() => {}
+                path => found.push(path),
+            }
+        }
+    }
+    if found.is_empty() {
+        let what = format!("the folder `{pattern}` holds no file");
+        return Err(Fault::new("missing-file", what)
+            .in_file(pattern)
+            .hint("a folder is watched by the files in it; correct its path")
+            .into());
+    }
+    Ok(found)
+}
+
+fn hashed(what: &str, path: &Path, cancel: &CancelFlag) -> Result<(InputFile, FileStamp)> {
+    cancel.check()?;
+    if !path.exists() {
+        return Err(Fault::new("missing-file", format!("there is no file `{}`", path.display()))
+            .in_file(path)
+            .hint("correct the path; relative paths start at the working directory")
+            .into());
+    }
+    source::check_regular(path)?;
+    let before = FileStamp::of(path)?;
+    let (sha256, bytes) = files::hash_file(path)?;
+    before.check()?;
+    Ok((
+        InputFile {
+            what: what.to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            sha256,
+            bytes,
+        },
+        before,
+    ))
+}

@@ -1,0 +1,281 @@
+//! Rows of the tables where the label has several classes: the matrices of all classes, and each
+//! class against all others.
+//!
+//! Against all others a class is measured as a label of two sides, by the same engine. Its positive
+//! side is favourable where the class is on the side of the label that people want. A group at a
+//! disadvantage is named only where the class has its side of the label for itself: else a
+//! prediction that leaves it may stay on that side.
+
+use crate::data::Layout;
+use crate::error::Result;
+use crate::exec::{StageContext, files};
+use crate::job::LabelColumn;
+use crate::metric::Undefined;
+use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::evidence::counts::GroupFactualCounts;
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::classes::measure::{
+    ClassTransition, measure_factual_classes, measure_switch_classes,
+};
+use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
+use crate::metric::value::measured::{
+    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
+};
+use crate::metric::value::switches::measure_counterfactual;
+use crate::stage::generate::rows::RowContext;
+use crate::stage::measure::{EVIDENCE, ResultTables, RowBuilder};
+use crate::table::TableCell;
+
+/// Measures one part: `text` is what its stage counted.
+///
+/// # Errors
+/// Evidence that cannot be read.
+pub(crate) fn measure(
+    ctx: &StageContext<'_>,
+    label: &LabelColumn,
+    ground: RowContext<'_>,
+    scribe: &RowBuilder<'_>,
+    text: &str,
+    tables: &mut ResultTables,
+) -> Result<()> {
+    let part = scribe.audit;
+    if part.set.is_none() {
+        let counts: FactualClassCounts = files::from_json(text, &part.stage)?;
+        let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
+        tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
+        for one in each_vs_rest(label, scribe) {
+            let counts = &counts.one_vs_rest()[one.class];
+            one.write(
+                ground.workers.within(|| measure_factual(counts, None, &one.builder.settings)),
+                tables,
+            );
+        }
+        groups(scribe, &counts, tables);
+        let matrices = (0..scribe.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
+        for who in matrices {
+            let scope = if who.group().is_some() { "group" } else { "total" };
+            let (people, weights) = (counts.matrix(who), counts.weight_matrix(who));
+            matrix_cells(
+                scribe,
+                (scope, who.group(), None),
+                MatrixRows::Rows,
+                (&people, weights.as_ref()),
+                tables,
+            );
+            unlabelled(scribe, (scope, who), &counts, tables);
+        }
+        return Ok(());
+    }
+    let counts: SwitchClassCounts = files::from_json(text, &part.stage)?;
+    let shift: Option<Vec<ShiftEvidence>> = match &part.second_pass {
+        Some(stage) => Some(files::read_json(&ctx.need(stage).join(EVIDENCE), stage)?),
+        None => None,
+    };
+    let (of_all, transitions) =
+        ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
+    tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
+    tables
+        .transitions
+        .rows
+        .extend(transitions.iter().map(|transition| transition_row(scribe, transition)));
+    for one in each_vs_rest(label, scribe) {
+        let (counts, shift) = (
+            &counts.one_vs_rest()[one.class],
+            shift.as_ref().and_then(|shift| shift.get(one.class)),
+        );
+        let measured = ground
+            .workers
+            .within(|| measure_counterfactual(counts, shift, None, &one.builder.settings));
+        one.write(measured, tables);
+        for (from, to) in directions(scribe) {
+            one.builder.histogram_rows(
+                (counts.shift(from, to), counts.weight_shift(from, to)),
+                from,
+                to,
+                tables,
+            );
+        }
+    }
+    let total = [("total", None)].into_iter();
+    for (scope, direction) in
+        directions(scribe).map(|direction| ("direction", Some(direction))).chain(total)
+    {
+        let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
+        for label in (0..counts.classes()).map(Some).chain([None]) {
+            let matrices = (
+                counts.matrix_of_label(direction, label),
+                counts.weight_matrix_of_label(direction, label),
+            );
+            matrix_cells(
+                scribe,
+                place,
+                MatrixRows::OneLabel(label),
+                (&matrices.0, matrices.1.as_ref()),
+                tables,
+            );
+        }
+    }
+    // Whom one class leaves out, all leave out.
+    counts.one_vs_rest().first().into_iter().for_each(|one| scribe.missing_scores(one, tables));
+    Ok(())
+}
+
+fn directions(scribe: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let n = scribe.n_groups();
+    (0..n).flat_map(move |from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)))
+}
+
+/// One class against all others.
+struct OneVsRestRows<'a> {
+    class: usize,
+    /// Whether it has its side of the label for itself.
+    is_side: bool,
+    builder: RowBuilder<'a>,
+}
+
+impl OneVsRestRows<'_> {
+    fn write(&self, measured: Vec<MeasuredValue>, tables: &mut ResultTables) {
+        let named = |measured: MeasuredValue| {
+            if self.is_side { measured } else { MeasuredValue { impaired: None, ..measured } }
+        };
+        tables
+            .metrics
+            .rows
+            .extend(measured.into_iter().map(|measured| self.builder.metric_row(&named(measured))));
+    }
+}
+
+fn each_vs_rest<'a>(
+    label: &'a LabelColumn,
+    all: &RowBuilder<'a>,
+) -> impl Iterator<Item = OneVsRestRows<'a>> {
+    let (part, layout, settings): (_, &'a Layout, MeasureSettings) =
+        (all.audit, all.layout, all.settings.clone());
+    let selective = all.selective;
+    label.classes.iter().flatten().enumerate().map(move |(class, name)| {
+        let wanted = label.positive.contains(name) == label.favours_positive();
+        let favourable =
+            if wanted { FavourablePrediction::Positive } else { FavourablePrediction::Negative };
+        let settings = MeasureSettings { favourable, ..settings.clone() };
+        let scribe = RowBuilder {
+            audit: part,
+            layout,
+            settings,
+            slice: "",
+            class: name.as_str(),
+            selective,
+        };
+        OneVsRestRows { class, is_side: label.is_side(name), builder: scribe }
+    })
+}
+
+/// The rows of the table of groups: the positive are those of the positive classes.
+fn groups(scribe: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut ResultTables) {
+    let Some(label) = &scribe.layout.label else { return };
+    // Whom one class leaves out, all leave out.
+    let Some(one) = counts.one_vs_rest().first() else { return };
+    let positive: Vec<usize> = (0..label.classes.len())
+        .filter(|&class| label.positive.contains(&label.classes[class]))
+        .collect();
+    let mut total = (GroupFactualCounts::default(), 0, 0);
+    for (rank, group) in one.groups.iter().enumerate() {
+        let sum = |of: fn(&GroupFactualCounts) -> u64| {
+            positive.iter().map(|&class| of(&counts.one_vs_rest()[class].groups[rank])).sum::<u64>()
+        };
+        let (labelled, predicted) =
+            (sum(GroupFactualCounts::n_positive), sum(GroupFactualCounts::n_predicted_positive));
+        total.0.merge(group);
+        total = (total.0, total.1 + labelled, total.2 + predicted);
+        scribe.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
+    }
+    scribe.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
+}
+
+/// The people without a label by their prediction.
+fn unlabelled(
+    scribe: &RowBuilder<'_>,
+    (scope, who): (&str, GroupSelection),
+    counts: &FactualClassCounts,
+    tables: &mut ResultTables,
+) {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    for (class, one) in classes.iter().zip(counts.one_vs_rest()) {
+        let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
+        if n > 0 {
+            let mut row = scribe.key(scope, who.group(), None);
+            row.extend(["", class.as_str(), ""].map(TableCell::from));
+            row.extend([
+                n.into(),
+                scribe.weight(weight.map(|weight| weight.unlabelled[1])),
+                TableCell::Null,
+            ]);
+            tables.counts.push(row);
+        }
+    }
+}
+
+/// Whose matrix it is.
+#[derive(Clone, Copy)]
+enum MatrixRows {
+    /// Rows are labels.
+    Rows,
+    /// Rows are predictions of the people with one label, or of those without.
+    OneLabel(Option<usize>),
+}
+
+/// The cells of a matrix that hold somebody: labels against predictions, or of one label
+/// predictions against those of counterfactuals.
+fn matrix_cells(
+    scribe: &RowBuilder<'_>,
+    (scope, from, to): (&str, Option<usize>, Option<usize>),
+    labels: MatrixRows,
+    (people, weights): (&ClassMatrix, Option<&ClassMatrix>),
+    tables: &mut ResultTables,
+) {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    for (row, counts) in people.rows().enumerate() {
+        for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let words = match labels {
+                MatrixRows::Rows => [&classes[row], &classes[column], ""],
+                MatrixRows::OneLabel(label) => {
+                    [label.map_or("", |label| &classes[label]), &classes[row], &classes[column]]
+                }
+            };
+            let mut cells = scribe.key(scope, from, to);
+            cells.extend(words.map(TableCell::from));
+            cells.extend([
+                n.into(),
+                scribe.weight(weights.map(|weights| weights.at(row, column))),
+                TableCell::Null,
+            ]);
+            tables.counts.push(cells);
+        }
+    }
+}
+
+fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> Vec<TableCell> {
+    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let untaught = scribe.is_untaught(transition.scope);
+    let (scope, interval): (MetricScope, _) =
+        (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
+    let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
+    let mut row = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+    row.extend([
+        classes[transition.from_class].as_str().into(),
+        classes[transition.to_class].as_str().into(),
+        value.ok().into(),
+        value.err().map_or("", |reason| reason.code()).into(),
+        transition.cases.numerator.into(),
+        transition.cases.denominator.into(),
+        scribe.weight(transition.weights.map(|rate| rate.numerator)),
+        scribe.weight(transition.weights.map(|rate| rate.denominator)),
+        interval.map(|i| i.lo).into(),
+        interval.map(|i| i.hi).into(),
+        interval.and(scribe.settings.level).map(|level| level.get()).into(),
+        interval.map_or("", |i| i.method.as_str()).into(),
+        (if untaught { "none: the value is undefined" } else { transition.ci_method.as_str() })
+            .into(),
+        transition.flags.join(",").into(),
+    ]);
+    row
+}

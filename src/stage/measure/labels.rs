@@ -1,0 +1,358 @@
+//! Selective labels in words: for whom labels are missing more often than for others, before a run
+//! and after it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::rows::RowsReader;
+use crate::data::rows::split::RolesReader;
+use crate::data::{Attribute, Layout, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
+use crate::job::{self, ModelBlock};
+use crate::metric::Rate;
+use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
+use crate::metric::evidence::labels::{MissingLabels, share};
+use crate::model::ThresholdComparison;
+use crate::param::Seed;
+use crate::stage::count::evidence::{BlockSettings, DecisionRule, RowCounting, RowThreshold};
+use crate::stage::gate::blind::GroupShares;
+use crate::stage::plan::StagePlan;
+
+/// Code of issues, and what carries it in tables.
+pub const SELECTIVE_LABELS: &str = "selective-labels";
+
+/// By attribute who lacks labels.
+pub type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
+
+/// Who lacks labels in one attribute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SelectiveAttribute {
+    /// People with a group and without a label.
+    pub n: u64,
+    /// Each pair of shares in words.
+    shares: Vec<String>,
+}
+
+impl SelectiveAttribute {
+    /// All of them in one sentence.
+    pub fn text(&self) -> String {
+        format!(
+            "labels are missing for some people more often than for others: {}; what needs a label \
+             (performance, label-based gaps, the extended matrix) tells of the others alone, and \
+             gates on it are inconclusive",
+            self.shares.join("; ")
+        )
+    }
+}
+
+/// Adds what the counts of an attribute under a model say; `sides` are the words for the two
+/// decisions, predicted negative first.
+pub fn add_missing_labels(
+    all: &mut SelectiveLabels,
+    attribute: &Attribute,
+    found: &MissingLabels,
+    sides: &[String; 2],
+) {
+    let name = |rank: usize| &attribute.groups[attribute.reference_first()[rank]];
+    let mut shares = Vec::new();
+    if let Some([more, fewer]) = found.widest_groups() {
+        let [p, q] = [more, fewer].map(|rank| percent(found.groups[rank]));
+        shares.push(format!(
+            "{p} of the people of `{}` and {q} of those of `{}` have no label",
+            name(more),
+            name(fewer)
+        ));
+    }
+    if found.decisions_differ() {
+        let [p, q] = found.decisions.map(percent);
+        shares.push(format!("{p} of {} and {q} of {} have no label", sides[0], sides[1]));
+    }
+    if shares.is_empty() {
+        return;
+    }
+    let of = all.entry(attribute.name.clone()).or_default();
+    of.n = of.n.max(found.groups.iter().map(|group| group.numerator).sum());
+    shares.retain(|share| !of.shares.contains(share));
+    of.shares.extend(shares);
+}
+
+/// The same of every decision of a model: of several classes the two sides together, and where
+/// these say nothing the classes that do. `classes` names each and says whether it is on the
+/// positive side.
+pub fn add_all_decisions(
+    all: &mut SelectiveLabels,
+    attribute: &Attribute,
+    found: &[MissingLabels],
+    (model, sides): (&str, &[String; 2]),
+    classes: Option<&[(&str, bool)]>,
+) {
+    let Some(classes) = classes else {
+        return found.iter().for_each(|found| add_missing_labels(all, attribute, found, sides));
+    };
+    let Some(first) = found.first() else { return };
+    let mut decisions = [share(0, 0); 2];
+    for ((_, is_positive), found) in classes.iter().zip(found) {
+        let side = &mut decisions[usize::from(*is_positive)];
+        side.numerator += found.decisions[1].numerator;
+        side.denominator += found.decisions[1].denominator;
+    }
+    let whole = MissingLabels { groups: first.groups.clone(), decisions };
+    add_missing_labels(all, attribute, &whole, sides);
+    if !whole.are_selective() {
+        for ((class, _), found) in classes.iter().zip(found) {
+            let words = [
+                format!("the people with another decision of `{model}` than `{class}`"),
+                format!("those with the decision `{class}`"),
+            ];
+            add_missing_labels(all, attribute, found, &words);
+        }
+    }
+}
+
+/// A set that conditions on the label, and the people who have no counterfactual in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnlabelledPeople {
+    /// The set.
+    pub(crate) set: String,
+    /// How many they are.
+    pub(crate) n: u64,
+    /// That in words, and what to write.
+    pub(crate) text: String,
+}
+
+/// Code of an issue about [`UnlabelledPeople`].
+pub(crate) const UNLABELLED_PEOPLE: &str = "unlabelled-people";
+
+/// The sets that leave out people without a label; `missing` gives for an attribute how many people
+/// with a group lack one.
+pub(crate) fn sets_without_labels(
+    job: &job::Job,
+    missing: impl Fn(&str) -> u64,
+) -> Vec<UnlabelledPeople> {
+    let mut found = Vec::new();
+    for (name, set) in job.counterfactuals.iter().filter(|(_, set)| set.conditions_on_label()) {
+        let changed = job.data.sensitive.keys().filter(|attribute| set.changes(attribute));
+        let n = changed.map(|attribute| missing(attribute.as_str())).max().unwrap_or(0);
+        let people = if n == 1 { "person without one has" } else { "people without one have" };
+        let text = format!(
+            "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no \
+             gate that asks about them passes; write `condition_on: {{prediction: MODEL}}` or \
+             `condition_on: none`"
+        );
+        found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
+    }
+    found
+}
+
+/// Words for the two decisions of a model, predicted negative first.
+pub fn sides(model: &str, favours_positive: bool) -> [String; 2] {
+    let side = |favourable: bool| {
+        let article = if favourable { "a favourable" } else { "an unfavourable" };
+        format!("the people with {article} decision of `{model}`")
+    };
+    [side(!favours_positive), side(favours_positive)]
+}
+
+/// How a model decides by a score that stands in the rows: the rule, and the carried column of the
+/// score; none where the score is made elsewhere or the threshold is fitted.
+fn rule_of_rows(
+    model: &ModelBlock,
+    at: &impl Fn(&str) -> Option<usize>,
+) -> Option<(DecisionRule, usize)> {
+    let factual = &model.scores.as_ref()?.factual;
+    let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
+    let threshold = match &model.threshold {
+        JobThreshold::Fixed(share) => RowThreshold::Fixed(share.get()),
+        JobThreshold::Of(ThresholdOf::Column(column)) => {
+            RowThreshold::Carried(at(column.as_str())?)
+        }
+        JobThreshold::Of(_) => return None,
+    };
+    let decision = match model.threshold_rule {
+        job::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
+        job::ThresholdRule::Gt => ThresholdComparison::Above,
+    };
+    Some((DecisionRule { decision, threshold }, at(score.as_str())?))
+}
+
+/// A share in per cent with one decimal.
+fn percent(share: Rate) -> String {
+    format!("{:.1} %", 100.0 * share.numerator as f64 / share.denominator.max(1) as f64)
+}
+
+/// For each model that decides by a score in the rows its name, and by attribute the audited rows;
+/// under the name `""`, and without decisions, where no model does. Nothing without a label.
+pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
+
+/// Counts the rows before any model has run.
+///
+/// # Errors
+/// The rows cannot be read, or the work is to stop.
+pub(crate) fn count(
+    plan: &StagePlan<'_>,
+    rows: &RowsReader,
+    roles: &RolesReader,
+    cancel: &CancelFlag,
+) -> Result<CountedRows> {
+    let layout = rows.layout();
+    if layout.label.is_none() {
+        return Ok(Vec::new());
+    }
+    let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
+    let models = plan.job.models.iter();
+    let mut models: Vec<(String, (DecisionRule, usize))> = models
+        .filter_map(|(name, model)| Some((name.to_string(), rule_of_rows(model, &at)?)))
+        .collect();
+    if models.is_empty() {
+        // No score column: nobody is decided about, and groups are counted all the same.
+        let cut = DecisionRule {
+            decision: ThresholdComparison::AtOrAbove,
+            threshold: RowThreshold::Fixed(0.0),
+        };
+        models.push((String::new(), (cut, usize::MAX)));
+    }
+    let blocks = BlockSettings { seed: Seed::default(), paired: false };
+    let mut all = CountedRows::new();
+    for (model, (cut, score)) in &models {
+        let mut by_attribute = Vec::new();
+        for position in 0..layout.attributes.len() {
+            let counting = RowCounting::new(layout, cut, position, blocks)?;
+            let mut whole = counting.empty();
+            plan.workers.map(
+                rows.n_groups(),
+                |g| {
+                    cancel.check()?;
+                    let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
+                    let mut part = counting.empty();
+                    for (i, &group) in batch.groups[position].iter().enumerate() {
+                        if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
+                            let score =
+                                batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
+                            counting.add(&mut part, (&batch, i), fold, score, group);
+                        }
+                    }
+                    Ok::<_, Error>(part)
+                },
+                |_, part| {
+                    whole.merge(&part);
+                    Ok(())
+                },
+            )?;
+            by_attribute.push(whole);
+        }
+        all.push((model.clone(), by_attribute));
+    }
+    Ok(all)
+}
+
+/// What the counted rows say: of groups, and of the decisions of models.
+pub(crate) fn selective_labels(
+    counted: &CountedRows,
+    layout: &Layout,
+    favours_positive: bool,
+) -> SelectiveLabels {
+    let mut all = SelectiveLabels::new();
+    for (model, counts) in counted {
+        let sides = sides(model, favours_positive);
+        for (attribute, counts) in layout.attributes.iter().zip(counts) {
+            add_missing_labels(&mut all, attribute, &MissingLabels::from_counts(counts), &sides);
+        }
+    }
+    all
+}
+
+/// Of an attribute each group with the share of the favourable decision of a model among the people
+/// who have one, with what these are shares of; of labels where the rows tell no decision of the
+/// model. Labels that are missing for some kinds of people more often than for others tell nothing.
+pub(crate) fn favourable_shares(
+    counted: &CountedRows,
+    layout: &Layout,
+    favours_positive: bool,
+    (model, attribute): (&str, &str),
+) -> (GroupShares, &'static str) {
+    let Some(at) = layout.attributes.iter().position(|of| of.name == attribute) else {
+        return (Vec::new(), "labels");
+    };
+    let decided = counted.iter().find(|(name, _)| name == model);
+    let is_selective =
+        |counts: &[FactualCounts]| MissingLabels::from_counts(&counts[at]).are_selective();
+    let counts = match decided.or(counted.first()) {
+        Some((_, counts)) => &counts[at],
+        None => return (Vec::new(), "labels"),
+    };
+    if decided.is_none() && counted.iter().any(|(_, counts)| is_selective(counts)) {
+        return (Vec::new(), "labels");
+    }
+    let share = |group: &GroupFactualCounts| {
+        let (positive, all) = match decided {
+            Some(_) => {
+                let people = group.confusion();
+                (people.predicted_as(true), people.predicted())
+            }
+            None => (group.n_positive(), group.n() - group.n_missing_label()),
+        };
+        (all > 0)
+            .then(|| (if favours_positive { positive } else { all - positive }) as f64 / all as f64)
+    };
+    let of = &layout.attributes[at];
+    let groups = of.reference_first().into_iter().zip(&counts.groups);
+    let shares =
+        groups.filter_map(|(group, counts)| Some((of.groups[group].clone(), share(counts)?)));
+    (shares.collect(), if decided.is_some() { "decisions" } else { "labels" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SelectiveLabels, add_all_decisions, sides};
+    use crate::data::Attribute;
+    use crate::metric::evidence::labels::{MissingLabels, share};
+
+    fn told(classes: &[(&str, bool)], of: [(u64, u64); 3]) -> String {
+        let attribute = Attribute {
+            name: "sex".to_owned(),
+            groups: vec!["m".to_owned(), "f".to_owned()],
+            reference: 0,
+            feature: 0,
+            level_of_group: vec![0, 1],
+        };
+        let sum = of.iter().fold((0, 0), |sum, (missing, n)| (sum.0 + missing, sum.1 + n));
+        let against_others = |(missing, n): (u64, u64)| MissingLabels {
+            groups: vec![share(sum.0 / 2, sum.1 / 2), share(sum.0 - sum.0 / 2, sum.1 - sum.1 / 2)],
+            decisions: [share(sum.0 - missing, sum.1 - n), share(missing, n)],
+        };
+        let mut all = SelectiveLabels::new();
+        add_all_decisions(
+            &mut all,
+            &attribute,
+            &of.map(against_others),
+            ("m", &sides("m", true)),
+            Some(classes),
+        );
+        all.get("sex").map_or_else(String::new, |of| of.text())
+    }
+
+    /// The favourable class stands last, so the first class is another side's: its share is not
+    /// printed as that of the favourable decision.
+    #[test]
+    fn of_several_classes_the_sides_are_told_together() {
+        let classes = [("high", false), ("mid", false), ("low", true)];
+        let text = told(&classes, [(500, 1000), (300, 1000), (0, 1000)]);
+        let unfavourable = "40.0 % of the people with an unfavourable decision of `m`";
+        assert!(
+            text.contains(unfavourable)
+                && text.contains("0.0 % of the people with a favourable decision of `m`"),
+            "{text}"
+        );
+        // Where the two sides are alike the classes that differ say why values carry the flag.
+        let text = told(&classes, [(600, 1000), (200, 1000), (400, 1000)]);
+        assert!(
+            text.contains("60.0 % of those with the decision `high`")
+                && !text.contains("favourable"),
+            "{text}"
+        );
+        assert_eq!(told(&classes, [(400, 1000); 3]), "");
+    }
+}

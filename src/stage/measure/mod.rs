@@ -1,0 +1,605 @@
+//! The stage `measure`: evidence to tables. Rows of tables are written by the [`row_builder`],
+//! gates judged in [`gate`](crate::stage::gate); what graphs add stands in [`worlds`].
+
+mod classes;
+pub(crate) mod examples;
+pub mod labels;
+pub mod quality;
+mod row_builder;
+pub mod score_shift;
+mod worlds;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use crate::data::Attribute;
+use crate::data::prepare::PrepareFindings;
+use crate::error::Result;
+use crate::exec::{StageContext, files};
+use crate::job;
+use crate::job::check::{CheckedJob, KnownMetric, KnownNames, RatioOrder};
+use crate::metric::bootstrap::placebo::PlaceboEvidence;
+use crate::metric::bootstrap::redraw::ShiftEvidence;
+use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::clarify::FavouredFacets;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::flip_test::FlipTestResult;
+use crate::metric::evidence::labels::MissingLabels;
+use crate::metric::scope::GroupSelection;
+use crate::metric::value::classes::FactualClassCounts;
+use crate::metric::value::compare::{compare_counterfactual, compare_factual};
+use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, measure_factual};
+use crate::metric::value::switches::measure_counterfactual;
+use crate::metric::value::worlds::measure_worlds;
+use crate::metric::{self, CatalogFamily, Reads};
+use crate::param::Count;
+use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
+use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
+use crate::stage::generate::placebo;
+use crate::stage::generate::rows::{GeneratedEffects, RowContext};
+use crate::stage::plan::StagePlan;
+use crate::stage::score::threshold;
+use crate::table::file::{read_frame, write_frame};
+use crate::table::{
+    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, FILTERS, ISSUES,
+    THRESHOLDS, TableCell, TableDef, TableFrame,
+};
+
+pub use crate::stage::gate::{judge, questions, recourse_of, recourse_questions, verdicts};
+pub(crate) use row_builder::{ResultTables, RowBuilder};
+
+/// File of the stages `count` and of the second pass.
+pub const EVIDENCE: &str = "evidence.json";
+
+/// File of the slices that were not measured because too few people are in them.
+pub const SMALL_SLICES: &str = "small-slices.json";
+
+/// File of those who lack labels more often than others.
+pub const LABELS: &str = "selective-labels.json";
+
+/// By attribute the slices of too few people, and how many these are in the fullest count.
+pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// What a stage `count` counted.
+#[derive(Debug, Clone, Default)]
+pub struct CountedAudit {
+    /// Experiment and arm; empty for the plain audit.
+    pub arm: String,
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; none for the rows as they are.
+    pub set: Option<String>,
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// The stage that counted.
+    pub stage: String,
+    /// The stage of the second pass; none where score metrics are not asked for.
+    pub second_pass: Option<String>,
+    /// Repeats of the placebo that the set asks for.
+    pub placebo: Option<Count>,
+    /// The stage that repeated it; none for a strategy that draws on no sample.
+    pub placebo_stage: Option<String>,
+    /// The stage that counted slices; none where the job names none.
+    pub slices: Option<String>,
+    /// The stage of the flip test; none where it does not run.
+    pub flips: Option<String>,
+    /// Of a set that rests on causal graphs where its worlds stand.
+    pub graph_scores: Option<GraphScoreStage>,
+    /// The stage that made the counterfactuals of a set.
+    pub generate: Option<String>,
+    /// Groups of which nothing could be learnt, by position in reference-first order: values about
+    /// them are undefined.
+    pub untaught: Vec<usize>,
+    /// Whether the set gives no counterfactual to people without a label, because it conditions on
+    /// the label.
+    pub by_label: bool,
+}
+
+impl CountedAudit {
+    /// The stages that it reads.
+    pub fn stages(&self) -> impl Iterator<Item = &String> {
+        let more =
+            [&self.second_pass, &self.placebo_stage, &self.slices, &self.flips, &self.generate]
+                .into_iter()
+                .flatten();
+        [&self.stage]
+            .into_iter()
+            .chain(more)
+            .chain(self.graph_scores.iter().map(|branch| &branch.stage))
+    }
+}
+
+/// For the groups of an attribute without rows to learn from their positions in reference-first
+/// order.
+pub(crate) fn untaught_ranks(attribute: &Attribute, named: &[String]) -> Vec<usize> {
+    let order = attribute.reference_first();
+    (0..order.len()).filter(|&rank| named.contains(&attribute.groups[order[rank]])).collect()
+}
+
+impl CountedAudit {
+    /// The same with the groups of which nothing could be learnt.
+    fn with_untaught(
+        &self,
+        ctx: &StageContext<'_>,
+        attribute: &Attribute,
+        graphs: &[GraphSetScenario],
+    ) -> Result<CountedAudit> {
+        let set = graphs
+            .iter()
+            .find(|set| Some(&set.name) == self.set.as_ref() && set.position == self.attribute);
+        let named = match (set, &self.generate) {
+            (Some(set), _) => set.discovered.untaught.clone(),
+            (None, Some(stage)) => GeneratedEffects::read(ctx, stage)?.untaught,
+            (None, None) => Vec::new(),
+        };
+        Ok(CountedAudit { untaught: untaught_ranks(attribute, &named), ..self.clone() })
+    }
+}
+
+/// Where the worlds of a model and a graph-uncertain set stand.
+#[derive(Debug, Clone)]
+pub struct GraphScoreStage {
+    /// The stage that scored them.
+    pub stage: String,
+}
+
+/// Writes what preparing found as tables beside the rows.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) -> Result<()> {
+    let mut filters = TableFrame::new(&FILTERS);
+    filters.push(vec![
+        TableCell::Int(0),
+        "rows of the source".into(),
+        source_rows.into(),
+        source_rows.into(),
+    ]);
+    for (i, step) in prepared.filters.iter().enumerate() {
+        filters.push(vec![
+            TableCell::from(i as u64 + 1),
+            step.what.as_str().into(),
+            step.rows_in.into(),
+            step.rows_out.into(),
+        ]);
+    }
+    write_frame(out, &filters)?;
+    let mut issues = TableFrame::new(&ISSUES);
+    for issue in &prepared.issues {
+        issues.push(vec![
+            issue.code.into(),
+            issue.severity.as_str().into(),
+            issue.place.as_str().into(),
+            issue.n.into(),
+            issue.text.as_str().into(),
+        ]);
+    }
+    write_frame(out, &issues)
+}
+
+/// Writes the tables of all parts.
+///
+/// # Errors
+/// Evidence that cannot be read, or a disk that refuses.
+pub fn measure(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    ground: RowContext<'_>,
+    parts: &[CountedAudit],
+    graphs: &[GraphSetScenario],
+) -> Result<()> {
+    let layout = ground.rows.layout();
+    let mut across = worlds::WorldTables::new();
+    let mut tables = ResultTables::new();
+    // By model and attribute; the rows as they are stand before the sets.
+    let mut selective: BTreeMap<(&str, usize), bool> = BTreeMap::new();
+    let parts = parts
+        .iter()
+        .map(|part| part.with_untaught(ctx, &layout.attributes[part.attribute], graphs))
+        .collect::<Result<Vec<_>>>()?;
+    for part in &parts {
+        ctx.check()?;
+        let attribute = &layout.attributes[part.attribute];
+        let text = files::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        let of_part = (part.model.as_str(), part.attribute);
+        if part.set.is_none() {
+            let found = missing_labels(&text, part, checked)?;
+            let classes = checked.job.data.label.column().and_then(|label| {
+                let named = label.classes.as_ref()?.iter();
+                Some(
+                    named
+                        .map(|class| (class.as_str(), label.positive.contains(class)))
+                        .collect::<Vec<_>>(),
+                )
+            });
+            let sides = labels::sides(&part.model, checked.job.data.favours_positive());
+            labels::add_all_decisions(
+                &mut tables.labels,
+                attribute,
+                &found,
+                (&part.model, &sides),
+                classes.as_deref(),
+            );
+            selective.insert(of_part, found.iter().any(MissingLabels::are_selective));
+        }
+        let selective = selective.get(&of_part).copied().unwrap_or(false);
+        let scribe = RowBuilder {
+            audit: part,
+            layout,
+            settings: settings(checked, attribute),
+            slice: "",
+            class: "",
+            selective,
+        };
+        if let Some(label) = checked.job.data.label.column().filter(|label| label.classes.is_some())
+        {
+            classes::measure(ctx, label, ground, &scribe, &text, &mut tables)?;
+            continue;
+        }
+        if part.set.is_none() {
+            let counts: FactualCounts = files::from_json(&text, &part.stage)?;
+            let flips = part.flips.as_ref().map(|stage| {
+                files::read_json::<FlipTestResult>(&ctx.need(stage).join(EVIDENCE), stage)
+            });
+            let flips = flips.transpose()?;
+            let measured = ground
+                .workers
+                .within(|| measure_factual(&counts, flips.as_ref(), &scribe.settings));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            scribe.factual_counts(&counts, &mut tables);
+        } else {
+            let counts: CounterfactualCounts = files::from_json(&text, &part.stage)?;
+            let second = part.second_pass.as_ref().map(|stage| -> Result<ShiftEvidence> {
+                files::read_json(&ctx.need(stage).join(EVIDENCE), stage)
+            });
+            let placebo = match (&part.placebo_stage, part.placebo) {
+                (Some(stage), Some(_)) => {
+                    let file = ctx.need(stage).join(placebo::evidence_file(&part.model));
+                    Some(PlaceboEvidence::Repeats(files::read_json(&file, stage)?))
+                }
+                (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
+            };
+            let second = second.transpose()?;
+            if let Some(branch) = &part.graph_scores {
+                let branched = StagePlan::graph_scores(ctx, &branch.stage)?;
+                let level = checked.job.metrics.worlds.level;
+                let measured = ground
+                    .workers
+                    .within(|| measure_worlds(&branched.counts, level, &scribe.settings));
+                let own = |set: &&GraphSetScenario| {
+                    Some(&set.name) == part.set.as_ref() && set.position == part.attribute
+                };
+                let follows =
+                    graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
+                tables
+                    .metrics
+                    .rows
+                    .extend(measured.iter().map(|m| scribe.metric_across(m, follows)));
+                across.add(&scribe, &branched, &measured);
+            } else {
+                let of_world = || {
+                    measure_counterfactual(
+                        &counts,
+                        second.as_ref(),
+                        placebo.as_ref(),
+                        &scribe.settings,
+                    )
+                };
+                let measured = ground.workers.within(of_world);
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            }
+            scribe.counterfactual_counts(&counts, &mut tables);
+        }
+        if let Some(stage) = &part.slices {
+            let text = files::read_text(&ctx.need(stage).join(EVIDENCE))?;
+            measure_slices(
+                (stage, &text),
+                &scribe,
+                checked.job.metrics.smallest_cell.get(),
+                ground,
+                &mut tables,
+            )?;
+        }
+    }
+    if !graphs.is_empty() {
+        let mut of_graphs = GraphTables::default();
+        for set in graphs {
+            of_graphs.add(set, layout, checked.job.metrics.worlds.level);
+            tables.metrics.rows.extend(worlds::metrics_of_graphs(set, layout));
+        }
+        of_graphs.write(ctx.out())?;
+        across.write(ctx.out())?;
+    }
+    files::write_json(&ctx.out().join(SMALL_SLICES), &tables.small_slices)?;
+    files::write_json(&ctx.out().join(LABELS), &tables.labels)?;
+    for frame in
+        [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions]
+    {
+        write_frame(ctx.out(), frame)?;
+    }
+    write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
+    write_frame(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
+}
+
+/// Who of the rows as they are lacks a label; of several classes with the decisions of each class
+/// against all others.
+fn missing_labels(
+    text: &str,
+    part: &CountedAudit,
+    checked: &CheckedJob,
+) -> Result<Vec<MissingLabels>> {
+    if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
+        let counts: FactualClassCounts = files::from_json(text, &part.stage)?;
+        return Ok(counts.one_vs_rest().iter().map(MissingLabels::from_counts).collect());
+    }
+    Ok(vec![MissingLabels::from_counts(&files::from_json(text, &part.stage)?)])
+}
+
+/// The thresholds that were fitted.
+fn thresholds(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<TableFrame> {
+    let mut frame = TableFrame::new(&THRESHOLDS);
+    for (name, model) in &checked.job.models {
+        let Some(stage) = StagePlan::threshold_id(name.as_str(), model) else { continue };
+        let fitted = threshold::read(ctx.need(&stage))?;
+        threshold::push_thresholds(&mut frame, ("", name.as_str()), &model.threshold, (0, &fitted));
+    }
+    frame.sort();
+    Ok(frame)
+}
+
+/// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
+/// not measured.
+fn measure_slices(
+    (stage, text): (&str, &str),
+    whole: &RowBuilder<'_>,
+    smallest: u64,
+    ground: RowContext<'_>,
+    tables: &mut ResultTables,
+) -> Result<()> {
+    let slices = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
+    let scribe = |slice: usize| RowBuilder {
+        slice: slices.name(slice),
+        settings: whole.settings.clone(),
+        ..*whole
+    };
+    if whole.audit.set.is_none() {
+        for (slice, counts) in &files::from_json::<FactualSlices>(text, stage)?.0 {
+            let scribe = scribe(*slice);
+            if scribe.is_measured(
+                counts.confusion(GroupSelection::All).predicted(),
+                smallest,
+                tables,
+            ) {
+                let measured =
+                    ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
+                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            }
+            scribe.factual_counts(counts, tables);
+        }
+        return Ok(());
+    }
+    for (slice, counts, second) in &files::from_json::<CounterfactualSlices>(text, stage)?.0 {
+        let scribe = scribe(*slice);
+        if scribe.is_measured(counts.cell_profiles().total().people(), smallest, tables) {
+            let measured = ground
+                .workers
+                .within(|| measure_counterfactual(counts, second.as_ref(), None, &scribe.settings));
+            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+        }
+        scribe.counterfactual_counts(counts, tables);
+    }
+    Ok(())
+}
+
+/// The models that the job compares, on every set and attribute that both were counted on.
+/// `selective` says of which models and attributes labels are missing for some people more often
+/// than for others.
+fn compare(
+    ctx: &StageContext<'_>,
+    checked: &CheckedJob,
+    ground: RowContext<'_>,
+    parts: &[CountedAudit],
+    selective: &BTreeMap<(&str, usize), bool>,
+) -> Result<TableFrame> {
+    let (layout, mut frame) = (ground.rows.layout(), TableFrame::new(&COMPARISONS));
+    for (first, second) in &checked.job.metrics.compare {
+        for part in
+            parts.iter().filter(|part| part.model == first.as_str() && part.graph_scores.is_none())
+        {
+            let same = |other: &&CountedAudit| {
+                other.model == second.as_str()
+                    && (&other.set, other.attribute) == (&part.set, part.attribute)
+            };
+            let Some(other) = parts.iter().find(same) else { continue };
+            ctx.check()?;
+            let scribe = RowBuilder {
+                audit: part,
+                layout,
+                settings: settings(checked, &layout.attributes[part.attribute]),
+                slice: "",
+                class: "",
+                selective: [first, second]
+                    .iter()
+                    .any(|model| selective.get(&(model.as_str(), part.attribute)) == Some(&true)),
+            };
+            let [text, other_text] =
+                [part, other].map(|part| files::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
+            let (text, other_text) = (text?, other_text?);
+            let compared = if part.set.is_none() {
+                let counts: [FactualCounts; 2] = [
+                    files::from_json(&text, &part.stage)?,
+                    files::from_json(&other_text, &other.stage)?,
+                ];
+                ground.workers.within(|| compare_factual(&counts[0], &counts[1], &scribe.settings))
+            } else {
+                let counts: [CounterfactualCounts; 2] = [
+                    files::from_json(&text, &part.stage)?,
+                    files::from_json(&other_text, &other.stage)?,
+                ];
+                ground
+                    .workers
+                    .within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
+            };
+            frame.rows.extend(
+                compared
+                    .iter()
+                    .map(|compared| scribe.comparison_row(("", second.as_str()), compared)),
+            );
+        }
+    }
+    Ok(frame)
+}
+
+/// The tables of quality.
+pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
+
+/// Puts the tables of quality of all sets and attributes together.
+///
+/// # Errors
+/// A table cannot be read or written.
+pub fn gather_quality(ctx: &StageContext<'_>, stages: &[String]) -> Result<()> {
+    for table in QUALITY {
+        let mut frame = TableFrame::new(table);
+        for stage in stages {
+            frame.rows.extend(read_frame(ctx.need(stage), table)?.rows);
+        }
+        write_frame(ctx.out(), &frame)?;
+    }
+    Ok(())
+}
+
+/// What a job may name without declaring it: the metrics and the public data sets.
+pub fn catalog() -> KnownNames<'static> {
+    static METRICS: OnceLock<Vec<KnownMetric>> = OnceLock::new();
+    static MEASURES: OnceLock<Vec<&str>> = OnceLock::new();
+    static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
+    KnownNames {
+        metrics: METRICS.get_or_init(|| metric::catalog().map(known_metric).collect()),
+        measures: MEASURES.get_or_init(|| {
+            crate::metric::catalog::cf_quality::MEASURES.iter().map(|measure| measure.id).collect()
+        }),
+        data_sets: DATA_SETS.get_or_init(|| {
+            crate::data::source::catalog::DATA_SETS.iter().map(|set| set.name).collect()
+        }),
+    }
+}
+
+fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
+    use job::check::GateScope::{Direction, Group, Pair, Total, WorstCase};
+    let mut scopes: &'static [job::check::GateScope] = match metric.family {
+        CatalogFamily::Performance => &[Total, Group],
+        CatalogFamily::Group => &[Pair, WorstCase],
+        CatalogFamily::Clarify => &[Pair],
+        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift => {
+            &[Total, Direction, Pair]
+        }
+        CatalogFamily::Graph => &[Total],
+    };
+    let any = matches!(metric.reads, Reads::AnySwitch(_));
+    match metric.reads {
+        Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
+        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
+        _ => {}
+    }
+    let asked_by = match metric.reads {
+        Reads::Strata(_) | Reads::StrataRate(_) => Some("strata"),
+        Reads::Flips { .. } => Some("flip_test"),
+        _ => None,
+    };
+    // Clarify's disparate impact is that of the family group.
+    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(job::MetricFamily::Clarify);
+    let needs_counterfactual = matches!(
+        metric.family,
+        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift | CatalogFamily::Graph
+    );
+    let min_groups = if any { 3 } else { 2 };
+    let family = family_word(metric.family);
+    let ratio = (SwapEffect::of(metric) == SwapEffect::Reciprocal).then(|| {
+        match SwapEffect::second_over_first(metric) {
+            true => RatioOrder::SecondOverFirst,
+            false => RatioOrder::FirstOverSecond,
+        }
+    });
+    KnownMetric {
+        id: metric.id,
+        family,
+        also,
+        asked_by,
+        needs_label: metric.needs_label,
+        needs_counterfactual,
+        scopes,
+        min_groups,
+        range: metric.range,
+        by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
+        ratio,
+    }
+}
+
+/// A family as jobs write it.
+fn family_word(family: CatalogFamily) -> job::MetricFamily {
+    match family {
+        CatalogFamily::Performance => job::MetricFamily::Performance,
+        CatalogFamily::Group => job::MetricFamily::Group,
+        CatalogFamily::Ccm => job::MetricFamily::Ccm,
+        CatalogFamily::Eccm => job::MetricFamily::Eccm,
+        CatalogFamily::Shift => job::MetricFamily::Shift,
+        CatalogFamily::Clarify => job::MetricFamily::Clarify,
+        CatalogFamily::Graph => job::MetricFamily::Graph,
+    }
+}
+
+/// The families that a job measures of its models; what is measured of graphs has tables of its
+/// own.
+pub fn families(checked: &CheckedJob) -> Vec<CatalogFamily> {
+    let wanted = job::check::families(&checked.job, &catalog());
+    CatalogFamily::ALL
+        .into_iter()
+        .filter(|family| *family != CatalogFamily::Graph && wanted.contains(&family_word(*family)))
+        .collect()
+}
+
+/// How to measure an attribute.
+pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSettings {
+    let metrics = &checked.job.metrics;
+    let positive = checked.job.data.favours_positive();
+    MeasureSettings {
+        families: families(checked),
+        favourable: if positive {
+            FavourablePrediction::Positive
+        } else {
+            FavourablePrediction::Negative
+        },
+        favourable_stated: checked.job.data.favourable_side().is_some(),
+        level: (metrics.interval.method == job::IntervalMethod::Auto)
+            .then_some(metrics.interval.level),
+        samples: metrics.bootstrap.samples,
+        seed: checked.job.run.seed,
+        min_group_size: metrics.min_group_size,
+        min_denominator: metrics.min_denominator,
+        favoured: favoured(checked, attribute),
+    }
+}
+
+/// Whom the job favours among the groups of an attribute; the reference where it does not say.
+pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> FavouredFacets {
+    let named =
+        checked.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute.name.as_str()));
+    let order = attribute.reference_first();
+    match named {
+        Some(crate::job::blocks::clarify::FavouredGroups::Rest) => FavouredFacets::Rest,
+        Some(crate::job::blocks::clarify::FavouredGroups::Groups(words)) => {
+            let is_named =
+                |group: &usize| words.iter().any(|word| word.as_str() == attribute.groups[*group]);
+            FavouredFacets::Groups(
+                order
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, group)| is_named(group))
+                    .map(|(rank, _)| rank)
+                    .collect(),
+            )
+        }
+        None => FavouredFacets::Groups(vec![0]),
+    }
+}

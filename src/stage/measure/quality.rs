@@ -1,0 +1,486 @@
+//! The stage `measure/SET/ATTRIBUTE`: how good the counterfactuals of a set are, as tables of their
+//! own.
+//!
+//! Quality needs no model, so it is measured once per set and attribute. With folds the yardstick
+//! is the references of all folds together, in which every row counts as often as it was reference.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::fitted::FittedStrategy;
+use crate::counterfactual::quality::shapes::ShapeBar;
+use crate::counterfactual::quality::sums::QualitySums;
+use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
+use crate::counterfactual::transport::matching::TransportTally;
+use crate::counterfactual::variable::StrategyVariable;
+use crate::counterfactual::{ChangeCounters, GeneratedBatch, SampleBatch};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
+};
+use crate::data::{Attribute, MISSING_GROUP};
+use crate::error::{Error, Result};
+use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
+use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::generate::rows::RowContext;
+use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
+use crate::table::file::write_frame;
+use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
+
+/// What became of the samples of a transport, by own and target group.
+pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
+
+/// What quality is measured of.
+pub struct QualityInputs<'a> {
+    /// The rows.
+    pub context: RowContext<'a>,
+    /// What the strategy learnt from.
+    pub reference: &'a LearningReference<'a>,
+    /// What the classes of the rows are.
+    pub classes: &'a RowClasses,
+    /// What was learnt, for each fold.
+    pub learnt: &'a [FittedStrategy],
+    /// The counterfactuals.
+    pub counterfactuals: &'a CounterfactualReader,
+    /// Of a transport, what became of the samples.
+    pub tallies: Option<&'a TransportTallies>,
+    /// Name of the set.
+    pub set: &'a str,
+    /// Position of the attribute.
+    pub position: usize,
+    /// Pairs of rows that the report is to show.
+    pub examples: ExampleSettings,
+}
+
+/// The quality of each ordered pair of groups.
+type QualityByPair = BTreeMap<(usize, usize), CounterfactualQuality>;
+
+impl QualityInputs<'_> {
+    /// Writes the tables of quality.
+    ///
+    /// # Errors
+    /// A file cannot be read, the disk refuses, or the run is to stop.
+    pub fn write(&self, out: &Path) -> Result<()> {
+        let layout = self.context.rows.layout();
+        let attribute = &layout.attributes[self.position];
+        let Some(first) = self.learnt.first() else { return Ok(()) };
+        let mut counts = first.counts().clone();
+        self.learnt[1..].iter().for_each(|learnt| counts.merge(learnt.counts().clone()));
+        let yardstick = QualityReference::new(
+            first.variables().to_vec(),
+            &counts,
+            attribute.groups.len(),
+            first.condition(),
+        );
+        let (sums, without_class, examples) = self.sums(&yardstick, attribute)?;
+        let (pairs, total) = yardstick.quality(&sums);
+
+        let exact = self.learnt.iter().all(|learnt| learnt.counts().is_exact());
+        write_frame(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;
+        write_frame(out, &self.features(attribute, &pairs))?;
+        let detailed = detailed_pairs(&pairs);
+        write_frame(
+            out,
+            &self.distributions(attribute, first.variables(), &yardstick.shapes(&sums, &detailed)),
+        )?;
+        let mut pairs_of_rows = TableFrame::new(&CF_EXAMPLES);
+        for cells in examples.cells(&attribute.groups, &detailed) {
+            pairs_of_rows
+                .push([vec![self.set.into(), attribute.name.as_str().into()], cells].concat());
+        }
+        write_frame(out, &pairs_of_rows)
+    }
+
+    fn key(&self, attribute: &Attribute, from: &str, to: &str) -> Vec<TableCell> {
+        [self.set, &attribute.name, from, to].map(TableCell::from).into()
+    }
+
+    fn quality(
+        &self,
+        attribute: &Attribute,
+        (pairs, total): (&QualityByPair, &CounterfactualQuality),
+        exact: bool,
+        without_class: &BTreeMap<usize, u64>,
+    ) -> TableFrame {
+        let mut quality = TableFrame::new(&CF_QUALITY);
+        let total_tally = self.tallies.map(|tallies| {
+            tallies
+                .iter()
+                .fold(TransportTally::default(), |sum, (.., tally)| merge_tallies(&sum, tally))
+        });
+        let of_pair = |from: usize, to: usize| {
+            let mine = |tallies: &TransportTallies| {
+                tallies.iter().find(|(a, b, _)| (*a, *b) == (from, to)).map(|(.., tally)| *tally)
+            };
+            self.tallies.map(|tallies| mine(tallies).unwrap_or_default())
+        };
+        let all_without: u64 =
+            without_class.values().sum::<u64>() * (attribute.groups.len() as u64).saturating_sub(1);
+        // Real rows are those of one target group, so all pairs together have none.
+        for (name, value) in values(total, total_tally.as_ref(), exact, all_without)
+            .into_iter()
+            .filter(|v| !v.0.starts_with(REAL))
+        {
+            quality.push([self.key(attribute, "", ""), measured(name, value)].concat());
+        }
+        for (&(from, to), of) in pairs {
+            let without = without_class.get(&from).copied().unwrap_or(0);
+            for (name, value) in values(of, of_pair(from, to).as_ref(), exact, without) {
+                quality.push(
+                    [
+                        self.key(attribute, &attribute.groups[from], &attribute.groups[to]),
+                        measured(name, value),
+                    ]
+                    .concat(),
+                );
+            }
+        }
+        quality
+    }
+
+    fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> TableFrame {
+        let mut features = TableFrame::new(&CF_FEATURES);
+        for (&(from, to), of) in pairs {
+            for variable in &of.variables {
+                for (name, value) in values_of_variable(variable) {
+                    let key = self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
+                    features.push(
+                        [key, vec![variable.name.as_str().into()], measured(name, value)].concat(),
+                    );
+                }
+            }
+        }
+        features
+    }
+
+    fn distributions(
+        &self,
+        attribute: &Attribute,
+        variables: &[StrategyVariable],
+        of_pairs: &BTreeMap<(usize, usize), Vec<Vec<ShapeBar>>>,
+    ) -> TableFrame {
+        let mut shapes = TableFrame::new(&CF_DISTRIBUTIONS);
+        for (&(from, to), bars_of) in of_pairs {
+            for (variable, bars) in variables.iter().zip(bars_of) {
+                let all = bars
+                    .iter()
+                    .fold((0, 0), |sum, bar| (sum.0 + bar.original, sum.1 + bar.counterfactual));
+                let share = |n: u64, all: u64| (all > 0).then(|| n as f64 / all as f64);
+                for (number, bar) in (0_i64..).zip(bars) {
+                    let level = bar.level.map_or("", |level| self.level(variable, level));
+                    for (side, n, share) in [
+                        ("original", bar.original, share(bar.original, all.0)),
+                        ("counterfactual", bar.counterfactual, share(bar.counterfactual, all.1)),
+                        ("target", bar.target, bar.target_share),
+                    ] {
+                        let mut row =
+                            self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
+                        row.extend([
+                            variable.name.as_str().into(),
+                            side.into(),
+                            TableCell::Int(number),
+                            level.into(),
+                        ]);
+                        row.extend([
+                            bar.edges.map(|e| e.0).into(),
+                            bar.edges.map(|e| e.1).into(),
+                            n.into(),
+                            share.into(),
+                        ]);
+                        shapes.push(row);
+                    }
+                }
+            }
+        }
+        shapes
+    }
+
+    /// What a level of a variable is called: a level of its column, or the column of a one-hot
+    /// group.
+    fn level(&self, variable: &StrategyVariable, level: usize) -> &str {
+        let features = &self.context.rows.layout().features;
+        match variable.columns[..] {
+            [column] => features[column].levels.get(level).map_or("", String::as_str),
+            _ => variable.columns.get(level).map_or("", |&column| features[column].name.as_str()),
+        }
+    }
+
+    /// The sums of all counterfactuals, by group the audited rows that have none because their
+    /// class is missing, and example pairs.
+    fn sums(
+        &self,
+        yardstick: &QualityReference,
+        attribute: &Attribute,
+    ) -> Result<(QualitySums, BTreeMap<usize, u64>, ExamplePairs)> {
+        let ground = self.context;
+        let mut sums = QualitySums::default();
+        let none = || ExamplePairs::new(self.examples, self.set, &attribute.name, self.position);
+        let mut examples = none();
+        let mut without_class: BTreeMap<usize, u64> = BTreeMap::new();
+        let needs_class =
+            self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
+        let look = |g: usize| {
+            (ground.watch.check)()?;
+            let batch = ground.rows.read(g)?;
+            let classes = self.classes.of_group(g, &batch)?;
+            let (keys, judged, rows) = self.counterfactuals.judged(g, ground.rows.layout())?;
+            let samples = SampleBatch {
+                keys: &batch.row_key,
+                rows: &batch.rows,
+                groups: &batch.groups[self.position],
+                classes: &classes,
+            };
+            let roles = ground.roles.read(g)?;
+            let lacks =
+                |&i: &usize| needs_class && classes[i].is_none() && roles.audited(i).is_some();
+            let without: Vec<u16> = (0..batch.row.len())
+                .filter(lacks)
+                .map(|i| samples.groups[i])
+                .filter(|&g| g != MISSING_GROUP)
+                .collect();
+            let mut part = QualitySums::default();
+            for to in 0..attribute.groups.len() {
+                part.merge(&yardstick.counterfactual_sums(
+                    &samples,
+                    &generated(&keys, &judged, &rows, to),
+                    to,
+                ));
+            }
+            let pairs_of_rows =
+                none().of_group(ground.rows.layout(), &batch, &keys, &judged, &rows);
+            (ground.watch.progress)(batch.row.len() as u64);
+            Ok::<_, Error>((part, without, pairs_of_rows))
+        };
+        ground.workers.map(ground.rows.n_groups(), look, |_, (part, without, pairs_of_rows)| {
+            sums.merge(&part);
+            examples.merge(pairs_of_rows);
+            without
+                .into_iter()
+                .for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
+            Ok::<_, Error>(())
+        })?;
+        for (fold, learnt) in self.learnt.iter().enumerate() {
+            if let Some(filter) = learnt.filter() {
+                let reference = self.reference.rows(fold, self.classes, None);
+                reference.fold(
+                    |group| {
+                        let groups = &group.groups[self.position];
+                        let samples = SampleBatch {
+                            keys: &group.keys,
+                            rows: &group.rows,
+                            groups,
+                            classes: &group.classes,
+                        };
+                        yardstick.reference_sums(filter, &samples)
+                    },
+                    |part| sums.merge(&part),
+                )?;
+            }
+        }
+        Ok((sums, without_class, examples))
+    }
+}
+
+/// The directions of a set that are told bar by bar and row by row.
+const DETAILED_AT_MOST: usize = 30;
+
+/// The directions that are told in detail: those in which a moved variable is left farthest from
+/// the target group, of equals the first. Bars of every direction between many groups would
+/// outweigh all other results.
+fn detailed_pairs(pairs: &QualityByPair) -> BTreeSet<(usize, usize)> {
+    let far = |of: &CounterfactualQuality| {
+        let moved =
+            of.variables.iter().filter(|v| v.share_changed.is_some_and(|share| share > 0.0));
+        moved.filter_map(|v| v.dist_after).fold(-1.0, f64::max)
+    };
+    let mut rated: Vec<(f64, (usize, usize))> =
+        pairs.iter().map(|(&pair, of)| (far(of), pair)).collect();
+    rated.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    rated.into_iter().take(DETAILED_AT_MOST).map(|(_, pair)| pair).collect()
+}
+
+/// The counterfactuals in one group, as they were generated.
+fn generated(
+    keys: &CounterfactualKeys,
+    judged: &CounterfactualVerdicts,
+    rows: &crate::data::FeatureRows,
+    to: usize,
+) -> GeneratedBatch {
+    let chosen: Vec<usize> =
+        (0..keys.parent.len()).filter(|&k| usize::from(keys.to_group[k]) == to).collect();
+    let counter = |k: usize| ChangeCounters {
+        n_changed: judged.counters[0][k],
+        n_impossible: judged.counters[1][k],
+        n_clamped: judged.counters[2][k],
+        n_fallback: judged.counters[3][k],
+        n_kept: judged.counters[4][k],
+    };
+    let plausibility = |&k: &usize| Some(judged.plausibility[k]).filter(|p| !p.is_nan());
+    GeneratedBatch {
+        parent: chosen.iter().map(|&k| keys.parent[k] as usize).collect(),
+        cf_index: chosen.iter().map(|&k| keys.cf_index[k]).collect(),
+        rows: rows.take(&chosen),
+        counters: chosen.iter().map(|&k| counter(k)).collect(),
+        plausibility: Some(chosen.iter().map(plausibility).collect()),
+        valid: chosen.iter().map(|&k| judged.valid[k]).collect(),
+        tally: crate::counterfactual::GenerationTally::default(),
+    }
+}
+
+fn merge_tallies(a: &TransportTally, b: &TransportTally) -> TransportTally {
+    TransportTally {
+        n: a.n + b.n,
+        n_approximate: a.n_approximate + b.n_approximate,
+        n_without_target: a.n_without_target + b.n_without_target,
+        cost: a.cost + b.cost,
+    }
+}
+
+/// The tallies of several folds as one list.
+pub fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> TransportTallies {
+    let mut all: BTreeMap<(usize, usize), TransportTally> = BTreeMap::new();
+    for (from, to, tally) in of_folds.flatten() {
+        let sum = all.entry((from, to)).or_default();
+        *sum = merge_tallies(sum, &tally);
+    }
+    all.into_iter().map(|((from, to), tally)| (from, to, tally)).collect()
+}
+
+/// How the metrics of real rows begin.
+const REAL: &str = "plausibility_real";
+
+type NamedMeasure = (&'static str, Result<f64, &'static str>);
+
+fn measured(name: &str, value: Result<f64, &'static str>) -> Vec<TableCell> {
+    vec![name.into(), value.ok().into(), value.err().unwrap_or("").into()]
+}
+
+fn values(
+    of: &CounterfactualQuality,
+    tally: Option<&TransportTally>,
+    exact: bool,
+    without_class: u64,
+) -> Vec<NamedMeasure> {
+    let count = |n: u64| Ok(n as f64);
+    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
+    let filter =
+        |of: Option<[f64; 3]>, at: usize| of.map(|quantiles| quantiles[at]).ok_or(NO_FILTER);
+    let mut values = vec![
+        ("n_cf", count(of.n_cf)),
+        ("n_pairs", count(of.n_pairs)),
+        ("n_pairs_valid", count(of.n_pairs_valid)),
+        ("n_without_class", count(without_class)),
+        ("share_discarded", mean(of.share_discarded)),
+        ("cos_median", mean(of.cos_median)),
+        ("cos_mean", mean(of.cos_mean)),
+        ("l1_mean", mean(of.l1_mean)),
+        ("l2_mean", mean(of.l2_mean)),
+        ("changed_mean", mean(of.changed_mean)),
+        ("unchanged_share", mean(of.unchanged_share)),
+        ("clamped_mean", mean(of.clamped_mean)),
+        ("fallback_mean", mean(of.fallback_mean)),
+        ("kept_mean", mean(of.kept_mean)),
+        ("plausibility_05", filter(of.plausibility, 0)),
+        ("plausibility_50", filter(of.plausibility, 1)),
+        ("plausibility_95", filter(of.plausibility, 2)),
+        ("plausibility_real_05", filter(of.plausibility_real, 0)),
+        ("plausibility_real_50", filter(of.plausibility_real, 1)),
+        ("plausibility_real_95", filter(of.plausibility_real, 2)),
+        ("exact", Ok(f64::from(u8::from(exact)))),
+    ];
+    if let Some(tally) = tally {
+        values.extend([
+            ("n_without_target", count(tally.n_without_target)),
+            (
+                "approximate_share",
+                if tally.n > 0 {
+                    Ok(tally.n_approximate as f64 / tally.n as f64)
+                } else {
+                    Err(NOTHING_TO_AVERAGE)
+                },
+            ),
+            (
+                "transport_cost",
+                if tally.n > 0 { Ok(tally.cost / tally.n as f64) } else { Err(NOTHING_TO_AVERAGE) },
+            ),
+        ]);
+    }
+    values
+}
+
+fn values_of_variable(of: &VariableQuality) -> Vec<NamedMeasure> {
+    let mean = |value: Option<f64>| value.ok_or(NOTHING_TO_AVERAGE);
+    let number = |value: Option<f64>, is: bool| {
+        value.ok_or(if is { NOTHING_TO_AVERAGE } else { NOT_NUMERIC })
+    };
+    vec![
+        ("n_values", Ok(of.n as f64)),
+        ("n_compared", Ok(of.n_compared as f64)),
+        ("share_changed", mean(of.share_changed)),
+        ("mean_change", number(of.mean_change, of.is_number)),
+        ("mean_abs_change_sd", number(of.mean_abs_change_sd, of.varies)),
+        ("dist_before", mean(of.dist_before)),
+        ("dist_after", mean(of.dist_after)),
+        ("w1_before", number(of.w1_before, of.varies)),
+        ("w1_after", number(of.w1_after, of.varies)),
+        ("out_of_range", mean(of.out_of_range)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        CounterfactualQuality, TransportTally, VariableQuality, values, values_of_variable,
+    };
+    use crate::metric::catalog::cf_quality::{
+        MEASURES, NOT_NUMERIC, NOTHING_TO_AVERAGE, QualityScope,
+    };
+
+    #[test]
+    fn what_is_written_can_be_explained_and_the_other_way_round() {
+        let listed = |of: &dyn Fn(QualityScope) -> bool| {
+            MEASURES.iter().filter(|m| of(m.scope)).map(|m| m.id).collect::<Vec<_>>()
+        };
+        let of_pairs =
+            values(&CounterfactualQuality::default(), Some(&TransportTally::default()), true, 0);
+        assert_eq!(
+            of_pairs.iter().map(|v| v.0).collect::<Vec<_>>(),
+            listed(&|of| of != QualityScope::Feature)
+        );
+        assert_eq!(
+            values(&CounterfactualQuality::default(), None, true, 0)
+                .iter()
+                .map(|v| v.0)
+                .collect::<Vec<_>>(),
+            listed(&|of| of == QualityScope::Pair)
+        );
+        let why = |varies| {
+            values_of_variable(&VariableQuality {
+                is_number: true,
+                varies,
+                ..VariableQuality::default()
+            })
+        };
+        assert!(why(true)[2..].iter().all(|(_, value)| *value == Err(NOTHING_TO_AVERAGE)));
+        let reasons: Vec<&str> =
+            why(false).into_iter().filter_map(|(_, value)| value.err()).collect();
+        assert_eq!(
+            reasons,
+            [
+                NOTHING_TO_AVERAGE,
+                NOTHING_TO_AVERAGE,
+                NOT_NUMERIC,
+                NOTHING_TO_AVERAGE,
+                NOTHING_TO_AVERAGE,
+                NOT_NUMERIC,
+                NOT_NUMERIC,
+                NOTHING_TO_AVERAGE
+            ]
+        );
+        let of_features = values_of_variable(&VariableQuality::default());
+        assert_eq!(
+            of_features.iter().map(|v| v.0).collect::<Vec<_>>(),
+            listed(&|of| of == QualityScope::Feature)
+        );
+    }
+}

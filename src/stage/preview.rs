@@ -1,0 +1,637 @@
+//! What the verbs `check`, `plan` and `data` see of a job without auditing it.
+//!
+//! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it.
+//! `plan` does no work: it reads and hashes the input files, as it must to know what is stale, and
+//! makes, downloads and locks nothing.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::data::prepare::{IssueSeverity, MISSING_VALUES};
+use crate::data::rows::RowsReader;
+use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
+use crate::data::rows::split::RolesReader;
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
+use crate::error::{Error, Result};
+use crate::exec::cancel::CancelFlag;
+use crate::exec::event::Observer;
+use crate::exec::folder::ScratchFolder;
+use crate::exec::store::StoreView;
+use crate::exec::{ExecSettings, ResultState, StageRecord};
+use crate::job::check::CheckedJob;
+use crate::stage::gate::blind;
+use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
+use crate::stage::measure::labels;
+use crate::stage::plan::{StagePlan, reads_features};
+use crate::stage::prepare::{ROLES, prepare_params};
+use crate::stage::{KINDS, RunSettings, advice, open_store, open_workers, report, with_place};
+use crate::table::file::read_frame;
+use crate::table::{FILTERS, ISSUES};
+
+/// Levels of a column that are shown.
+const LEVELS_SHOWN: usize = 10;
+
+/// What a run of a job would do; serializes as `cfaudit plan --json` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunForecast {
+    /// Name of the job.
+    pub job: String,
+    /// The id that the run would have.
+    pub run: String,
+    /// Its stages, in order.
+    pub stages: Vec<StageForecast>,
+    /// How many of them would run.
+    pub to_run: usize,
+    /// Files of scores that are not there: the run would write the rows to score and wait.
+    pub awaited: Vec<AwaitedFile>,
+    /// The public data set that the run would download first, or else stand in for; null = none.
+    pub to_download: Option<String>,
+}
+
+/// One stage of a [`RunForecast`].
+#[derive(Debug, Clone, Serialize)]
+pub struct StageForecast {
+    /// Its id, such as `train/logistic`.
+    pub id: String,
+    /// Its kind, such as `train`.
+    pub kind: &'static str,
+    /// Its key in the cache: 64 hex digits.
+    pub key: String,
+    /// Whether its result is in the cache. Should a stage that it rests on run again with another
+    /// result, it will yet run.
+    pub cached: bool,
+    /// Why it would run; null where it would not.
+    pub reason: Option<String>,
+    /// Rows that it did; null where there is no result.
+    pub rows: Option<u64>,
+    /// Size of its result; null where there is none.
+    pub bytes: Option<u64>,
+}
+
+/// Says what a run would do.
+///
+/// # Errors
+/// An input file cannot be found or read; `--force` or `--until` of `settings` name nothing known.
+pub fn forecast(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    cancel: &CancelFlag,
+) -> Result<RunForecast> {
+    let look = || {
+        let entries = match &settings.cache {
+            Some(root) => StoreView::below(root),
+            None => StoreView::empty(),
+        };
+        let workers = open_workers(&RunSettings { threads: 1, ..settings.clone() })?;
+        let input = input::locate(checked, settings, AbsentDataSet::AssumeAvailable, cancel)?;
+        let run_id = report::run_id(checked, &input);
+        let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &entries)?;
+        let planned = crate::exec::plan(
+            &plan.stages(),
+            &entries,
+            &ExecSettings { force: plan.force(), ..plan.exec_settings() },
+        )?;
+        let stages: Vec<StageForecast> = planned
+            .into_iter()
+            .map(|stage| {
+                let (reason, rows, bytes) = match stage.state {
+                    ResultState::Cached { rows, bytes } => (None, Some(rows), Some(bytes)),
+                    ResultState::Stale(reason) => (Some(reason.to_string()), None, None),
+                };
+                StageForecast {
+                    id: stage.id,
+                    kind: stage.kind,
+                    key: stage.key,
+                    cached: reason.is_none(),
+                    reason,
+                    rows,
+                    bytes,
+                }
+            })
+            .collect();
+        Ok(RunForecast {
+            job: checked.job.name.to_string(),
+            run: run_id.clone(),
+            to_run: stages.iter().filter(|s| !s.cached).count(),
+            stages,
+            awaited: input.awaited.clone(),
+            to_download: input.to_download.map(str::to_owned),
+        })
+    };
+    look().map_err(|error| with_place(error, checked))
+}
+
+/// What `cfaudit check` tells of a job and data without an error.
+#[derive(Debug, Clone, Default)]
+pub struct CheckFindings {
+    /// What was met and may change what the results mean.
+    pub warnings: Vec<IssueNote>,
+    /// The files of scores that are not there yet.
+    pub awaited: Vec<AwaitedFile>,
+}
+
+impl CheckFindings {
+    /// What a job tells by itself.
+    pub fn of_job(checked: &CheckedJob) -> Self {
+        CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
+    }
+}
+
+/// Looks at the data of a job as `cfaudit check` does.
+///
+/// # Errors
+/// What only the data can tell: missing columns, unknown groups, unreadable rows.
+pub fn check_data(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<CheckFindings> {
+    with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
+        plan.check_sum_memory(Some(
+            RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_audited(),
+        ))?;
+        let (_, mut warnings) = filters_and_issues(&folder_of(records, "prepare"))?;
+        // Another job may have prepared more of the same rows.
+        let params = prepare_params(plan.job, reads_features(plan.job));
+        let rows = RowsReader::open(&folder_of(records, "prepare"))?;
+        let n_training = RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_trained();
+        for (name, model) in &plan.job.models {
+            plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
+        }
+        warnings.retain(|issue| {
+            issue.severity == IssueSeverity::Warning.as_str()
+                && params.reports_issue(&issue.code, &issue.place)
+        });
+        let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
+        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        warnings.extend(blind_gates(checked, rows.layout(), &counted));
+        warnings.extend(unlabelled_people(plan, rows.layout(), &counted));
+        let mut seen = CheckFindings::of_job(checked);
+        seen.warnings.extend(warnings);
+        seen.warnings.extend(selective_labels(plan, rows.layout(), &counted));
+        Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
+    })
+}
+
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable
+/// decisions, or labels where the rows tell no decision.
+fn blind_gates(
+    checked: &CheckedJob,
+    layout: &Layout,
+    counted: &labels::CountedRows,
+) -> Vec<IssueNote> {
+    let job = &checked.job;
+    let favours_positive = job.data.favours_positive();
+    let shares = |model: &str, attribute: &str| {
+        labels::favourable_shares(counted, layout, favours_positive, (model, attribute))
+    };
+    let line = |path: &str| checked.places.at(path).map_or(0, |place| place.line);
+    let issue = |found: blind::BlindGate| IssueNote {
+        code: blind::BLIND_GATE.to_owned(),
+        severity: IssueSeverity::Warning.as_str().to_owned(),
+        n: 0,
+        text: format!("line {}: {}", line(&found.path), found.text),
+        place: found.path,
+    };
+    blind::gates(job, shares).into_iter().map(issue).collect()
+}
+
+/// The sets in which people without a label have no counterfactual.
+fn unlabelled_people(
+    plan: &StagePlan<'_>,
+    layout: &Layout,
+    counted: &labels::CountedRows,
+) -> Vec<IssueNote> {
+    let found = labels::sets_without_labels(plan.job, |attribute| {
+        let at = layout.attributes.iter().position(|of| of.name == attribute);
+        // Who lacks a label does so under every model.
+        let counts = counted.first().zip(at).map(|((_, counts), at)| &counts[at]);
+        counts.map_or(0, |counts| counts.groups.iter().map(|group| group.n_missing_label()).sum())
+    });
+    let issue = |found: labels::UnlabelledPeople| IssueNote {
+        code: labels::UNLABELLED_PEOPLE.to_owned(),
+        severity: IssueSeverity::Warning.as_str().to_owned(),
+        place: found.set,
+        n: found.n,
+        text: found.text,
+    };
+    found.into_iter().map(issue).collect()
+}
+
+/// Who lacks labels more often than others, as far as the rows tell.
+fn selective_labels(
+    plan: &StagePlan<'_>,
+    layout: &Layout,
+    counted: &labels::CountedRows,
+) -> Vec<IssueNote> {
+    let found = labels::selective_labels(counted, layout, plan.job.data.favours_positive());
+    let issue = |(attribute, of): (String, labels::SelectiveAttribute)| IssueNote {
+        code: labels::SELECTIVE_LABELS.to_owned(),
+        severity: IssueSeverity::Warning.as_str().to_owned(),
+        place: attribute,
+        n: of.n,
+        text: of.text(),
+    };
+    found.into_iter().map(issue).collect()
+}
+
+fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {
+    records.iter().find(|r| r.id == id).map_or_else(PathBuf::new, |r| r.folder.clone())
+}
+
+/// Prepares and splits the rows and hands the folders of these stages to `see`. `features`, where
+/// it is given, says whether features travel; else they do as in a run.
+fn with_prepared<T>(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+    features: Option<bool>,
+    see: impl FnOnce(&StagePlan<'_>, &JobInputs, &[StageRecord]) -> Result<T>,
+) -> Result<T> {
+    let look = || {
+        let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
+        let (store, workers) =
+            (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
+        let input = input::locate(checked, settings, AbsentDataSet::Download, cancel)?;
+        input.file_events().iter().for_each(|event| observer.on(event));
+        let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view())?;
+        plan.check_sum_memory(None)?;
+        plan.features = features.unwrap_or(plan.features);
+        let options = ExecSettings {
+            job: checked.job.name.as_str(),
+            kinds: KINDS,
+            until: Some("split"),
+            force: None,
+            published: None,
+            parallel_kind: None,
+            max_parallel: 1,
+        };
+        let records = crate::exec::run(&plan.stages(), &store, &options, observer, cancel)?;
+        see(&plan, &input, &records)
+    };
+    look().map_err(|error| with_place(error, checked))
+}
+
+/// What an audit rests on; serializes as `cfaudit data --json` prints it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DataPreview {
+    /// Name of the job.
+    pub job: String,
+    /// The data set that generated rows took the place of; null = none.
+    pub stand_in: Option<String>,
+    /// Numbers of rows.
+    pub rows: RowsPreview,
+    /// Each step that can lose rows, in order.
+    pub filters: Vec<FilterPreview>,
+    /// What was met and did not stop the work.
+    pub issues: Vec<IssueNote>,
+    /// The columns that are read, but for the label: the row id, then features, sensitive ones
+    /// first, then those that models name.
+    pub columns: Vec<ColumnPreview>,
+    /// The label, over all kept rows; null where the job has none.
+    pub label: Option<LabelPreview>,
+    /// The sensitive attributes.
+    pub attributes: Vec<AttributePreview>,
+    /// Files of scores that are not there.
+    pub awaited: Vec<AwaitedFile>,
+}
+
+/// Numbers of rows.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct RowsPreview {
+    /// Rows of the source.
+    pub source: u64,
+    /// Rows after the filters and the rules for missing values.
+    pub kept: u64,
+    /// Rows that train (with folds: in some fold).
+    pub trained: u64,
+    /// Rows that are audited.
+    pub audited: u64,
+}
+
+/// A step that can lose rows.
+#[derive(Debug, Clone, Serialize)]
+pub struct FilterPreview {
+    /// The step, as the job writes it.
+    pub what: String,
+    /// Rows before it.
+    pub rows_in: u64,
+    /// Rows after it.
+    pub rows_out: u64,
+}
+
+/// What was met and did not stop the work.
+#[derive(Debug, Clone, Serialize)]
+pub struct IssueNote {
+    /// Word of a closed list.
+    pub code: String,
+    /// info or warning.
+    pub severity: String,
+    /// The column or attribute.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// How often.
+    pub n: u64,
+    /// What, in words.
+    pub text: String,
+}
+
+/// A column that is read.
+#[derive(Debug, Clone, Serialize)]
+pub struct ColumnPreview {
+    /// Its name in the source.
+    pub name: String,
+    /// `row_id`, `sensitive`, `continuous`, `ordinal`, `nominal`, or `model` (a model names it:
+    /// scores, thresholds).
+    pub kind: &'static str,
+    /// What the source holds: integers, numbers, booleans, text, no values.
+    #[serde(rename = "type")]
+    pub class: &'static str,
+    /// Kept rows without a value in the source, also where these form the level `missing`.
+    pub missing: u64,
+    /// The most frequent levels, at most ten; empty for numbers.
+    pub levels: Vec<LevelPreview>,
+    /// Number of levels; null for numbers.
+    pub n_levels: Option<usize>,
+    /// Smallest number; null for levels, and where there is none.
+    pub min: Option<f64>,
+    /// Largest number; null for levels, and where there is none.
+    pub max: Option<f64>,
+}
+
+/// A level with its count.
+#[derive(Debug, Clone, Serialize)]
+pub struct LevelPreview {
+    /// The level.
+    pub level: String,
+    /// Kept rows that have it.
+    pub n: u64,
+}
+
+/// The label.
+#[derive(Debug, Clone, Serialize)]
+pub struct LabelPreview {
+    /// The column.
+    pub column: String,
+    /// The values that count as positive.
+    pub positive: Vec<String>,
+    /// The values seen that count as negative.
+    pub negative: Vec<String>,
+    /// Which side people want: positive or negative.
+    pub favourable: &'static str,
+    /// Kept rows with a positive label.
+    pub n_positive: u64,
+    /// Kept rows with a negative label.
+    pub n_negative: u64,
+    /// Kept rows without a label.
+    pub n_missing: u64,
+}
+
+/// A sensitive attribute.
+#[derive(Debug, Clone, Serialize)]
+pub struct AttributePreview {
+    /// Its name.
+    pub name: String,
+    /// The column that holds it.
+    pub column: String,
+    /// The reference group.
+    pub reference: String,
+    /// Its groups in declared order, then, with `group` null, the rows of no declared group.
+    pub groups: Vec<GroupPreview>,
+}
+
+/// A group.
+#[derive(Debug, Clone, Serialize)]
+pub struct GroupPreview {
+    /// The group; null for the rows of no declared group.
+    pub group: Option<String>,
+    /// Kept rows.
+    pub rows: u64,
+    /// Of them those that train.
+    pub trained: u64,
+    /// Of them those that are audited.
+    pub audited: u64,
+    /// Audited rows with a positive label; null without a label in the job.
+    pub positive: Option<u64>,
+    /// Audited rows with a negative label; null without a label in the job.
+    pub negative: Option<u64>,
+    /// Audited rows without a label; null without a label in the job.
+    pub unlabelled: Option<u64>,
+}
+
+/// Looks at the rows of a job: columns, levels, groups by label, filters.
+///
+/// # Errors
+/// As [`check_data`].
+pub fn data(
+    checked: &CheckedJob,
+    settings: &RunSettings,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<DataPreview> {
+    with_prepared(checked, settings, observer, cancel, Some(true), |plan, input, records| {
+        let folder = |id: &str| folder_of(records, id);
+        let rows = RowsReader::open(&folder("prepare"))?;
+        let roles = RolesReader::open(&folder("split").join(ROLES))?;
+        let profile = profile(plan, &rows, &roles, cancel)?;
+        let layout = rows.layout();
+        let (filters, mut issues) = filters_and_issues(&folder("prepare"))?;
+        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        issues.extend(selective_labels(plan, layout, &counted));
+        let job = &checked.job;
+        let label =
+            job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelPreview {
+                column: label.column.clone(),
+                positive: label.positive.clone(),
+                negative: label.negative.clone(),
+                favourable: if role.favours_positive() { "positive" } else { "negative" },
+                n_positive: profile.labels.positive,
+                n_negative: profile.labels.negative,
+                n_missing: profile.labels.missing,
+            });
+        Ok(DataPreview {
+            job: job.name.to_string(),
+            stand_in: input.stand_in.clone(),
+            rows: RowsPreview {
+                source: filters.first().map_or(0, |f| f.rows_in),
+                kept: layout.n_rows,
+                trained: roles.n_trained(),
+                audited: roles.n_audited(),
+            },
+            filters: filters.into_iter().skip(1).collect(),
+            columns: columns(checked, layout, &profile, &issues),
+            issues,
+            label,
+            attributes: attributes(layout, &profile),
+            awaited: input.awaited.clone(),
+        })
+    })
+}
+
+fn profile(
+    plan: &StagePlan<'_>,
+    rows: &RowsReader,
+    roles: &RolesReader,
+    cancel: &CancelFlag,
+) -> Result<PreparedProfile> {
+    let by_folds = plan.job.data.split.as_ref().is_some_and(|s| s.folds.is_some());
+    let layout = rows.layout();
+    let mut whole = PreparedProfile::empty(layout);
+    plan.workers.map(
+        rows.n_groups(),
+        |g| {
+            cancel.check()?;
+            let mut part = PreparedProfile::empty(layout);
+            let batch = rows.read(g)?;
+            part.add(layout, &batch, &roles.read(g)?, by_folds);
+            Ok::<_, Error>(part)
+        },
+        |_, part| {
+            whole.merge(&part);
+            Ok(())
+        },
+    )?;
+    Ok(whole)
+}
+
+/// The steps that can lose rows, the source first, and what was met.
+fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNote>)> {
+    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
+    let filters = read_frame(folder, &FILTERS)?;
+    let filters = filters.records().map(|r| FilterPreview {
+        what: r.text("what").to_owned(),
+        rows_in: count(r.int("rows_in")),
+        rows_out: count(r.int("rows_out")),
+    });
+    let filters = filters.collect();
+    let issues = read_frame(folder, &ISSUES)?;
+    let issues = issues.records().map(|r| IssueNote {
+        code: r.text("code").to_owned(),
+        severity: r.text("severity").to_owned(),
+        place: r.text("where").to_owned(),
+        n: count(r.int("n")),
+        text: r.text("text").to_owned(),
+    });
+    Ok((filters, issues.collect()))
+}
+
+/// The columns. Values that became the level `missing` are missing in the source, and are counted
+/// there; preparing has told how many.
+fn columns(
+    checked: &CheckedJob,
+    layout: &Layout,
+    profile: &PreparedProfile,
+    issues: &[IssueNote],
+) -> Vec<ColumnPreview> {
+    let told = |name: &str| {
+        issues.iter().find(|i| i.code == MISSING_VALUES && i.place == name).map_or(0, |i| i.n)
+    };
+    let mut columns = Vec::new();
+    if let Some(id) = &checked.job.data.row_id {
+        let class =
+            if layout.row_id == RowIdKind::Text { ValueClass::Text } else { ValueClass::Int };
+        let empty = ColumnCounts::Numbers { range: None, missing: 0 };
+        columns.push(ColumnPreview {
+            n_levels: None,
+            ..column(id.as_str(), "row_id", class.name(), &[], &empty)
+        });
+    }
+    for (feature, counts) in layout.features.iter().zip(&profile.features) {
+        let mut look = column(
+            &feature.name,
+            kind_word(feature),
+            feature.class.name(),
+            &feature.levels,
+            counts,
+        );
+        look.missing = look.missing.max(told(&feature.name));
+        columns.push(look);
+    }
+    for (name, counts) in layout.carried.iter().zip(&profile.carried) {
+        columns.push(column(name, "model", ValueClass::Float.name(), &[], counts));
+    }
+    columns
+}
+
+fn kind_word(feature: &Feature) -> &'static str {
+    match feature.kind {
+        FeatureKind::Continuous { .. } => "continuous",
+        FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel => "ordinal",
+        FeatureKind::Nominal => "nominal",
+        FeatureKind::Sensitive => "sensitive",
+    }
+}
+
+fn column(
+    name: &str,
+    kind: &'static str,
+    class: &'static str,
+    levels: &[String],
+    counts: &ColumnCounts,
+) -> ColumnPreview {
+    let mut look = ColumnPreview {
+        name: name.to_owned(),
+        kind,
+        class,
+        missing: 0,
+        levels: Vec::new(),
+        n_levels: None,
+        min: None,
+        max: None,
+    };
+    match counts {
+        ColumnCounts::Numbers { range, missing } => {
+            look.missing = *missing;
+            (look.min, look.max) = range.unzip();
+        }
+        ColumnCounts::Levels { counts, missing } => {
+            look.missing = *missing;
+            look.n_levels = Some(levels.len());
+            let mut by_count: Vec<(&String, u64)> =
+                levels.iter().zip(counts.iter().copied()).collect();
+            // The sort is stable: levels that are as frequent stay in their order.
+            by_count.sort_by_key(|&(_, n)| std::cmp::Reverse(n));
+            look.levels = by_count
+                .into_iter()
+                .take(LEVELS_SHOWN)
+                .map(|(level, n)| LevelPreview { level: level.clone(), n })
+                .collect();
+        }
+    }
+    look
+}
+
+fn attributes(layout: &Layout, profile: &PreparedProfile) -> Vec<AttributePreview> {
+    let look = |group: Option<&String>, counts: &GroupProfile| {
+        let LabelCounts { positive, negative, missing } = counts.labels;
+        let labelled = |n: u64| layout.label.as_ref().map(|_| n);
+        GroupPreview {
+            group: group.cloned(),
+            rows: counts.rows,
+            trained: counts.trained,
+            audited: counts.audited,
+            positive: labelled(positive),
+            negative: labelled(negative),
+            unlabelled: labelled(missing),
+        }
+    };
+    let attributes =
+        layout.attributes.iter().zip(&profile.groups).map(|(attribute, counts)| AttributePreview {
+            name: attribute.name.clone(),
+            column: layout.features[attribute.feature].name.clone(),
+            reference: attribute.groups[attribute.reference].clone(),
+            groups: attribute
+                .groups
+                .iter()
+                .map(Some)
+                .chain([None])
+                .zip(counts)
+                .map(|(group, counts)| look(group, counts))
+                .collect(),
+        });
+    attributes.collect()
+}

@@ -1,0 +1,186 @@
+//! Asks a model about people as they could be.
+//!
+//! A linear model is asked about every needed pair of a person and a set of changes: looking for
+//! equal changed rows would cost more than scoring them. Every other model is asked about the
+//! distinct changed rows, each once: the ones that are trained here in batches on all threads, a
+//! command in one run of its program per fold that it knows.
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::model::Scorer;
+use crate::recourse::actions::RecoursePlan;
+use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
+use crate::stage::generate::rows::RowContext;
+use crate::stage::recourse::people::RecoursePeople;
+use crate::stage::score::command::{CommandCall, CommandRows};
+
+/// Rows that a command gets at a time.
+const BATCH: usize = 16_384;
+
+/// The model that is asked.
+pub enum RecourseModel<'a> {
+    /// One that was trained here, per fold or one for all.
+    Trained {
+        /// Its scorers.
+        scorers: Vec<Box<dyn Scorer>>,
+        /// Whether scoring a row costs less than remembering it.
+        linear: bool,
+    },
+    /// A program.
+    Command {
+        /// The call.
+        call: CommandCall<'a>,
+        /// The folder of the model that its program trained; none where it trains none.
+        trained: Option<&'a Path>,
+    },
+}
+
+/// What asking needs.
+pub struct RecourseQuery<'a> {
+    /// The stage.
+    pub ctx: &'a StageContext<'a>,
+    /// The prepared rows.
+    pub context: RowContext<'a>,
+    /// The people.
+    pub people: &'a RecoursePeople,
+    /// The model.
+    pub model: &'a RecourseModel<'a>,
+}
+
+impl RecourseQuery<'_> {
+    /// The people whom each set of changes helps. `later` is what remains to be counted once the
+    /// model has answered.
+    ///
+    /// # Errors
+    /// The program fails, or the run is to stop.
+    pub fn helped(&self, plan: &RecoursePlan<'_>, needed: &RowSets, later: u64) -> Result<RowSets> {
+        let set_total = |questions: usize| self.ctx.set_total(questions as u64 + later);
+        match self.model {
+            RecourseModel::Trained { scorers, linear } => {
+                let decider =
+                    TrainedDecisionModel { context: self.context, people: self.people, scorers };
+                self.context.workers.within(|| {
+                    if *linear {
+                        set_total(needed.len());
+                        return plan.query_model(needed, &decider);
+                    }
+                    let distinct = DistinctRows::new(plan, needed);
+                    set_total(distinct.rows.len());
+                    distinct.query_model(plan, needed, &decider)
+                })
+            }
+            RecourseModel::Command { call, trained } => {
+                let distinct = self.context.workers.within(|| DistinctRows::new(plan, needed));
+                set_total(distinct.rows.len());
+                let changed = ChangedRows { people: self.people, plan, rows: &distinct.rows };
+                let mut favourable = Vec::with_capacity(distinct.rows.len());
+                let mut take = |scores: Vec<f64>| {
+                    let start = favourable.len();
+                    let decide = |(i, score): (usize, f64)| {
+                        self.people.is_favourable(distinct.rows[start + i].0, score)
+                    };
+                    favourable.extend(scores.into_iter().enumerate().map(decide));
+                    Ok(())
+                };
+                call.score_into(
+                    self.ctx,
+                    self.context,
+                    CommandRows::Changed(&changed),
+                    *trained,
+                    &mut take,
+                )?;
+                Ok(distinct.answers(plan, needed, &favourable))
+            }
+        }
+    }
+}
+
+/// Decisions of a model that runs here.
+struct TrainedDecisionModel<'a> {
+    context: RowContext<'a>,
+    people: &'a RecoursePeople,
+    scorers: &'a [Box<dyn Scorer>],
+}
+
+impl DecisionModel for TrainedDecisionModel<'_> {
+    fn decide(
+        &self,
+        rows: &[u32],
+        changes: &[LevelChange],
+        favourable: &mut Vec<bool>,
+    ) -> Result<()> {
+        (self.context.watch.check)()?;
+        let made = self.people.changed(rows, &[(rows.len(), changes.to_vec())]);
+        let mut scores = Vec::with_capacity(rows.len());
+        if let [only] = self.scorers {
+            only.score(&made, &mut scores)?;
+        } else {
+            scores.resize(rows.len(), f64::NAN);
+            for (fold, scorer) in self.scorers.iter().enumerate() {
+                let own: Vec<usize> = (0..rows.len())
+                    .filter(|&i| usize::from(self.people.fold(rows[i])) == fold)
+                    .collect();
+                let mut of_fold = Vec::with_capacity(own.len());
+                scorer.score(&made.take(&own), &mut of_fold)?;
+                own.into_iter().zip(of_fold).for_each(|(i, score)| scores[i] = score);
+            }
+        }
+        favourable.extend(
+            rows.iter().zip(scores).map(|(&row, score)| self.people.is_favourable(row, score)),
+        );
+        (self.context.watch.progress)(rows.len() as u64);
+        Ok(())
+    }
+}
+
+/// The distinct changed rows, in blocks.
+pub struct ChangedRows<'a> {
+    people: &'a RecoursePeople,
+    plan: &'a RecoursePlan<'a>,
+    /// Person and set of changes.
+    rows: &'a [(u32, u32)],
+}
+
+impl ChangedRows<'_> {
+    fn block(&self, block: usize) -> &[(u32, u32)] {
+        let range: Range<usize> = block * BATCH..self.rows.len().min((block + 1) * BATCH);
+        &self.rows[range]
+    }
+
+    /// Number of blocks.
+    pub fn n_blocks(&self) -> usize {
+        self.rows.len().div_ceil(BATCH)
+    }
+
+    /// The folds in which the people of a block are audited.
+    pub fn folds(&self, block: usize) -> Vec<Option<u8>> {
+        self.block(block).iter().map(|(row, _)| Some(self.people.fold(*row))).collect()
+    }
+
+    /// The rows of a block as the program reads them.
+    pub fn rows(&self, block: usize) -> crate::data::FeatureRows {
+        let block = self.block(block);
+        let people: Vec<u32> = block.iter().map(|(row, _)| *row).collect();
+        let runs = block.chunk_by(|a, b| a.1 == b.1);
+        let sets: Vec<(usize, Vec<LevelChange>)> =
+            runs.map(|run| (run.len(), self.plan.change_set(run[0].1 as usize))).collect();
+        self.people.changed(&people, &sets)
+    }
+
+    /// What messages call a row of a block.
+    pub fn name(&self, block: usize, i: usize) -> String {
+        let (row, change) = self.block(block)[i];
+        let changes = self.plan.change_set(change as usize);
+        let words: Vec<String> = changes
+            .iter()
+            .map(|change| {
+                let feature = &self.people.audited.features[change.feature];
+                format!("`{}` = `{}`", feature.name, feature.levels[change.level as usize])
+            })
+            .collect();
+        format!("{}, changed to {}", self.people.name(row), words.join(", "))
+    }
+}

@@ -1,0 +1,572 @@
+//! The audited people of a recourse block: their columns as the engine sees them, and as models
+//! read them.
+//!
+//! Which columns may stand in subgroups: every feature that models read, but for the column of the
+//! attribute, what that is made of, what is made of that, and features derived from others, which
+//! follow. A one-hot group is one column. Bins under `data.bins` are the job's words only: a model
+//! goes on to read the number. A column derived as bins has the order of these, whatever its kind.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::counterfactual::write_back::{WriteBack, WriteBackRow as Again};
+use crate::data::prepare::MissingRule;
+use crate::data::prepare::derive::{DerivationRule, DerivedBin};
+use crate::data::rows::aligned::ScoreReader;
+use crate::data::values::float_text;
+use crate::data::{
+    FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP, MISSING_LEVEL,
+};
+use crate::error::{Error, Fault, Result};
+use crate::job::Job;
+use crate::model::ThresholdComparison;
+use crate::param::ColumnName;
+use crate::recourse::ask::LevelChange;
+use crate::recourse::bins::bin_numbers;
+use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
+use crate::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::{AuditedRows, LevelScale, ModelNumbers, RecourseFeature};
+use crate::stage::count::evidence::DecisionRule;
+use crate::stage::generate::rows::RowContext;
+
+/// The audited people with a decision.
+pub struct RecoursePeople {
+    /// As the engine sees them.
+    pub audited: AuditedRows,
+    /// What the tables tell of the columns, in the same order.
+    pub columns: Vec<ColumnNotes>,
+    /// As models read them.
+    rows: FeatureRows,
+    /// Positions in the source.
+    source: Vec<u64>,
+    /// The fold in which each is audited.
+    folds: Vec<u8>,
+    /// The threshold of each.
+    thresholds: Vec<f64>,
+    decision: ThresholdComparison,
+    favourable_is_positive: bool,
+    /// How each column is written back.
+    encodings: Vec<LevelEncoding>,
+    /// Computes derived features again.
+    write_back: WriteBack,
+}
+
+/// What is told of a column.
+pub struct ColumnNotes {
+    /// Rows whose number lies outside of all bins.
+    pub outside: u64,
+    /// The rule in words.
+    pub rule: String,
+}
+
+/// How a level becomes what a model reads.
+enum LevelEncoding {
+    /// This number.
+    Number(usize, Vec<f64>),
+    /// This position of a level.
+    Code(usize, Vec<u32>),
+    /// 1 in the column of the level, 0 in the others.
+    OneHot(Vec<usize>),
+}
+
+/// Where the scores are, and what they decide.
+pub struct PeopleScores<'a> {
+    /// The scores of the prepared rows.
+    pub scores: &'a ScoreReader,
+    /// What they decide.
+    pub rule: DecisionRule,
+}
+
+impl RecoursePeople {
+    /// Reads the audited rows that have a score.
+    ///
+    /// # Errors
+    /// A level that the job names is not there; a file cannot be read; the run is to stop.
+    pub fn read(
+        ground: RowContext<'_>,
+        job: &Job,
+        attribute: usize,
+        recourse: &RecourseBlock,
+        scored: &PeopleScores<'_>,
+    ) -> Result<RecoursePeople> {
+        let layout = ground.rows.layout();
+        let favourable_is_positive = job.data.favours_positive();
+        let mut rows =
+            FeatureRows { n: 0, columns: layout.features.iter().map(|f| empty(&f.kind)).collect() };
+        let (mut source, mut folds, mut thresholds, mut groups, mut favourable) =
+            (vec![], vec![], vec![], vec![], vec![]);
+        let read = |g: usize| {
+            (ground.watch.check)()?;
+            let (batch, roles, scores) =
+                (ground.rows.read(g)?, ground.roles.read(g)?, scored.scores.read(g)?);
+            let mut kept = Vec::new();
+            for (i, &score) in scores.iter().enumerate() {
+                let Some(fold) = roles.audited(i) else { continue };
+                scored.rule.check(layout, &batch, i, score)?;
+                if let Some(decision) = scored.rule.decide(&batch, Some(fold), i, score) {
+                    let group =
+                        Some(batch.groups[attribute][i]).filter(|&group| group != MISSING_GROUP);
+                    kept.push((
+                        i,
+                        fold,
+                        scored.rule.threshold_at(&batch, Some(fold), i),
+                        group,
+                        decision == favourable_is_positive,
+                    ));
+                }
+            }
+            let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
+            Ok::<_, Error>((batch.row, kept, part))
+        };
+        ground.workers.map(ground.rows.n_groups(), read, |_, (numbers, kept, part)| {
+            for (i, fold, threshold, group, decision) in kept {
+                source.push(numbers[i]);
+                folds.push(fold);
+                thresholds.push(threshold);
+                groups.push(group);
+                favourable.push(decision);
+            }
+            append(&mut rows, part);
+            Ok::<_, Error>(())
+        })?;
+        if rows.n >= u32::MAX as usize {
+            let what =
+                format!("{} rows are audited, and recourse numbers them with 32 bits", rows.n);
+            return Err(Fault::new("too-many-rows", what)
+                .hint("audit fewer rows, by `data.keep` or `data.split`")
+                .into());
+        }
+        let about = attribute_features(layout, attribute);
+        let others = decision_strata(layout, &rows, &about, &folds, &thresholds);
+        let (mut features, mut put, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        let onehot: BTreeSet<&str> =
+            job.data.features.onehot.values().flatten().map(ColumnName::as_str).collect();
+        for (f, feature) in layout.features.iter().enumerate() {
+            if !layout.is_input(f)
+                || about.contains(&f)
+                || follows(layout, f)
+                || onehot.contains(feature.name.as_str())
+            {
+                continue;
+            }
+            let seen = recourse_column(layout, &rows, f, job, recourse);
+            features.push(with_rules(seen.feature, recourse, seen.kind)?);
+            put.push(seen.encoding);
+            columns.push(ColumnNotes {
+                outside: seen.outside,
+                rule: rule_in_words(recourse, &feature.name),
+            });
+        }
+        for (name, members) in &job.data.features.onehot {
+            let at: Option<Vec<usize>> =
+                members.iter().map(|member| layout.feature(member.as_str())).collect();
+            let Some(at) = at else { continue };
+            let (feature, written) = onehot_feature(name.as_str(), members, &at, &rows);
+            features.push(with_rules(feature, recourse, LevelDistance::Unit)?);
+            put.push(written);
+            columns.push(ColumnNotes { outside: 0, rule: rule_in_words(recourse, name.as_str()) });
+        }
+        let audited = AuditedRows { features, groups, favourable, others };
+        let again = WriteBack::derived_only(layout);
+        Ok(RecoursePeople {
+            audited,
+            columns,
+            rows,
+            source,
+            folds,
+            thresholds,
+            decision: scored.rule.decision,
+            favourable_is_positive,
+            encodings: put,
+            write_back: again,
+        })
+    }
+
+    /// Number of people.
+    pub fn n(&self) -> usize {
+        self.rows.n
+    }
+
+    /// The fold in which somebody is audited.
+    pub fn fold(&self, row: u32) -> u8 {
+        self.folds[row as usize]
+    }
+
+    /// What messages call somebody.
+    pub fn name(&self, row: u32) -> String {
+        format!("row {} of the data", self.source[row as usize])
+    }
+
+    /// Whether the decision that a score of somebody means is favourable; a missing score is not.
+    pub fn is_favourable(&self, row: u32, score: f64) -> bool {
+        let decision = self.decision.decide(score, self.thresholds[row as usize]);
+        decision == Some(self.favourable_is_positive)
+    }
+
+    /// The rows as models would read them once changed: `sets` are runs of rows with the same
+    /// changes, in the order of `rows`.
+    pub fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
+        let at: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
+        let originals = self.rows.take(&at);
+        let mut made = originals.clone();
+        let mut start = 0;
+        for (n, changes) in sets {
+            let range = start..start + n;
+            for change in changes {
+                let level = change.level as usize;
+                match &self.encodings[change.feature] {
+                    LevelEncoding::Number(column, numbers) => {
+                        fill_numbers(&mut made, *column, range.clone(), numbers[level])
+                    }
+                    LevelEncoding::Code(column, codes) => {
+                        if let FeatureColumn::Code(own) = &mut made.columns[*column] {
+                            own[range.clone()].fill(codes[level]);
+                        }
+                    }
+                    LevelEncoding::OneHot(columns) => {
+                        for (k, &column) in columns.iter().enumerate() {
+                            fill_numbers(
+                                &mut made,
+                                column,
+                                range.clone(),
+                                f64::from(u8::from(k == level)),
+                            );
+                        }
+                    }
+                }
+            }
+            start = range.end;
+        }
+        if !self.write_back.is_empty() {
+            let all: Vec<Again> =
+                (0..made.n).map(|row| Again { row, parent: row, from: 0, to: 0 }).collect();
+            self.write_back.apply(&mut made, &all, &originals, &[]);
+        }
+        made
+    }
+}
+
+fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<usize>, x: f64) {
+    if let FeatureColumn::Number(own) = &mut rows.columns[column] {
+        own[range].fill(x);
+    }
+}
+
+fn empty(kind: &FeatureKind) -> FeatureColumn {
+    if kind.is_coded() {
+        FeatureColumn::Code(Vec::new())
+    } else {
+        FeatureColumn::Number(Vec::new())
+    }
+}
+
+fn append(rows: &mut FeatureRows, part: FeatureRows) {
+    rows.n += part.n;
+    for (own, more) in rows.columns.iter_mut().zip(part.columns) {
+        match (own, more) {
+            (FeatureColumn::Number(own), FeatureColumn::Number(more)) => own.extend(more),
+            (FeatureColumn::Code(own), FeatureColumn::Code(more)) => own.extend(more),
+            // Both are made from the same layout.
+            _ => {}
+        }
+    }
+}
+
+/// What a feature is made of in the end; itself where it is not derived.
+fn roots(layout: &Layout, feature: usize) -> BTreeSet<usize> {
+    match layout.derivation(feature) {
+        None => BTreeSet::from([feature]),
+        Some(derived) => {
+            derived.parents.iter().flatten().flat_map(|&parent| roots(layout, parent)).collect()
+        }
+    }
+}
+
+/// The features that are the attribute's column, what it is made of, or made of that.
+fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
+    let own = layout.attributes[attribute].feature;
+    let of = roots(layout, own);
+    (0..layout.features.len()).filter(|&f| f == own || !roots(layout, f).is_disjoint(&of)).collect()
+}
+
+/// Whether a feature is derived from another that models read, and so follows it.
+fn follows(layout: &Layout, feature: usize) -> bool {
+    layout.derivation(feature).is_some()
+        && roots(layout, feature).iter().any(|&root| layout.is_input(root))
+}
+
+/// The same number for rows that agree in all that decides about them beside the features: the
+/// attribute, the fold, the threshold.
+fn decision_strata(
+    layout: &Layout,
+    rows: &FeatureRows,
+    about: &BTreeSet<usize>,
+    folds: &[u8],
+    thresholds: &[f64],
+) -> Vec<u32> {
+    let mut known: HashMap<Vec<u64>, u32> = HashMap::new();
+    let inputs: Vec<usize> = about.iter().copied().filter(|&f| layout.is_input(f)).collect();
+    let key = |i: usize| {
+        let value = |&f: &usize| match &rows.columns[f] {
+            FeatureColumn::Number(values) => values[i].to_bits(),
+            FeatureColumn::Code(codes) => u64::from(codes[i]),
+        };
+        let mut key: Vec<u64> = inputs.iter().map(value).collect();
+        key.extend([u64::from(folds[i]), thresholds[i].to_bits()]);
+        key
+    };
+    (0..rows.n)
+        .map(|i| {
+            let next = known.len() as u32;
+            *known.entry(key(i)).or_insert(next)
+        })
+        .collect()
+}
+
+/// A column as the engine sees it, without rules.
+struct RecourseColumn {
+    feature: RecourseFeature,
+    encoding: LevelEncoding,
+    kind: LevelDistance,
+    outside: u64,
+}
+
+fn recourse_column(
+    layout: &Layout,
+    rows: &FeatureRows,
+    f: usize,
+    job: &Job,
+    recourse: &RecourseBlock,
+) -> RecourseColumn {
+    let of = &layout.features[f];
+    let name = ColumnName::new(of.name.as_str());
+    let cost = name.as_ref().and_then(|name| recourse.cost.columns.get(name)).copied();
+    let by_number = match recourse.cost.continuous {
+        NumberCost::RangeShare => LevelDistance::RangeShare,
+        NumberCost::Absolute => LevelDistance::Absolute,
+    };
+    let distance = |kind: LevelDistance| match cost {
+        None => kind,
+        Some(ColumnCost::RangeShare) => LevelDistance::RangeShare,
+        Some(ColumnCost::Absolute) => LevelDistance::Absolute,
+        Some(ColumnCost::Ordinal) => LevelDistance::Positions,
+        Some(ColumnCost::Nominal) => LevelDistance::Unit,
+    };
+    let plain = |levels: Vec<String>, scale, missing, codes, behind| RecourseFeature {
+        name: of.name.clone(),
+        levels,
+        scale,
+        missing,
+        codes,
+        model_numbers: behind,
+        may_change: AllowedChanges::default(),
+        cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
+    };
+    match &rows.columns[f] {
+        FeatureColumn::Code(codes) => {
+            let order = order_of(layout, f);
+            let mut levels: Vec<String> =
+                order.iter().map(|&level| of.levels[level as usize].clone()).collect();
+            let mut place = vec![0; order.len()];
+            (0..).zip(&order).for_each(|(at, &level)| place[level as usize] = at);
+            let written = order.iter().copied().chain([MISSING]).collect();
+            let of_level =
+                job.data.missing.nominal == MissingRule::Level && of.kind == FeatureKind::Nominal;
+            let named = levels.iter().position(|level| level == MISSING_LEVEL).filter(|_| of_level);
+            let missing = named
+                .map(|at| at as u32)
+                .or_else(|| codes.contains(&MISSING).then_some(levels.len() as u32));
+            if missing == Some(levels.len() as u32) {
+                levels.push(MISSING_LEVEL.to_owned());
+            }
+            let codes = codes
+                .iter()
+                .map(|&code| place.get(code as usize).copied().or(missing).unwrap_or(0))
+                .collect();
+            let ordered = of.kind == FeatureKind::OrdinalLevel || is_binned(layout, f);
+            let scale = if ordered { LevelScale::Ordered } else { LevelScale::Nominal };
+            let kind =
+                distance(if ordered { LevelDistance::Positions } else { LevelDistance::Unit });
+            RecourseColumn {
+                feature: plain(levels, scale, missing, codes, None),
+                encoding: LevelEncoding::Code(f, written),
+                kind,
+                outside: 0,
+            }
+        }
+        FeatureColumn::Number(numbers) => {
+            let bins: Vec<DerivedBin> = name
+                .as_ref()
+                .and_then(|name| Some(job.data.bins.get(name)?.of(name)))
+                .unwrap_or_default();
+            if !bins.is_empty() {
+                let cut = bin_numbers(numbers, &bins);
+                let (outside, targets) = (cut.outside, cut.model_numbers.targets.clone());
+                let feature = plain(
+                    cut.levels,
+                    LevelScale::Ordered,
+                    cut.missing,
+                    cut.codes,
+                    Some(cut.model_numbers),
+                );
+                return RecourseColumn {
+                    feature,
+                    encoding: LevelEncoding::Number(f, targets),
+                    kind: distance(LevelDistance::Positions),
+                    outside,
+                };
+            }
+            let mut values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+            values.sort_by(f64::total_cmp);
+            // 0 and -0 are one number.
+            values.dedup_by(|a, b| *a == *b);
+            let mut levels: Vec<String> = values.iter().map(|&x| float_text(x)).collect();
+            let missing = numbers.iter().any(|x| x.is_nan()).then_some(values.len() as u32);
+            levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
+            let code = |x: &f64| {
+                if x.is_nan() {
+                    missing.unwrap_or(0)
+                } else {
+                    values.partition_point(|y| y < x) as u32
+                }
+            };
+            let codes = numbers.iter().map(code).collect();
+            values.extend(missing.map(|_| f64::NAN));
+            let ordinal = of.kind == FeatureKind::OrdinalNumber;
+            let kind = distance(if ordinal { LevelDistance::Positions } else { by_number });
+            let by_position =
+                ordinal && matches!(kind, LevelDistance::Positions | LevelDistance::Unit);
+            // What the model reads is told apart from the level, because the audit's positions are
+            // no numbers.
+            let behind = by_position
+                .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
+            let scale =
+                if by_position { LevelScale::Ordered } else { LevelScale::Numbers(values.clone()) };
+            RecourseColumn {
+                feature: plain(levels, scale, missing, codes, behind),
+                encoding: LevelEncoding::Number(f, values),
+                kind,
+                outside: 0,
+            }
+        }
+    }
+}
+
+/// Whether a column of names is made of bins, which have an order whatever its kind.
+fn is_binned(layout: &Layout, f: usize) -> bool {
+    layout.derivation(f).is_some_and(|derived| matches!(derived.rule, DerivationRule::Bins(_)))
+}
+
+/// The levels of a coded column in the order of the audit: that of its bins, else as they stand.
+fn order_of(layout: &Layout, f: usize) -> Vec<u32> {
+    let levels = &layout.features[f].levels;
+    let mut order: Vec<u32> = (0..levels.len() as u32).collect();
+    if let Some(DerivationRule::Bins(bins)) = layout.derivation(f).map(|derived| &derived.rule) {
+        let place = |level: u32| {
+            bins.iter().position(|bin| bin.name == levels[level as usize]).unwrap_or(bins.len())
+        };
+        order.sort_by_key(|&level| place(level));
+    }
+    order
+}
+
+/// A one-hot group: the level is the column that holds the 1; rows with none or several have no
+/// value.
+fn onehot_feature(
+    name: &str,
+    members: &[ColumnName],
+    at: &[usize],
+    rows: &FeatureRows,
+) -> (RecourseFeature, LevelEncoding) {
+    let mut levels: Vec<String> = members.iter().map(ToString::to_string).collect();
+    let nowhere = levels.len() as u32;
+    let code = |i: usize| {
+        let mut ones = at
+            .iter()
+            .enumerate()
+            .filter(|(_, column)| rows.numbers(**column).get(i) == Some(&1.0))
+            .map(|(k, _)| k as u32);
+        match (ones.next(), ones.next()) {
+            (Some(only), None) => only,
+            _ => nowhere,
+        }
+    };
+    let codes: Vec<u32> = (0..rows.n).map(code).collect();
+    let missing = codes.contains(&nowhere).then_some(nowhere);
+    levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
+    // Broken rows differ in what the model reads though they have the same level: each pattern is a
+    // number of its own.
+    let behind = missing.map(|_| {
+        let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
+        let mut number = |i: usize| {
+            let pattern: Vec<u64> = at
+                .iter()
+                .map(|&column| rows.numbers(column).get(i).map_or(0, |x| x.to_bits()))
+                .collect();
+            let next = known.len();
+            (*known.entry(pattern).or_insert(next) + members.len()) as f64
+        };
+        let numbers = codes
+            .iter()
+            .enumerate()
+            .map(|(i, &code)| if code == nowhere { number(i) } else { f64::from(code) })
+            .collect();
+        ModelNumbers { numbers, targets: (0..levels.len()).map(|level| level as f64).collect() }
+    });
+    let feature = RecourseFeature {
+        name: name.to_owned(),
+        levels,
+        scale: LevelScale::Nominal,
+        missing,
+        codes,
+        model_numbers: behind,
+        may_change: AllowedChanges::default(),
+        cost: ChangeCost { distance: LevelDistance::Unit, weight: 1.0 },
+    };
+    (feature, LevelEncoding::OneHot(at.to_vec()))
+}
+
+/// The feature with the rules of the job.
+fn with_rules(
+    mut feature: RecourseFeature,
+    recourse: &RecourseBlock,
+    distance: LevelDistance,
+) -> Result<RecourseFeature> {
+    let weight =
+        recourse.cost.weights.get(feature.name.as_str()).map_or(1.0, |weight| weight.get());
+    let of_kind = if distance == LevelDistance::Unit { recourse.cost.nominal.get() } else { 1.0 };
+    feature.cost = ChangeCost { distance, weight: weight * of_kind };
+    let Some(rule) = recourse.may_change.get(feature.name.as_str()) else { return Ok(feature) };
+    let (direction, steps) = rule.direction();
+    let mut not_to = Vec::new();
+    for word in rule.not_to() {
+        let Some(level) = feature.levels.iter().position(|level| level == word.as_str()) else {
+            let levels: Vec<&str> = feature.levels.iter().take(12).map(String::as_str).collect();
+            let what = format!(
+                "the column `{}` has no level `{word}` among the audited rows, which `not_to` \
+                 names",
+                feature.name
+            );
+            return Err(Fault::new("unknown-level", what)
+                .in_column(&feature.name)
+                .hint(format!(
+                    "its levels: {}{}",
+                    levels.join(", "),
+                    if feature.levels.len() > levels.len() { ", ..." } else { "" }
+                ))
+                .into());
+        };
+        not_to.push(level as u32);
+    }
+    feature.may_change = AllowedChanges { direction, steps, not_to };
+    Ok(feature)
+}
+
+/// The rule for a column in words.
+fn rule_in_words(recourse: &RecourseBlock, column: &str) -> String {
+    recourse.may_change.get(column).map_or_else(|| "never".to_owned(), |rule| rule.in_words())
+}
+
+/// Whether an action may change a column at all.
+pub fn may_move(feature: &RecourseFeature) -> bool {
+    feature.may_change.direction != ChangeDirection::Never
+}

@@ -1,0 +1,738 @@
+//! The stage `report`: puts the whole output folder together, and what is read back from it.
+//!
+//! The folder of this stage is the output folder but for `run.json` and `logs/`: tables, outcomes,
+//! resolved job, page, summary and, last, the manifest with the hash of every other file.
+//! Publishing copies it.
+
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::data::prepare::{IssueSeverity, PrepareParams};
+use crate::error::{Exit, Result};
+use crate::exec::event::Event;
+use crate::exec::files::{self, copy, make_folder, read_json, write, write_json};
+use crate::exec::folder::EXTRAS;
+use crate::exec::hash::sha256;
+use crate::exec::{StageContext, StageRecord};
+use crate::folder::manifest::{
+    AnsweredRequest, AwaitedScores, GateTally, Manifest, RecheckWords, RunSummary, WorstGate,
+};
+use crate::folder::read::MANIFEST;
+use crate::job::check::{CheckedJob, to_yaml};
+use crate::job::{self, Job};
+use crate::param::ColumnName;
+use crate::rejudge;
+use crate::report;
+use crate::report::diff::on_one_line;
+use crate::report::export::{deciding, gate_sentence};
+use crate::stage::discover::tables::{self, GraphSetScenario};
+use crate::stage::gate::baseline;
+use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
+use crate::stage::generate::refits::{self, FittedSet};
+use crate::stage::generate::rows::{GeneratedEffects, RowContext};
+use crate::stage::input::JobInputs;
+use crate::stage::input::request::read_answer;
+use crate::stage::measure::labels::{
+    self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
+};
+use crate::stage::measure::{self, LABELS, SMALL_SLICES, SmallSlices};
+use crate::stage::score::join::{RECHECKED, RecheckResult};
+use crate::stage::{CODE, RunRecord, RunSettings, advice};
+use crate::table::file::{read_frame, write_frame};
+use crate::table::picked::join_tables;
+use crate::table::{
+    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, GATES, GROUPS, ISSUES, METRICS, THRESHOLDS,
+    TRANSITIONS, TableCell, TableFrame,
+};
+
+pub use words::{glossary, policies, row_id};
+
+use words::manifest;
+
+/// Folder of what other programs read.
+const EXPORTS: &str = "exports";
+
+/// What the stage `gate` writes beside its table.
+pub const GATE_OUTCOME: &str = "outcome.json";
+
+/// The format of manifests and summaries.
+const FORMAT: u32 = 1;
+
+/// How the gates came out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GateOutcome {
+    /// pass, warn, fail, inconclusive, or done where no gate was judged.
+    pub verdict: String,
+    /// The exit status.
+    pub exit: u8,
+    /// Number of gates by verdict.
+    pub tally: GateTally,
+    /// The worst gate.
+    pub worst: Option<WorstGate>,
+}
+
+/// The id of a run: six hex digits of the hash of job and inputs.
+pub fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
+    let files = input.files.iter().flat_map(|file| [file.what.as_str(), file.sha256.as_str()]);
+    let parts = [checked.hash.as_str()].into_iter().chain(files).chain(input.stand_in.as_deref());
+    sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
+}
+
+/// The summary of a run that stopped before the report, as `--until` asked.
+pub fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary {
+    RunSummary {
+        cfaudit: FORMAT,
+        job: job.name.to_string(),
+        run: run.to_owned(),
+        verdict: "unfinished".to_owned(),
+        exit: Exit::Done.code(),
+        data: input.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        ..RunSummary::default()
+    }
+}
+
+/// Reads the summary of an assembled folder.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_summary(folder: &Path) -> Result<RunSummary> {
+    read_json(&folder.join("summary.json"), "report")
+}
+
+/// One event per gate of an assembled folder, for the log.
+///
+/// # Errors
+/// The table of gates cannot be read.
+pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
+    let gates = read_frame(&folder.join("tables"), &GATES)?;
+    let events = deciding(&gates).map(|row| Event::GateVerdict {
+        code: row.text("verdict").to_owned(),
+        path: job::check::path(&["gates", row.text("gate")]),
+        line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
+        text: gate_sentence(&row) + if row.text("level") == "warn" { "; level warn" } else { "" },
+    });
+    Ok(events.collect())
+}
+
+/// One event per warning about the data of an assembled folder, for the log.
+///
+/// # Errors
+/// The table of issues cannot be read.
+pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
+    let issues = read_frame(&folder.join("tables"), &ISSUES)?;
+    let warnings =
+        issues.records().filter(|issue| issue.text("severity") == IssueSeverity::Warning.as_str());
+    let events = warnings.map(|issue| Event::Problem {
+        code: issue.text("code").to_owned(),
+        path: issue.text("where").to_owned(),
+        line: None,
+        text: format!("{}: {}", issue.text("code"), on_one_line(issue.text("text"))),
+    });
+    Ok(events.collect())
+}
+
+/// What varies between runs: `run.json` and the log.
+pub fn extras(
+    stages: &[StageRecord],
+    settings: &RunSettings,
+    record: &dyn RunRecord,
+) -> Vec<(String, Vec<u8>)> {
+    let run = json!({
+        "program": env!("CARGO_PKG_VERSION"),
+        "code": CODE,
+        "threads": settings.threads,
+        "host": hostname(),
+        "stages_run": stages.iter().filter(|s| !s.cached).count(),
+        "stages_cached": stages.iter().filter(|s| s.cached).count(),
+        "stages": stages,
+    });
+    let mut text = serde_json::to_vec_pretty(&run).unwrap_or_default();
+    text.push(b'\n');
+    EXTRAS.map(str::to_owned).into_iter().zip([text, record.log_lines()]).collect()
+}
+
+fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// What a folder says of its origins.
+#[derive(Debug, Clone, Copy)]
+pub struct FolderOrigins<'a> {
+    /// The job.
+    pub checked: &'a CheckedJob,
+    /// How it is run.
+    pub settings: &'a RunSettings,
+    /// What it rests on.
+    pub input: &'a JobInputs,
+    /// The id of the run.
+    pub run: &'a str,
+    /// The prepared rows.
+    pub context: RowContext<'a>,
+    /// What preparing had to know for those who read the rows; it may have been told more.
+    pub params: &'a PrepareParams,
+}
+
+/// The stages that a folder is put together from.
+#[derive(Debug, Clone, Copy)]
+pub struct FolderStages<'a> {
+    /// The stage with the tables of metrics.
+    pub measured: &'a str,
+    /// Folders of rows with the names of their tables.
+    pub kept: &'a [(&'a Path, &'a str)],
+    /// The model of each stage that scored rows again, and the stage.
+    pub rechecks: &'a [(String, String)],
+    /// Set, attribute and stage of all counterfactuals.
+    pub sets: &'a [(String, String, String)],
+    /// The stage that compared the run with an earlier one.
+    pub baseline: Option<&'a str>,
+    /// The stages of the blocks of recourse in the order of their keys.
+    pub recourse: &'a [String],
+    /// The sets that rest on causal graphs.
+    pub graphs: &'a [GraphSetScenario],
+    /// The sets that were fitted.
+    pub fits: &'a [FittedSet],
+    /// Models whose growth ended early: the name, how many trees it has, and how many it was to
+    /// have.
+    pub short_of_trees: &'a [(&'a str, u64, u64)],
+    /// The files of scores, and the stages that say which rows they answer.
+    pub answers: &'a [(AnsweredRequest, String)],
+}
+
+/// Puts the folder together.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn assemble(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    made: FolderStages<'_>,
+) -> Result<()> {
+    let FolderStages {
+        measured,
+        kept,
+        rechecks,
+        sets: worlds,
+        baseline,
+        recourse,
+        graphs,
+        fits,
+        short_of_trees,
+        answers,
+    } = made;
+    let out = ctx.out();
+    let mut followed: Vec<(&str, &str, GeneratedEffects)> = Vec::new();
+    for (set, attribute, stage) in worlds {
+        followed.push((set, attribute, GeneratedEffects::read(ctx, stage)?));
+    }
+    let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
+    let mut rechecked: BTreeMap<&str, RecheckWords> = BTreeMap::new();
+    for (model, stage) in rechecks {
+        let one: RecheckResult = read_json(&ctx.need(stage).join(RECHECKED), stage)?;
+        let all = rechecked.entry(model).or_default();
+        all.rows += one.rows;
+        all.differ += one.differ;
+        all.largest = all.largest.max(one.largest);
+    }
+    let of_models = ModelNotes { short_of_trees, rechecked: &rechecked };
+    let labels: SelectiveLabels = read_json(&ctx.need("measure").join(LABELS), "measure")?;
+    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let unlabelled = labels::sets_without_labels(&origins.checked.job, |attribute| {
+        let all = groups
+            .records()
+            .filter(|row| row.text("sensitive") == attribute && row.text("slice").is_empty());
+        all.filter_map(|row| row.int("n_missing_label")).max().map_or(0, i64::unsigned_abs)
+    });
+    write_row_tables(
+        ctx,
+        origins,
+        &followed,
+        (&small, &labels, &unlabelled),
+        graphs,
+        of_models,
+        blind_gates(ctx, origins)?,
+    )?;
+    let wanted = job::check::families(&origins.checked.job, &measure::catalog());
+    if wanted.contains(&job::MetricFamily::CfQuality) {
+        copy_tables(ctx.need("measure"), &measure::QUALITY.map(|table| table.name), out)?;
+    }
+    let experiments = !origins.checked.job.experiments.is_empty();
+    if !origins.checked.job.metrics.compare.is_empty() || experiments {
+        copy_tables(ctx.need(measured), &[COMPARISONS.name], out)?;
+    }
+    if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
+        copy_tables(ctx.need(measured), &[THRESHOLDS.name], out)?;
+    }
+    if !graphs.is_empty() {
+        copy_tables(ctx.need("measure"), &tables::TABLES.map(|table| table.name), out)?;
+        make_folder(&out.join(EXPORTS))?;
+        graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
+    }
+    if origins.checked.job.data.label.classes().is_some() {
+        copy_tables(ctx.need("measure"), &[TRANSITIONS.name], out)?;
+    }
+    if experiments {
+        copy_tables(ctx.need(measured), &[ARMS.name, ARM_FOLDS.name], out)?;
+    }
+    for (stage, tables) in [
+        (measured, ["metrics", "counts", "score_shift"].as_slice()),
+        ("measure", &["groups"]),
+        ("gate", &["gates"]),
+    ] {
+        copy_tables(ctx.need(stage), tables, out)?;
+    }
+    if !recourse.is_empty() {
+        let folders: Vec<&Path> = recourse.iter().map(|stage| ctx.need(stage)).collect();
+        for table in table::recourse::ALL {
+            join_tables(&folders, table, &out.join("tables"))?;
+        }
+    }
+    for (folder, name) in kept {
+        let name = &format!("{name}.parquet");
+        // Not kept by default from ten million rows on: then the stage wrote nothing.
+        if folder.join(name).exists() {
+            make_folder(&out.join("rows"))?;
+            copy(&folder.join(name), &out.join("rows").join(name))?;
+        }
+    }
+    let outcome: GateOutcome = read_json(&ctx.need("gate").join(GATE_OUTCOME), "gate")?;
+    let mut manifest = manifest(origins, out)?;
+    refits::record_fits(&mut manifest, refits::of_run(ctx, fits)?);
+    if let Some(stage) = baseline {
+        copy_tables(ctx.need(stage), &[CHANGES.name], out)?;
+        manifest.baseline = Some(baseline::read_comparison(ctx.need(stage))?.compared);
+    }
+    for (set, attribute, followed) in followed {
+        let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
+        if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
+            words.written.insert(attribute.to_owned(), followed.written);
+        }
+    }
+    for (answer, stage) in answers {
+        manifest.answers.push(read_answer(answer.clone(), stage, ctx.need(stage))?);
+    }
+    for words in &mut manifest.models {
+        words.recheck = rechecked.get(words.name.as_str()).copied();
+    }
+    let summary = RunSummary {
+        cfaudit: FORMAT,
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        out: None,
+        verdict: outcome.verdict,
+        exit: outcome.exit,
+        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        gates: outcome.tally,
+        worst: outcome.worst,
+        headline: headline(&read_frame(&out.join("tables"), &METRICS)?),
+        rows: manifest.rows.audited,
+        report: "report.html".to_owned(),
+    };
+    finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// Letters of the headline numbers: the summary line stays below 4 kB.
+const HEADLINE_AT_MOST: usize = 1000;
+
+/// The headline numbers of a run.
+fn headline(metrics: &TableFrame) -> BTreeMap<String, f64> {
+    let mut headline = BTreeMap::new();
+    let mut letters = 0;
+    for wanted in [
+        ("sr", "total"),
+        ("demp_difference", "worst_case"),
+        ("demp_difference", "pair"),
+        ("acc", "total"),
+    ] {
+        for row in metrics.records().filter(|row| (row.text("metric"), row.text("scope")) == wanted)
+        {
+            let Some(value) = row
+                .real("value")
+                .filter(|_| ["arm", "slice", "class"].iter().all(|of| row.text(of).is_empty()))
+            else {
+                continue;
+            };
+            // Everybody together is the same for every attribute, and a pair is named where there
+            // are two groups only.
+            let parts = match wanted {
+                ("acc", _) => vec![row.text("model"), "acc"],
+                (metric, _) => vec![
+                    row.text("model"),
+                    row.text("counterfactual"),
+                    row.text("sensitive"),
+                    metric,
+                ],
+            };
+            let name =
+                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(".");
+            if headline.contains_key(&name) {
+                continue;
+            }
+            letters += name.len() + 26;
+            if letters > HEADLINE_AT_MOST {
+                return headline;
+            }
+            headline.insert(name, value);
+        }
+    }
+    headline
+}
+
+/// Puts the folder of a run together that waits for scores: what it asks for, and no number but
+/// those of rows.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn assemble_waiting(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    awaited: Vec<AwaitedScores>,
+) -> Result<()> {
+    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new() };
+    write_row_tables(
+        ctx,
+        origins,
+        &[],
+        (&SmallSlices::new(), &SelectiveLabels::new(), &[]),
+        &[],
+        of_models,
+        Vec::new(),
+    )?;
+    let mut manifest = Manifest { awaited, ..manifest(origins, ctx.out())? };
+    let summary = RunSummary {
+        cfaudit: FORMAT,
+        job: manifest.job.clone(),
+        run: manifest.run.clone(),
+        verdict: "waiting".to_owned(),
+        exit: Exit::Waiting.code(),
+        data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
+        rows: manifest.rows.audited,
+        report: "report.html".to_owned(),
+        ..RunSummary::default()
+    };
+    finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// What issues tell of models.
+#[derive(Clone, Copy)]
+struct ModelNotes<'a> {
+    /// As [`FolderStages::short_of_trees`].
+    short_of_trees: &'a [(&'a str, u64, u64)],
+    /// What scoring rows again gave, by model.
+    rechecked: &'a BTreeMap<&'a str, RecheckWords>,
+}
+
+/// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the
+/// folder must not depend on it.
+fn write_row_tables(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    followed: &[(&str, &str, GeneratedEffects)],
+    (small, labels, unlabelled): (&SmallSlices, &SelectiveLabels, &[UnlabelledPeople]),
+    graphs: &[GraphSetScenario],
+    of_models: ModelNotes<'_>,
+    blind: Vec<BlindGate>,
+) -> Result<()> {
+    make_folder(&ctx.out().join("tables"))?;
+    copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
+    let mut issues = read_frame(ctx.need("prepare"), &ISSUES)?;
+    let told: Vec<bool> = issues
+        .records()
+        .map(|i| origins.params.reports_issue(i.text("code"), i.text("where")))
+        .collect();
+    let mut told = told.into_iter();
+    issues.rows.retain(|_| told.next() == Some(true));
+    let job = &origins.checked.job;
+    if job.models.values().any(|model| model.scores.is_some()) {
+        for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
+            let Some(unseen) = job.data.first_unseen(name) else { continue };
+            let (code, text) = if job.data.is_unshown(name) {
+                let text = format!(
+                    "no column among the sensitive columns and features changes with `{unseen}`: \
+                     rows to score differ from their originals in `to_group` alone, which the \
+                     model must mind"
+                );
+                ("unseen-group", text)
+            } else {
+                let text = format!(
+                    "no column among the sensitive columns and features changes with `{unseen}`, \
+                     of which `{name}` is made: where the group changes in it alone rows to score \
+                     differ from their originals in `to_group` alone, which the model must mind"
+                );
+                ("partly-unseen-group", text)
+            };
+            issues.push(vec![
+                code.into(),
+                "warning".into(),
+                name.as_str().into(),
+                TableCell::Int(0),
+                text.into(),
+            ]);
+        }
+    }
+    for name in job.data.sensitive.keys().map(ColumnName::as_str) {
+        let mine = || followed.iter().filter(|(_, attribute, _)| *attribute == name);
+        let missed = |of: &dyn Fn(&GeneratedEffects) -> &[(String, u64)], things: &str| {
+            let each =
+                mine().flat_map(|(set, _, f)| of(f).iter().map(move |(group, n)| (set, group, *n)));
+            let texts: Vec<String> = each
+                .clone()
+                .map(|(set, group, n)| format!("{n} {things} in group `{group}` (set `{set}`)"))
+                .collect();
+            (each.map(|(.., n)| n).sum::<u64>(), texts.join(", "))
+        };
+        let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
+        if people > 0 {
+            let text = format!("no reference row of `{name}` shows what to write: {where_to}");
+            issues.push(vec![
+                "unreached-group".into(),
+                "warning".into(),
+                name.into(),
+                people.into(),
+                text.into(),
+            ]);
+        }
+        let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
+        let attributes = &origins.context.rows.layout().attributes;
+        let of_graphs = graphs.iter().filter(|set| attributes[set.position].name == name);
+        let of_graphs = of_graphs.map(|set| (set.name.as_str(), &set.discovered.untaught));
+        let untaught = of_sets.chain(of_graphs).flat_map(|(set, groups)| {
+            groups.iter().map(move |group| format!("group `{group}` (set `{set}`)"))
+        });
+        let untaught: Vec<String> = untaught.collect();
+        if !untaught.is_empty() {
+            let text = format!(
+                "no row that the strategy learns from belongs to a declared group of `{name}`, so \
+                 every value from it or to it is undefined (no_training_rows): {}; take the group \
+                 out of `groups`, or join it with another",
+                untaught.join(", ")
+            );
+            issues.push(vec![
+                "no-training-rows".into(),
+                "warning".into(),
+                name.into(),
+                (untaught.len() as u64).into(),
+                text.into(),
+            ]);
+        }
+        let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
+        if n > 0 {
+            let text = format!(
+                "rows set to a group of `{name}` keep a number that belongs to another group, \
+                 since too few reference rows show where to move it, or the strategy leaves it; \
+                 they are not valid and count in no metric: {where_to}"
+            );
+            issues.push(vec![
+                "outside-group".into(),
+                "warning".into(),
+                name.into(),
+                n.into(),
+                text.into(),
+            ]);
+        }
+    }
+    for (attribute, of) in labels {
+        issues.push(vec![
+            SELECTIVE_LABELS.into(),
+            "warning".into(),
+            attribute.as_str().into(),
+            of.n.into(),
+            of.text().into(),
+        ]);
+    }
+    for found in unlabelled {
+        let n = TableCell::from(found.n);
+        issues.push(vec![
+            UNLABELLED_PEOPLE.into(),
+            "warning".into(),
+            found.set.as_str().into(),
+            n,
+            found.text.as_str().into(),
+        ]);
+    }
+    for advice in advice::of_run(job)
+        .into_iter()
+        .chain(advice::whole_numbers(job, origins.context.rows.layout()))
+    {
+        let [code, severity, place, text] =
+            [advice.code, advice.severity, advice.place, advice.text].map(TableCell::from);
+        issues.push(vec![code, severity, place, advice.n.into(), text]);
+    }
+    for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
+        let text = "slices would need every graph's counts of every slice: the set is measured for \
+                    all rows together";
+        issues.push(vec![
+            "unsliced-set".into(),
+            "info".into(),
+            set.name.as_str().into(),
+            TableCell::Int(0),
+            text.into(),
+        ]);
+    }
+    for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
+        let text = "two models are compared by the decisions about each person, and a set of \
+                    graphs has one for every graph";
+        issues.push(vec![
+            "uncompared-set".into(),
+            "info".into(),
+            set.name.as_str().into(),
+            TableCell::Int(0),
+            text.into(),
+        ]);
+    }
+    for set in graphs.iter().filter(|set| set.discovered.n_dropped > 0) {
+        let text = format!(
+            "training rows lack a variable of the graphs of `{}` and teach them nothing; audited \
+             rows that lack one have no counterfactual",
+            set.name
+        );
+        issues.push(vec![
+            "incomplete-graph-row".into(),
+            "warning".into(),
+            set.name.as_str().into(),
+            set.discovered.n_dropped.into(),
+            text.into(),
+        ]);
+    }
+    for (model, grown, asked) in of_models.short_of_trees {
+        let text = format!(
+            "model `{model}` has {grown} of the {asked} trees that the job asks for: the columns \
+             that a tree drew could not be cut; ask for fewer trees, a smaller `smallest_leaf` or \
+             a larger `column_share`"
+        );
+        issues.push(vec![
+            "fewer-trees".into(),
+            "warning".into(),
+            (*model).into(),
+            TableCell::Int(0),
+            text.into(),
+        ]);
+    }
+    // Of scores made elsewhere a difference has ended the run.
+    for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
+        let text = format!(
+            "model `{model}` was asked twice for {} rows and gave other scores to {} of them, by \
+             up to {}: its numbers change from run to run, and its gates are inconclusive; make it \
+             answer alike, for instance by a fixed seed",
+            recheck.rows, recheck.differ, recheck.largest
+        );
+        issues.push(vec![
+            "not-repeatable".into(),
+            "warning".into(),
+            (*model).into(),
+            recheck.differ.into(),
+            text.into(),
+        ]);
+    }
+    for (attribute, slices) in small {
+        let named: Vec<String> =
+            slices.iter().take(SLICES_NAMED).map(|(slice, n)| format!("`{slice}` ({n})")).collect();
+        let more = slices.len().saturating_sub(SLICES_NAMED);
+        let more = if more > 0 {
+            format!(" and {more} more, all of them in `groups`")
+        } else {
+            String::new()
+        };
+        let smallest = job.metrics.smallest_cell.get();
+        let text = format!(
+            "slices of fewer than {smallest} people who count are counted and not measured: \
+             {}{more}",
+            named.join(", ")
+        );
+        issues.push(vec![
+            "small-slice".into(),
+            "info".into(),
+            attribute.as_str().into(),
+            (slices.len() as u64).into(),
+            text.into(),
+        ]);
+    }
+    for found in blind {
+        issues.push(vec![
+            BLIND_GATE.into(),
+            "warning".into(),
+            found.path.as_str().into(),
+            TableCell::Int(0),
+            found.text.as_str().into(),
+        ]);
+    }
+    write_frame(&ctx.out().join("tables"), &issues)
+}
+
+/// Gates whose direction cannot see harm to the group with the lowest share of favourable
+/// decisions.
+fn blind_gates(ctx: &StageContext<'_>, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
+    let job = &origins.checked.job;
+    if blind::attributes(job).is_empty() {
+        return Ok(Vec::new());
+    }
+    let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(ctx.need("measure"), table));
+    let (metrics, groups) = (metrics?, groups?);
+    let shares = |model: &str, attribute: &str| {
+        let shares = blind::decision_shares(
+            job.data.favours_positive(),
+            (&metrics, &groups),
+            (model, attribute),
+        );
+        (shares, "decisions")
+    };
+    Ok(blind::gates(job, shares))
+}
+
+/// How many small slices an issue names.
+const SLICES_NAMED: usize = 20;
+
+/// Whether a naive set changes an attribute.
+fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
+    job.counterfactuals.values().any(|set| set.naive.is_some() && set.changes(name))
+}
+
+/// Job and summary, then the page and the manifest of all.
+fn finish(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    manifest: &mut Manifest,
+    summary: &RunSummary,
+) -> Result<()> {
+    write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
+    write_json(&ctx.out().join("summary.json"), summary)?;
+    if manifest.awaited.is_empty() {
+        rejudge::write_exports(ctx.out(), &origins.checked.job, manifest)?;
+    }
+    write_page_and_manifest(ctx.out(), manifest, None)
+}
+
+fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
+    tables.iter().try_for_each(|table| {
+        let name = format!("{table}.parquet");
+        copy(&from.join(&name), &out.join("tables").join(&name))
+    })
+}
+
+/// Renders the page and writes it and the manifest with the hash of every file.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn write_page_and_manifest(
+    out: &Path,
+    manifest: &mut Manifest,
+    title: Option<&str>,
+) -> Result<()> {
+    manifest.files = hashes(out)?;
+    manifest.files.remove("report.html");
+    write_json(&out.join(MANIFEST), manifest)?;
+    let page = report::render(out, title, &glossary)?;
+    write(&out.join("report.html"), &page)?;
+    manifest.files = hashes(out)?;
+    write_json(&out.join(MANIFEST), manifest)
+}
+
+/// Path below the folder and hash of every file but the manifest.
+fn hashes(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let files = files::files_below(folder)?.into_iter().filter(|file| file.name != MANIFEST);
+    files.map(|file| Ok((file.name, files::hash_file(&file.path)?.0))).collect()
+}

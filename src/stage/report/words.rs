@@ -1,0 +1,437 @@
+//! What an output folder says of itself in words: the manifest, and the glossary of its page.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::causal;
+use crate::data::prepare::derive::{DerivationRecipe, DerivedBin};
+use crate::data::rows::split::Stratification;
+use crate::data::source::list_words;
+use crate::data::{Layout, RowIdKind};
+use crate::error::Result;
+use crate::explain;
+use crate::folder::manifest::{
+    ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, PolicyVersions,
+    ReportWords, RowCounts, SetWords,
+};
+use crate::job::blocks::experiments::ExperimentBlock;
+use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::job::check::CheckedJob;
+use crate::job::{self, Job};
+use crate::metric;
+use crate::metric::catalog::cf_quality;
+use crate::param::{ColumnName, CommandArgument, Count, Fraction, Name, Word};
+use crate::report::GlossaryEntry;
+use crate::stage::{RunSettings, measure};
+use crate::table::file::read_frame;
+use crate::table::{FILTERS, TABLES};
+
+use super::{FORMAT, FolderOrigins};
+
+/// What a folder says of itself, but for what its files hold.
+pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
+    let FolderOrigins { checked, settings, input, run, context: ground, .. } = *origins;
+    let job = &checked.job;
+    let layout = ground.rows.layout();
+    let filters = read_frame(&out.join("tables"), &FILTERS)?;
+    let source_rows = filters
+        .records()
+        .next()
+        .and_then(|r| r.int("rows_in"))
+        .and_then(|n| u64::try_from(n).ok())
+        .unwrap_or(0);
+    Ok(Manifest {
+        cfaudit: FORMAT,
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        job: job.name.to_string(),
+        run: run.to_owned(),
+        job_hash: checked.hash.clone(),
+        stand_in: input.stand_in.clone(),
+        words: report_words(job),
+        label: label_words(job, layout),
+        favourable_without_label: job
+            .data
+            .favourable
+            .map(|side| side == job::FavourableClass::Positive),
+        attributes: layout
+            .attributes
+            .iter()
+            .map(|a| AttributeWords {
+                name: a.name.clone(),
+                groups: a.groups.clone(),
+                reference: a.groups[a.reference].clone(),
+                made_of: derivation_words(job, &a.name),
+            })
+            .collect(),
+        counterfactuals: set_words(job),
+        models: job
+            .models
+            .iter()
+            .map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes()))
+            .collect(),
+        experiments: experiment_words(job),
+        families: measure::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
+        level: (job.metrics.interval.method == job::IntervalMethod::Auto)
+            .then(|| job.metrics.interval.level.get()),
+        bootstrap_samples: job.metrics.bootstrap.samples.get(),
+        seed: job.run.seed.0,
+        rows: RowCounts {
+            source: source_rows,
+            kept: layout.n_rows,
+            trained: ground.roles.n_trained(),
+            audited: ground.roles.n_audited(),
+        },
+        row_id: row_id(job, layout),
+        weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
+        split: split_words(job),
+        inputs: input.files.clone(),
+        sets: checked.sets.clone(),
+        command: command(checked, settings),
+        tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
+        policies: policies(),
+        baseline: None,
+        awaited: Vec::new(),
+        answers: Vec::new(),
+        files: BTreeMap::new(),
+    })
+}
+
+/// The versions of the rules of this program.
+pub fn policies() -> PolicyVersions {
+    PolicyVersions {
+        who_counts: metric::WHO_COUNTS,
+        boundaries: metric::BOUNDARIES,
+        starts: causal::boss::STARTS_POLICY,
+    }
+}
+
+/// What identifies a row.
+pub fn row_id(job: &Job, layout: &Layout) -> String {
+    match (layout.row_id, &job.data.row_id) {
+        (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
+        (_, Some(column)) => format!("column {column}"),
+    }
+}
+
+/// How the groups of an attribute are derived.
+fn derivation_words(job: &Job, attribute: &str) -> Option<String> {
+    let name = ColumnName::new(attribute)?;
+    let column = job.data.column_of(&name);
+    let (_, recipe) = job.data.derived().into_iter().find(|(derived, _)| derived == column)?;
+    Some(match recipe {
+        DerivationRecipe::Map { from, groups, otherwise } => {
+            let list = |values: &[Word]| list_words(values.iter().map(ToString::to_string), 10);
+            let group = |(name, values): &(Word, Vec<Word>)| format!("{name} is {}", list(values));
+            let rest =
+                otherwise.map_or_else(String::new, |other| format!("; {other} is any other value"));
+            format!(
+                "column {from}: {}{rest}",
+                groups.iter().map(group).collect::<Vec<_>>().join("; ")
+            )
+        }
+        DerivationRecipe::Bins { from, bins } => {
+            let bin = |b: &DerivedBin| {
+                format!(
+                    "{} is {} {} to {}",
+                    b.name,
+                    if b.closed { "from" } else { "above" },
+                    b.lo,
+                    b.hi
+                )
+            };
+            format!("column {from}: {}", bins.iter().map(bin).collect::<Vec<_>>().join("; "))
+        }
+        DerivationRecipe::Cross { parts } => format!(
+            "columns {} crossed",
+            list_words(parts.iter().map(|p| p.column.to_string()), parts.len())
+        ),
+    })
+}
+
+fn report_words(job: &Job) -> ReportWords {
+    let about = job.about.clone().unwrap_or_default();
+    ReportWords {
+        title: job.report.title.clone().unwrap_or_else(|| job.name.to_string()),
+        decision: about.decision,
+        owner: about.owner,
+        version: about.version,
+        rows_shown: job.report.rows_shown.get(),
+        gate_notes: job
+            .gates
+            .iter()
+            .filter_map(|(name, gate)| Some((name.to_string(), gate.note.clone()?)))
+            .collect(),
+    }
+}
+
+/// How a class is predicted, in the place of a threshold.
+const HIGHEST: &str = "the class with the highest score; of equal scores the one named first";
+
+fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
+    let (role, label) = (job.data.label.column()?, layout.label.as_ref()?);
+    Some(LabelWords {
+        column: label.column.clone(),
+        positive: label.positive.clone(),
+        negative: label.negative.clone(),
+        classes: label.classes.clone(),
+        favourable_is_positive: role.favours_positive(),
+    })
+}
+
+fn set_words(job: &Job) -> Vec<SetWords> {
+    let all: Vec<String> = job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+    let sets = job.sets().into_iter().map(|(name, set)| SetWords {
+        fitted_on: BTreeMap::new(),
+        written: BTreeMap::new(),
+        strategy: set.strategies().join(","),
+        knobs: knob_words(&name, set),
+        name,
+        attributes: set
+            .sensitive
+            .as_ref()
+            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
+        placebo: set.placebo.map(|placebo| placebo.repeats.get()),
+    });
+    sets.collect()
+}
+
+/// The knobs of a set, one `key: value` each, as the resolved job writes them.
+fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
+    let mut graphs = serde_json::json!(&set.graph_uncertain);
+    // Of the scenarios the set's own.
+    if let Some((own, (_, scenario))) = graphs.get_mut("knowledge").zip(name.split_once('/')) {
+        *own = own[scenario].take();
+    }
+    let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport, graphs]);
+    let knobs =
+        json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
+    let word = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),
+    };
+    knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
+}
+
+/// Kind and description of a model that is trained here.
+fn trained_words(model: &job::ModelBlock) -> Option<(&'static str, String)> {
+    if let Some(logistic) = &model.logistic {
+        return Some((
+            "logistic",
+            format!(
+                "logistic regression trained here, L2 penalty {} on the summed loss",
+                logistic.l2.get()
+            ),
+        ));
+    }
+    let share = |share: Fraction| format!("{} %", share.get() * 100.0);
+    let each = |trees: Count, leaves: Count, smallest: Count| {
+        format!(
+            "{} trees of at most {} leaves of at least {} rows",
+            trees.get(),
+            leaves.get(),
+            smallest.get()
+        )
+    };
+    if let Some(boosting) = &model.boosting {
+        let mut words = format!(
+            "gradient boosting trained here by LightGBM, {}, learning rate {}",
+            each(boosting.trees, boosting.leaves, boosting.smallest_leaf),
+            boosting.learning_rate.get()
+        );
+        if boosting.l2.get() > 0.0 {
+            words.push_str(&format!(", L2 penalty {} on leaves", boosting.l2.get()));
+        }
+        if boosting.row_share.get() < 1.0 || boosting.column_share.get() < 1.0 {
+            let (rows, columns) = (share(boosting.row_share), share(boosting.column_share));
+            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
+        }
+        return Some(("boosting", words));
+    }
+    let forest = model.forest.as_ref()?;
+    let words = format!(
+        "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} of \
+         the columns",
+        each(forest.trees, forest.leaves, forest.smallest_leaf),
+        share(forest.row_share),
+        share(forest.column_share)
+    );
+    Some(("forest", words))
+}
+
+/// How thresholds are called that the job does not state.
+const FITTED: &str = "a threshold fitted to its training rows";
+
+fn model_words(name: &str, model: &job::ModelBlock, classes: Option<&[Word]>) -> ModelWords {
+    let without = |omit: &[ColumnName]| match omit {
+        [] => String::new(),
+        omit => format!(
+            ", without {}",
+            omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let (kind, words) = match (trained_words(model), &model.scores, &model.command) {
+        (Some((kind, words)), ..) => {
+            (kind, format!("{words}{}", without(model.omitted().unwrap_or_default())))
+        }
+        (None, Some(scores), _) => {
+            let columns = |columns: Vec<&ColumnName>| match columns[..] {
+                [column] => format!("column {column}"),
+                _ => format!(
+                    "columns {}",
+                    columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+                ),
+            };
+            let mine = columns(scores.factual.score_columns(classes));
+            let factual = match &scores.factual.parquet {
+                None => format!("{mine} of the rows"),
+                Some(path) => format!("{mine} of {path}"),
+            };
+            let other = scores.counterfactual.as_ref().map_or_else(
+                || "no scores of counterfactuals".to_owned(),
+                |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
+            );
+            ("scores", format!("scores made elsewhere: {factual}; counterfactuals: {other}"))
+        }
+        (None, None, Some(command)) => {
+            let line = |arguments: &[CommandArgument]| {
+                arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ")
+            };
+            let how = match (&command.train, &command.model) {
+                (Some(train), _) => format!(", trained in this run by `{}`", line(train)),
+                (None, Some(model)) => format!(", model file {model}"),
+                (None, None) => String::new(),
+            };
+            (
+                "command",
+                format!(
+                    "scores of a program: `{}`{how}{}",
+                    line(&command.score),
+                    without(&command.omit)
+                ),
+            )
+        }
+        (None, None, None) => {
+            let onnx = model.onnx.as_ref().map_or(String::new(), |onnx| {
+                format!("ONNX file {}{}", onnx.model, without(&onnx.omit))
+            });
+            ("onnx", onnx)
+        }
+    };
+    let threshold = match &model.threshold {
+        ThresholdBlock::Fixed(share) => share.get().to_string(),
+        ThresholdBlock::Of(ThresholdOf::Column(column)) => format!("column {column}"),
+        ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
+            format!(
+                "{FITTED} (most recall while {} % of the negative rows stay below)",
+                knob.tnr_floor.get() * 100.0
+            )
+        }
+        ThresholdBlock::Of(ThresholdOf::Youden(_)) => format!("{FITTED} (largest TPR + TNR)"),
+        ThresholdBlock::Of(ThresholdOf::FBeta(beta)) => {
+            format!("{FITTED} (largest F{} score)", beta.get())
+        }
+    };
+    let rule = match model.threshold_rule {
+        job::ThresholdRule::Ge => "ge",
+        job::ThresholdRule::Gt => "gt",
+    };
+    let (threshold, rule) =
+        if classes.is_some() { (HIGHEST.to_owned(), "") } else { (threshold, rule) };
+    ModelWords {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        words,
+        threshold,
+        threshold_rule: rule.to_owned(),
+        recheck: None,
+    }
+}
+
+fn experiment_words(job: &Job) -> Vec<ExperimentWords> {
+    let words = |(name, experiment): (&Name, &ExperimentBlock)| {
+        let arm = |(name, words): (&'static str, String)| ArmWords { name: name.to_owned(), words };
+        ExperimentWords {
+            name: name.to_string(),
+            model: experiment.model.to_string(),
+            counterfactual: experiment.from.to_string(),
+            folds: experiment.folds.map(|folds| folds.get()),
+            arms: experiment.arms.in_words().into_iter().map(arm).collect(),
+            fitted_on: BTreeMap::new(),
+        }
+    };
+    job.experiments.iter().map(words).collect()
+}
+
+fn split_words(job: &Job) -> String {
+    let Some(split) = &job.data.split else { return "every row is audited".to_owned() };
+    let by = match job.data.strata_of_split() {
+        Stratification::Label => "within strata of the label",
+        Stratification::None => "without strata",
+        Stratification::LabelAndGroup => "within strata of label and first sensitive attribute",
+    };
+    match (&split.column, &split.share, split.folds) {
+        (Some(column), ..) => format!("by column {column}"),
+        (_, Some(share), _) => format!(
+            "share {} trains, {} is audited, drawn by the seed {by}",
+            share.train.get(),
+            share.audit.get()
+        ),
+        (_, _, Some(folds)) => {
+            format!(
+                "{} folds drawn by the seed {by}; every row is audited once by models fitted on \
+                 the other folds",
+                folds.get()
+            )
+        }
+        (None, None, None) => "every row is audited".to_owned(),
+    }
+}
+
+fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
+    let quote = |text: &str| {
+        let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,".contains(c));
+        if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+    };
+    let sets = checked.sets.iter().map(|s| format!(" --set {}", quote(s)));
+    let baseline = settings
+        .baseline
+        .iter()
+        .map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
+    format!(
+        "cfaudit run {}{}{}",
+        quote(&settings.job_file),
+        sets.collect::<String>(),
+        baseline.collect::<String>()
+    )
+}
+
+/// What pages say of a metric or of a measure of counterfactuals.
+pub fn glossary(id: &str) -> Option<GlossaryEntry> {
+    if let Some(measure) = cf_quality::find(id) {
+        return Some(GlossaryEntry {
+            id: measure.id.to_owned(),
+            symbol: String::new(),
+            name: measure.name.to_owned(),
+            family: "cf_quality".to_owned(),
+            formula: measure.formula.to_owned(),
+            reading: measure.reading.to_owned(),
+            range: explain::range(measure.range),
+            ideal: String::new(),
+            undefined_when: measure.undefined_when.to_owned(),
+            source: measure.source.to_owned(),
+        });
+    }
+    let metric = metric::find(id)?;
+    Some(GlossaryEntry {
+        id: metric.id.to_owned(),
+        symbol: metric.symbol.to_owned(),
+        name: metric.name.to_owned(),
+        family: metric.family.as_str().to_owned(),
+        formula: metric.formula.to_owned(),
+        reading: metric.reading.to_owned(),
+        range: explain::range(metric.range),
+        ideal: metric.ideal.map_or_else(String::new, |i| i.to_string()),
+        undefined_when: metric.undefined_when.to_owned(),
+        source: metric.source.to_owned(),
+    })
+}

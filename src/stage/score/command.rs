@@ -1,0 +1,579 @@
+//! Models that are commands: starts their programs, sends them rows, and takes the models and
+//! scores that they give back.
+//!
+//! One process scores all rows of a stage; with a program that trains, or one that names `{fold}`,
+//! one process per fold. Factual rows are the audited ones. What the program may see of the
+//! environment is settled here; what a program must keep to is written in `jobs/models/README.md`.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::data::exchange::row_stream::{RawColumns, RowFile, RowSink, RowStream};
+use crate::data::exchange::score_stream::{read_file, read_stream};
+use crate::data::rows::aligned::{CounterfactualReader, create_scores};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
+use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
+use crate::error::{Error, Fault, FilePlace, Result};
+use crate::exec::StageContext;
+use crate::exec::child::{self, ChildProgram, EnvVariable, ProgramExit};
+use crate::exec::files::{make_folder, remove_file, remove_folder};
+use crate::exec::hash::keyed_hash;
+use crate::job::check::{CheckedJob, path};
+use crate::job::{CommandBlock, StreamFormat};
+use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
+use crate::param::CommandArgument;
+use crate::stage::generate::rows::RowContext;
+use crate::stage::plan::canonical_text;
+use crate::stage::recourse::ask::ChangedRows;
+use crate::stage::score::join::RecheckSample;
+use crate::stage::score::threshold;
+
+/// What a program sees of the environment beside `LANG` and `TZ`, which are fixed: where programs
+/// are, where its user's libraries are, where temporary files go.
+const PASSED_VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
+const FIXED_VARIABLES: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
+
+/// Folder of files that are there only while a program runs.
+const SCRATCH: &str = "scratch";
+
+/// A model that is a command, with what its placeholders stand for.
+#[derive(Debug, Clone, Copy)]
+pub struct CommandCall<'a> {
+    /// The model's name in the job.
+    pub model: &'a str,
+    /// The command.
+    pub command: &'a CommandBlock,
+    /// The job, for places in messages.
+    pub checked: &'a CheckedJob,
+    /// Number of folds that are trained and scored; 1 without.
+    pub n_folds: usize,
+    /// The number of the first of them; 0 but where an experiment takes one at a time.
+    pub first_fold: usize,
+    /// The arm of an experiment that is worked on, for messages; none in the plain audit.
+    pub arm: Option<&'a str>,
+    /// What `{threads}` stands for.
+    pub threads: usize,
+    /// What values of variables are hashed with: the key of the cache; none where there is no cache
+    /// to look into.
+    pub secret: Option<&'a [u8]>,
+}
+
+/// The rows that a program scores.
+#[derive(Clone, Copy)]
+pub enum CommandRows<'a> {
+    /// The audited rows.
+    Rows,
+    /// The rows with a label that train for a fold.
+    Training(u8),
+    /// The counterfactuals of one set and attribute.
+    Counterfactuals(&'a CounterfactualReader, &'a Attribute),
+    /// Some of the audited rows, a second time.
+    Recheck(&'a RecheckSample),
+    /// Audited people as they could be.
+    Changed(&'a ChangedRows<'a>),
+}
+
+/// What a program wrote for one fold.
+struct CommandAnswer {
+    scores: SpooledScores,
+    /// Scores that are handed out.
+    n: u64,
+    ended: ProgramExit,
+}
+
+fn has_placeholder(arguments: &[CommandArgument], word: &str) -> bool {
+    arguments.iter().any(|a| a.placeholders().contains(&word))
+}
+
+/// The file of the model that a command trained for a fold.
+fn trained_model(folder: &Path, fold: usize) -> PathBuf {
+    folder.join(format!("model-{fold}"))
+}
+
+impl<'a> CommandCall<'a> {
+    /// Whether each fold has a process of its own to score its rows.
+    fn scores_by_fold(&self) -> bool {
+        self.command.train.is_some() || has_placeholder(&self.command.score, "fold")
+    }
+
+    /// What makes the scores stale, beside rows and watched files. Time limit, threads and secrets
+    /// are no part of it.
+    pub fn score_inputs(&self) -> Vec<(String, String)> {
+        let command = self.command;
+        let names = (&command.pass_env, &command.secret_env);
+        let mut made_of = vec![(
+            "command".to_owned(),
+            canonical_text(&(&command.score, &command.model, command.stream, names, &command.omit)),
+        )];
+        made_of.extend(self.hashed_variables());
+        made_of
+            .extend(self.scores_by_fold().then(|| ("folds".to_owned(), self.n_folds.to_string())));
+        made_of.extend(self.seed_input(&command.score));
+        made_of
+    }
+
+    /// What makes a trained model stale, likewise.
+    pub fn model_inputs(&self) -> Vec<(String, String)> {
+        let command = self.command;
+        let train = command.train.as_deref().unwrap_or_default();
+        let names = (&command.pass_env, &command.secret_env);
+        let mut made_of = vec![
+            ("command".to_owned(), canonical_text(&(train, command.stream, names, &command.omit))),
+            ("folds".to_owned(), self.n_folds.to_string()),
+        ];
+        made_of.extend(self.hashed_variables());
+        made_of.extend(self.seed_input(train));
+        made_of
+    }
+
+    /// The values of the variables under `pass_env`, hashed with a key that never leaves the cache:
+    /// nobody can try values by their hashes.
+    fn hashed_variables(&self) -> impl Iterator<Item = (String, String)> {
+        self.command.pass_env.iter().map(|name| {
+            let value = std::env::var_os(name).zip(self.secret);
+            let hash = value.map_or_else(
+                || "not known".to_owned(),
+                |(value, key)| keyed_hash(key, value.as_encoded_bytes()),
+            );
+            (format!("environment {name}"), hash)
+        })
+    }
+
+    fn seed_input(&self, arguments: &[CommandArgument]) -> Option<(String, String)> {
+        has_placeholder(arguments, "seed")
+            .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
+    }
+
+    fn place(&self, key: &str) -> Option<&FilePlace> {
+        self.checked.places.at(&path(&["models", self.model, "command", key]))
+    }
+
+    /// A fault without a place gets that of a part of the command.
+    fn with_place(&self, error: Error, key: &str) -> Error {
+        error.asked_at(self.place(key))
+    }
+
+    /// The program with everything filled in.
+    fn program(
+        &self,
+        arguments: &[CommandArgument],
+        fold: usize,
+        files: &[(&str, &Path)],
+    ) -> Result<ChildProgram> {
+        let fill = |word: &str| match word {
+            "seed" => Some(self.checked.job.run.seed.0.to_string()),
+            "threads" => Some(self.threads.to_string()),
+            "fold" => Some((self.first_fold + fold).to_string()),
+            _ => files
+                .iter()
+                .find(|(name, _)| *name == word)
+                .map(|(_, path)| path.to_string_lossy().into_owned()),
+        };
+        let arm = self.arm.map_or_else(String::new, |arm| format!(", arm {arm}"));
+        let by_fold = self.arm.is_some() || self.n_folds > 1 && self.scores_by_fold();
+        let of_fold =
+            if by_fold { format!(", fold {}", self.first_fold + fold) } else { String::new() };
+        Ok(ChildProgram {
+            name: format!("the command of model `{}`{arm}{of_fold}", self.model),
+            argv: arguments.iter().map(|a| a.fill(fill)).collect(),
+            env: self.environment()?,
+            time_limit: self.command.time_limit.get(),
+        })
+    }
+
+    /// The variables that the job names, each with the key that names it.
+    fn passed_variables(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let of = |key, names: &'a [String]| names.iter().map(move |name| (key, name));
+        of("pass_env", &self.command.pass_env).chain(of("secret_env", &self.command.secret_env))
+    }
+
+    fn environment(&self) -> Result<Vec<EnvVariable>> {
+        let variable = |name: &str, value: OsString, secret: bool| EnvVariable {
+            name: name.to_owned(),
+            value,
+            secret,
+        };
+        let of_run = PASSED_VARIABLES
+            .iter()
+            .filter_map(|name| Some(variable(name, std::env::var_os(name)?, false)));
+        let mut env: Vec<EnvVariable> = of_run
+            .chain(FIXED_VARIABLES.map(|(name, value)| variable(name, value.into(), false)))
+            .collect();
+        for (key, name) in self.passed_variables() {
+            let value = std::env::var_os(name).ok_or_else(|| {
+                let what = format!(
+                    "the environment has no variable `{name}`, which the command of \
+                     model `{}` is to see",
+                    self.model
+                );
+                Fault::new("missing-variable", what)
+                    .asked_at(self.place(key).cloned())
+                    .hint(format!("set it where cfaudit is started, or take it out of `{key}`"))
+            })?;
+            env.retain(|v| v.name != *name);
+            env.push(variable(name, value, true));
+        }
+        Ok(env)
+    }
+
+    /// Trains the model of every fold into [`StageContext::out`].
+    ///
+    /// # Errors
+    /// A fold has no training rows with a label; the program fails or writes no model; the rows
+    /// cannot be read; the run is to stop.
+    pub fn train(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
+        (0..self.n_folds).try_for_each(|fold| {
+            let role = u8::try_from(fold).unwrap_or(u8::MAX);
+            let rows = TrainingRows::of_fold(
+                ground.rows,
+                ground.roles,
+                role,
+                ground.workers,
+                ground.watch,
+            );
+            self.train_on(ctx, ground.rows.layout(), &rows, fold)
+        })
+    }
+
+    /// Trains the model of a fold, counted from the first one, on these rows into
+    /// [`StageContext::out`].
+    ///
+    /// # Errors
+    /// As [`CommandCall::train`].
+    pub fn train_on(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+        rows: &TrainingRows<'_>,
+        fold: usize,
+    ) -> Result<()> {
+        self.train_fold(ctx, layout, rows, fold).map_err(|e| self.with_place(e, "train"))
+    }
+
+    fn train_fold(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+        training: &TrainingRows<'_>,
+        fold: usize,
+    ) -> Result<()> {
+        let (model, rows) =
+            (trained_model(ctx.out(), fold), ctx.out().join(SCRATCH).join("rows.parquet"));
+        let columns = RawColumns::new(layout, &self.command.omit, true);
+        if training.is_empty()? {
+            return Err(Fault::new(
+                "one-class",
+                format!("model `{}` has no training rows with a label", self.model),
+            )
+            .hint("check `data.split`, `data.keep` and `data.label`")
+            .into());
+        }
+        let mut feed = |sink: &mut dyn RowSink| {
+            let batch = |group: &TrainingBatch| {
+                columns.training_batch(&group.rows, &group.labels, |i| group.weight(i))
+            };
+            training.try_fold(batch, |batch| sink.push(batch))
+        };
+        let program = self.program(
+            self.command.train.as_deref().unwrap_or_default(),
+            fold,
+            &[("model", &model), ("rows", &rows)],
+        )?;
+        let unread = |_: &mut dyn Read| Ok(());
+        let ended = match self.command.stream {
+            StreamFormat::Arrow => {
+                child::run(
+                    ctx,
+                    &program,
+                    |input| send(RowStream::start(input, &columns)?, &mut feed),
+                    unread,
+                )?
+                .1
+            }
+            StreamFormat::ParquetFiles => {
+                make_folder(&ctx.out().join(SCRATCH))?;
+                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                let ended = child::run(ctx, &program, |_| Ok(()), unread)?.1;
+                remove_folder(&ctx.out().join(SCRATCH))?;
+                ended
+            }
+        };
+        if !model.exists() {
+            let what = format!(
+                "ended and left no model at `{}`, which `{{model}}` stood for",
+                model.display()
+            );
+            return Err(ended
+                .fault("bad-output", &what)
+                .hint("write the model to exactly this path, as a file or a folder")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Writes one score per prepared row or counterfactual into the folder `out`; rows that are not
+    /// asked for get none. `trained` is the folder that [`CommandCall::train`] wrote to.
+    ///
+    /// # Errors
+    /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be
+    /// read; the run is to stop.
+    pub fn score(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+        scored: CommandRows<'_>,
+        trained: Option<&Path>,
+    ) -> Result<()> {
+        let (encoder, mut writer) = create_scores(ctx.out())?;
+        self.score_into(ctx, ground, scored, trained, &mut |scores| {
+            writer.append(encoder.encode(&scores)?)
+        })?;
+        writer.finish()
+    }
+
+    /// As [`CommandCall::score`], but hands the scores to `take`, block by block.
+    ///
+    /// # Errors
+    /// As [`CommandCall::score`].
+    pub fn score_into(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+        scored: CommandRows<'_>,
+        trained: Option<&Path>,
+        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        self.score_folds(ctx, ground, scored, trained, take)
+            .map_err(|e| self.with_place(e, "score"))
+    }
+
+    fn score_folds(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+        scored: CommandRows<'_>,
+        trained: Option<&Path>,
+        take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
+    ) -> Result<()> {
+        let n_folds = if self.scores_by_fold() { self.n_folds } else { 1 };
+        // Without folds of its own one process scores the rows of all.
+        let process =
+            |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
+        let mut n_rows = vec![0; n_folds];
+        for g in 0..scored.n_blocks(ground) {
+            (ground.watch.check)()?;
+            scored.folds(ground, g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
+        }
+        let scratch = ctx.out().join(SCRATCH);
+        make_folder(&scratch)?;
+        let mut answers = Vec::new();
+        for (p, &n) in n_rows.iter().enumerate() {
+            let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
+                let part = |g: usize| {
+                    (ground.watch.check)()?;
+                    let folds = scored.folds(ground, g)?;
+                    let mine: Vec<usize> =
+                        (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
+                    let rows = if mine.is_empty() { None } else { Some(scored.rows(ground, g)?) };
+                    let rows =
+                        rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
+                    rows.map(|rows| columns.batch(&rows).map(|batch| (rows.n as u64, batch)))
+                        .transpose()
+                };
+                ground.workers.map(scored.n_blocks(ground), part, |_, batch| match batch {
+                    None => Ok(()),
+                    Some((n, batch)) => {
+                        (ground.watch.progress)(n);
+                        sink.push(batch)
+                    }
+                })
+            };
+            let model = match (trained, &self.command.model) {
+                (Some(folder), _) => trained_model(folder, p),
+                (None, path) => PathBuf::from(path.as_deref().unwrap_or_default()),
+            };
+            answers.push(if n == 0 {
+                None
+            } else {
+                Some(self.run_program(ctx, ground, p, n, &model, feed)?)
+            });
+        }
+        for g in 0..scored.n_blocks(ground) {
+            (ground.watch.check)()?;
+            let mut scores = Vec::new();
+            for (i, p) in scored.folds(ground, g)?.into_iter().map(process).enumerate() {
+                scores.push(match p.and_then(|p| answers[p].as_mut()) {
+                    None => f64::NAN,
+                    Some(answer) => {
+                        let score = answer.scores.take()?;
+                        if let Some(what) = score_complaint(score) {
+                            let at = format!(
+                                "{} (score {} of its output, from 0)",
+                                scored.name(ground, g, i)?,
+                                answer.n
+                            );
+                            let fault = answer.ended.fault("bad-scores", &what).at_row(at);
+                            return Err(fault
+                                .hint(
+                                    "a score is the probability of the positive \
+                                     class, for every row",
+                                )
+                                .into());
+                        }
+                        answer.n += 1;
+                        score
+                    }
+                });
+            }
+            take(scores)?;
+        }
+        remove_folder(&scratch)
+    }
+
+    /// Runs the program once for `n_rows` rows.
+    fn run_program(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+        fold: usize,
+        n_rows: u64,
+        model: &Path,
+        feed: impl Fn(&mut dyn RowSink, &RawColumns) -> Result<()>,
+    ) -> Result<CommandAnswer> {
+        let scratch = ctx.out().join(SCRATCH);
+        let (rows, scores) = (scratch.join("rows.parquet"), scratch.join("scores.parquet"));
+        let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, false);
+        let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
+        let program = self.program(
+            &self.command.score,
+            fold,
+            &[("model", model), ("rows", &rows), ("scores", &scores)],
+        )?;
+        let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
+        let ended = match self.command.stream {
+            StreamFormat::Arrow => {
+                let take = |output: &mut dyn Read| {
+                    read_stream(output, n_rows, &|bytes| program.excerpt(bytes), &mut |part| {
+                        spool.push(part)
+                    })
+                };
+                child::run(
+                    ctx,
+                    &program,
+                    |input| send(RowStream::start(input, &columns)?, &mut feed),
+                    take,
+                )?
+                .1
+            }
+            StreamFormat::ParquetFiles => {
+                send(RowFile::create(&rows, &columns)?, &mut feed)?;
+                let ((), ended) = child::run(ctx, &program, |_| Ok(()), |_| Ok(()))?;
+                read_file(&scores, n_rows, &mut |part| spool.push(part)).map_err(|e| match e {
+                    Error::Data(fault) => ended.complete(*fault).into(),
+                    other => other,
+                })?;
+                remove_file(&rows)?;
+                remove_file(&scores)?;
+                ended
+            }
+        };
+        Ok(CommandAnswer { scores: spool.finish()?, n: 0, ended })
+    }
+}
+
+/// Sends all rows and the end.
+fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>) -> Result<()> {
+    let mut sink = Box::new(sink);
+    feed(sink.as_mut())?;
+    sink.finish()
+}
+
+impl CommandRows<'_> {
+    /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their
+    /// own.
+    fn n_blocks(self, ground: RowContext<'_>) -> usize {
+        match self {
+            CommandRows::Rows
+            | CommandRows::Recheck(_)
+            | CommandRows::Training(_)
+            | CommandRows::Counterfactuals(..) => ground.rows.n_groups(),
+            CommandRows::Changed(rows) => rows.n_blocks(),
+        }
+    }
+
+    /// For each row or counterfactual of a row group the fold in which it is audited; none where it
+    /// is not.
+    fn folds(self, ground: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+        if let CommandRows::Changed(rows) = self {
+            return Ok(rows.folds(group));
+        }
+        let roles = ground.roles.read(group)?;
+        Ok(match self {
+            CommandRows::Changed(_) => Vec::new(),
+            CommandRows::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
+            CommandRows::Recheck(again) => {
+                let mut folds = vec![None; roles.0.len()];
+                again
+                    .rows(&ground.rows.read_keys(group)?, &roles, None)
+                    .into_iter()
+                    .for_each(|i| folds[i] = roles.audited(i));
+                folds
+            }
+            CommandRows::Training(fold) => {
+                let batch = ground.rows.read_keys(group)?;
+                let mut folds = vec![None; roles.0.len()];
+                threshold::training_rows(&batch, &roles, fold)
+                    .into_iter()
+                    .for_each(|i| folds[i] = Some(fold));
+                folds
+            }
+            CommandRows::Counterfactuals(reader, _) => reader
+                .keys(group)?
+                .parent
+                .iter()
+                .map(|&parent| roles.audited(parent as usize))
+                .collect(),
+        })
+    }
+
+    fn rows(self, ground: RowContext<'_>, group: usize) -> Result<FeatureRows> {
+        match self {
+            CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
+                ground.rows.read(group).map(|batch| batch.rows)
+            }
+            CommandRows::Counterfactuals(reader, _) => {
+                reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows)
+            }
+            CommandRows::Changed(rows) => Ok(rows.rows(group)),
+        }
+    }
+
+    /// What messages call a row or counterfactual: by its id, where the job names one, else by its
+    /// number in the source.
+    fn name(self, ground: RowContext<'_>, group: usize, i: usize) -> Result<String> {
+        if let CommandRows::Changed(rows) = self {
+            return Ok(rows.name(group, i));
+        }
+        let ids = ground.rows.read_ids(group)?;
+        let row = |i: usize| match ground.rows.layout().row_id {
+            RowIdKind::RowNumber => format!("row {} of the data", ids.text(i)),
+            RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
+        };
+        Ok(match self {
+            CommandRows::Rows
+            | CommandRows::Recheck(_)
+            | CommandRows::Training(_)
+            | CommandRows::Changed(_) => row(i),
+            CommandRows::Counterfactuals(reader, attribute) => {
+                let keys = reader.keys(group)?;
+                let to = &attribute.groups[usize::from(keys.to_group[i])];
+                format!(
+                    "{}, counterfactual with `{}` = `{to}`",
+                    row(keys.parent[i] as usize),
+                    attribute.name
+                )
+            }
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! The stages `threshold/MODEL`, which are of the kind `score`: fits the threshold of a model to
+//! the scores of its training rows, one for each fold.
+//!
+//! The rows of a fold are those that train in it and have a label; they are scored by the model of
+//! the fold, which has learned from them. The result is small and kept as JSON; the stage `measure`
+//! writes it into the table `thresholds`.
+
+use std::path::Path;
+
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::split::RowRoles;
+use crate::error::{Error, Fault, Result};
+use crate::exec::files;
+use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::Scorer;
+use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
+use crate::stage::count::evidence::{check_weight, weight_units};
+use crate::stage::generate::rows::RowContext;
+use crate::table::TableFrame;
+
+/// File of the stage.
+const FITTED: &str = "thresholds.json";
+
+/// What the threshold of a model is to reach; none where it is not fitted.
+pub fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
+    match threshold {
+        ThresholdBlock::Fixed(_) | ThresholdBlock::Of(ThresholdOf::Column(_)) => None,
+        ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
+            Some(ThresholdObjective::MaximiseRecall { tnr_floor: knob.tnr_floor.get() })
+        }
+        ThresholdBlock::Of(ThresholdOf::Youden(_)) => Some(ThresholdObjective::Youden),
+        ThresholdBlock::Of(ThresholdOf::FBeta(beta)) => Some(ThresholdObjective::FBeta(beta.get())),
+    }
+}
+
+/// The rows of a group that train for a fold and have a label.
+pub fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -> Vec<usize> {
+    (0..batch.row.len())
+        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
+        .collect()
+}
+
+/// Fits one threshold per fold. `score` gives the scores of the rows of a row group that it is
+/// handed the positions of.
+///
+/// # Errors
+/// The training rows of a fold with a score have one class only; weights outgrow their sums; a
+/// score is none; the run is to stop.
+pub fn fit(
+    ground: RowContext<'_>,
+    objective: ThresholdObjective,
+    score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
+) -> Result<Vec<FittedThreshold>> {
+    let layout = ground.rows.layout();
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    let n_folds = ground.roles.n_folds();
+    let fit_fold = |fold: usize| {
+        let mut cases = Vec::new();
+        let part = |g: usize| {
+            (ground.watch.check)()?;
+            let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+            let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
+            let scores = score(g, fold, &batch, &mine)?;
+            (ground.watch.progress)(mine.len() as u64);
+            let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
+                score,
+                positive: batch.label[i] == Some(true),
+                weight: weight_units(layout, &batch, i),
+            };
+            Ok::<_, Error>(
+                mine.iter()
+                    .zip(scores)
+                    .filter(|(_, score)| !score.is_nan())
+                    .map(case)
+                    .collect::<Vec<ScoredTrainingRow>>(),
+            )
+        };
+        ground.workers.map(ground.rows.n_groups(), part, |_, part| {
+            cases.extend(part);
+            Ok::<_, Error>(())
+        })?;
+        objective.fit(cases)
+    };
+    (0..n_folds).map(fit_fold).collect()
+}
+
+/// Fits the thresholds of a model by its scorers, one per fold or one for all.
+///
+/// # Errors
+/// As [`fit`], and where the model fails.
+pub fn fit_scored(
+    ground: RowContext<'_>,
+    objective: ThresholdObjective,
+    scorers: &[Box<dyn Scorer>],
+) -> Result<Vec<FittedThreshold>> {
+    fit(ground, objective, |_, fold, batch, mine| {
+        let mut scores = Vec::with_capacity(mine.len());
+        scorers[fold.min(scorers.len() - 1)].score(&batch.rows.take(mine), &mut scores)?;
+        Ok(scores)
+    })
+}
+
+/// Fits the thresholds of scores that the rows carry.
+///
+/// # Errors
+/// As [`fit`], and where a score is not in [0, 1].
+pub fn fit_carried(
+    ground: RowContext<'_>,
+    objective: ThresholdObjective,
+    carried: usize,
+) -> Result<Vec<FittedThreshold>> {
+    fit(ground, objective, |_, _, batch, mine| {
+        let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
+        match mine
+            .iter()
+            .zip(&scores)
+            .find(|(_, score)| !score.is_nan() && !(0.0..=1.0).contains(*score))
+        {
+            Some((&i, score)) => Err(Fault::new(
+                "bad-scores",
+                format!("the score `{score}` is not in [0, 1]"),
+            )
+            .at_row(format!("row {}", batch.row[i]))
+            .in_column(&ground.rows.layout().carried[carried])
+            .hint(
+                "scores are probabilities of the positive class; rescale them where they are made",
+            )
+            .into()),
+            None => Ok(scores),
+        }
+    })
+}
+
+/// Appends the thresholds of a model, fold after fold from the first one, to the table
+/// `thresholds`.
+pub fn push_thresholds(
+    table: &mut TableFrame,
+    (arm, model): (&str, &str),
+    threshold: &ThresholdBlock,
+    (first_fold, fitted): (usize, &[FittedThreshold]),
+) {
+    let objective = serde_json::to_string(threshold)
+        .unwrap_or_default()
+        .replace(['"', '{', '}'], "")
+        .replace(':', ": ");
+    let objective = objective.trim_end_matches([':', ' ']);
+    for (fold, fitted) in (first_fold as u64..).zip(fitted) {
+        table.push(vec![
+            arm.into(),
+            model.into(),
+            fold.into(),
+            objective.into(),
+            fitted.threshold.into(),
+            fitted.n_rows.into(),
+            fitted.n_positive.into(),
+            fitted.tpr.into(),
+            fitted.tnr.into(),
+        ]);
+    }
+}
+
+/// Writes what was fitted.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
+    files::write_json(&out.join(FITTED), &fitted)
+}
+
+/// Reads it back.
+///
+/// # Errors
+/// The file is not there or damaged.
+pub fn read(stage: &Path) -> Result<Vec<FittedThreshold>> {
+    files::read_json(&stage.join(FITTED), FITTED)
+}

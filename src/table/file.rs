@@ -1,0 +1,827 @@
+//! Streams record batches into and out of Parquet files, a row group at a time; reads and writes
+//! the small result tables.
+//!
+//! Every file between the stages is cut into row groups of the same number of rows, so that several
+//! files of one run (rows, roles, scores) line up group by group and a stage reads them side by
+//! side. A row group is the unit of memory and of parallel work.
+//! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
+
+use std::collections::HashMap;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array,
+    Int64Builder, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
+    new_null_array,
+};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{
+    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type,
+};
+use arrow::error::ArrowError;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::arrow_writer::{
+    ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, ArrowWriter, compute_leaves,
+};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use crate::error::{Error, Fault, Result};
+use crate::exec::files::{self, File};
+use crate::table::footer::contradiction;
+use crate::table::{ColumnDef, ColumnType, TableCell, TableDef, TableFrame};
+
+thread_local! {
+    static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an
+/// error, and is nothing to print.
+pub fn is_decoding() -> bool {
+    DECODING.get()
+}
+
+/// Rows of one row group unless `--batch-rows` says otherwise.
+pub const BATCH_ROWS: usize = 65_536;
+
+/// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not
+/// depend on `--batch-rows`.
+pub const BLOCK_ROWS: usize = 1024;
+
+/// Rows of one row group in result tables.
+const TABLE_GROUP_ROWS: usize = 1_000_000;
+
+/// Rows of one row group in long tables: the open group is the memory that writing them takes.
+const LONG_GROUP_ROWS: usize = 250_000;
+
+/// Rows of a long table that are encoded at a time; divides [`LONG_GROUP_ROWS`].
+const LONG_CHUNK_ROWS: usize = 50_000;
+
+/// Marks a field that is not written by the default rules; its value says how.
+const WRITTEN: &str = "cfaudit.written";
+
+/// No dictionary: whole numbers as differences in as few bits as they need, others as they are.
+const DIRECT: &str = "direct";
+
+/// A dictionary in row groups whose first values repeat, else as [`DIRECT`].
+const SAMPLED: &str = "sampled";
+
+/// Values of a row group that tell whether a dictionary is worth trying.
+const SAMPLE: usize = 1024;
+
+fn written(field: Field, how: &str) -> Field {
+    field.with_metadata(HashMap::from([(WRITTEN.to_owned(), how.to_owned())]))
+}
+
+fn is_written(field: &Field, how: &str) -> bool {
+    field.metadata().get(WRITTEN).is_some_and(|found| found == how)
+}
+
+/// A column whose values hardly repeat, such as a row number or a score: no dictionary of its
+/// values is tried, which would cost more than all the rest of writing it, and whole numbers are
+/// written as differences.
+pub fn distinct(field: Field) -> Field {
+    written(field, DIRECT)
+}
+
+/// A column of whole numbers of which most are small, such as codes and counts: a dictionary of
+/// them would save hardly any space and cost twice the time.
+pub fn packed(field: Field) -> Field {
+    written(field, DIRECT)
+}
+
+/// A column of numbers that may repeat or not: in each row group the first of them decide whether a
+/// dictionary is tried.
+pub fn sampled(field: Field) -> Field {
+    written(field, SAMPLED)
+}
+
+/// Whether at most half of the first numbers of a column are distinct.
+fn repeats(column: &ArrayRef) -> bool {
+    let Some(numbers) = column.as_primitive_opt::<Float64Type>() else { return true };
+    let mut sample: Vec<u64> = numbers.iter().flatten().take(SAMPLE).map(f64::to_bits).collect();
+    let n = sample.len();
+    sample.sort_unstable();
+    sample.dedup();
+    sample.len() <= n.div_ceil(2)
+}
+
+/// Whose file it is: decides who must act when it cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileOwner {
+    /// The user's data or scores: status 3.
+    User,
+    /// A file that cfaudit wrote itself: status 5.
+    Program,
+}
+
+fn unreadable(path: &Path, owner: FileOwner, cause: impl std::fmt::Display) -> Error {
+    match owner {
+        FileOwner::User => Fault::new(
+            "unreadable-file",
+            format!("`{}` cannot be read as Parquet: {cause}", path.display()),
+        )
+        .in_file(path)
+        .hint(if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
+            "scores are read from Parquet alone, rows also by `csv:`; convert it, for instance \
+             by `duckdb -c \"copy 'A.csv' to 'A.parquet'\"`"
+        } else {
+            "the file is truncated, damaged or no Parquet file; write it again"
+        })
+        .into(),
+        FileOwner::Program => Error::operator(
+            "read",
+            path,
+            cause,
+            "the file was damaged after it was written; run the job again (a damaged entry of the \
+             cache must be deleted first)",
+        ),
+    }
+}
+
+/// A Parquet file opened for reading row group by row group, from any thread.
+#[derive(Debug, Clone)]
+pub struct ParquetFile {
+    path: PathBuf,
+    owner: FileOwner,
+    meta: ArrowReaderMetadata,
+}
+
+impl ParquetFile {
+    /// Opens the file and reads its footer.
+    ///
+    /// # Errors
+    /// The file is absent or no Parquet file.
+    pub fn open(path: &Path, owner: FileOwner) -> Result<Self> {
+        let file = files::open(path)?;
+        let meta = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())
+            .map_err(|e| unreadable(path, owner, e))?;
+        let len = file.metadata().map_err(|e| Error::io("read", path, &e))?.len();
+        if let Some(what) = contradiction(meta.metadata(), len) {
+            return Err(unreadable(path, owner, what));
+        }
+        Ok(ParquetFile { path: path.to_path_buf(), owner, meta })
+    }
+
+    /// The same file, where columns of text whose every page holds positions in a list of texts are
+    /// read as they stand: the list once, and a position per row. Others are read as before.
+    ///
+    /// # Errors
+    /// The footer contradicts itself.
+    pub fn with_coded_texts(mut self) -> Result<Self> {
+        let meta = Arc::clone(self.meta.metadata());
+        let leaves = meta.file_metadata().schema_descr();
+        // Old files say it by the second word.
+        let words = [Encoding::RLE_DICTIONARY, Encoding::PLAIN_DICTIONARY];
+        let is_coded = |leaf: usize| {
+            let pages =
+                |group: usize| meta.row_group(group).column(leaf).page_encoding_stats_mask();
+            (0..meta.num_row_groups()).all(|group| {
+                pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
+            })
+        };
+        // A column of text is one leaf, and a leaf that is a column of its own has the path of its
+        // name alone.
+        let coded = |name: &str| {
+            (0..leaves.num_columns())
+                .any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf))
+        };
+        let read_as = |field: &Field| match field.data_type() {
+            DataType::Utf8 if coded(field.name()) => {
+                let positions =
+                    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+                field.clone().with_data_type(positions)
+            }
+            _ => field.clone(),
+        };
+        let fields: Vec<Field> =
+            self.schema().fields().iter().map(|field| read_as(field)).collect();
+        if fields
+            .iter()
+            .zip(self.schema().fields())
+            .any(|(new, old)| new.data_type() != old.data_type())
+        {
+            let schema =
+                Arc::new(Schema::new_with_metadata(fields, self.schema().metadata().clone()));
+            let options = ArrowReaderOptions::new().with_schema(schema);
+            self.meta = ArrowReaderMetadata::try_new(meta, options)
+                .map_err(|e| unreadable(&self.path, self.owner, e))?;
+        }
+        Ok(self)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its columns.
+    pub fn schema(&self) -> &SchemaRef {
+        self.meta.schema()
+    }
+
+    /// A value of the file's own metadata.
+    pub fn note(&self, key: &str) -> Option<&str> {
+        let pairs = self.meta.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+    }
+
+    /// Number of row groups.
+    pub fn n_groups(&self) -> usize {
+        self.meta.metadata().num_row_groups()
+    }
+
+    /// Number of rows of a row group.
+    pub fn group_rows(&self, group: usize) -> usize {
+        usize::try_from(self.meta.metadata().row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> u64 {
+        u64::try_from(self.meta.metadata().file_metadata().num_rows()).unwrap_or(0)
+    }
+
+    /// The metadata value of a key that [`GroupWriter::create`] was given.
+    pub fn metadata(&self, key: &str) -> Option<&str> {
+        self.schema().metadata().get(key).map(String::as_str)
+    }
+
+    /// One row group as one batch with the named top-level columns (in the order of the file), or
+    /// all columns.
+    ///
+    /// # Errors
+    /// A damaged file, or a name that the file does not have.
+    pub fn read_group(&self, group: usize, columns: Option<&[&str]>) -> Result<RecordBatch> {
+        self.read_slice(group, columns, None)
+    }
+
+    /// Rows `offset .. offset + limit` of one row group.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::read_group`].
+    pub fn read_slice(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+    ) -> Result<RecordBatch> {
+        let rows = slice.map_or_else(|| self.group_rows(group), |(_, limit)| limit);
+        let (schema, reader) = self.reader(group, columns, slice, rows)?;
+        let mut batches = reader.collect::<Result<Vec<RecordBatch>>>()?;
+        match batches.len() {
+            1 => Ok(batches.remove(0)),
+            _ => {
+                concat_batches(&schema, &batches).map_err(|e| unreadable(&self.path, self.owner, e))
+            }
+        }
+    }
+
+    /// Rows `offset .. offset + limit` of one row group in batches of at most `batch_rows`, one at
+    /// a time in memory.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::read_group`].
+    pub fn batches(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+        batch_rows: usize,
+    ) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        Ok(self.reader(group, columns, slice, batch_rows)?.1)
+    }
+
+    fn reader(
+        &self,
+        group: usize,
+        columns: Option<&[&str]>,
+        slice: Option<(usize, usize)>,
+        batch_rows: usize,
+    ) -> Result<(SchemaRef, impl Iterator<Item = Result<RecordBatch>>)> {
+        let fail = |cause: &dyn std::fmt::Display| unreadable(&self.path, self.owner, cause);
+        let file = files::open(&self.path)?;
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.meta.clone())
+                .with_row_groups(vec![group]);
+        if let Some(names) = columns {
+            let mut roots = Vec::with_capacity(names.len());
+            for name in names {
+                roots.push(self.schema().index_of(name).map_err(|e| fail(&e))?);
+            }
+            let mask =
+                ProjectionMask::roots(self.meta.metadata().file_metadata().schema_descr(), roots);
+            builder = builder.with_projection(mask);
+        }
+        if let Some((offset, limit)) = slice {
+            builder = builder.with_offset(offset).with_limit(limit);
+        }
+        let reader = builder.with_batch_size(batch_rows.max(1)).build().map_err(|e| fail(&e))?;
+        let (path, owner) = (self.path.clone(), self.owner);
+        let (schema, mut reader, mut broken) = (reader_schema(&reader), reader, false);
+        let next = move || {
+            if broken {
+                return None;
+            }
+            // The library takes some lengths inside a damaged page at their word, and panics.
+            DECODING.set(true);
+            let read = panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
+            DECODING.set(false);
+            broken = read.is_err();
+            let batch = read.unwrap_or_else(|_| {
+                Some(Err(ArrowError::ParquetError("a page of it cannot be decoded".to_owned())))
+            });
+            batch.map(|batch| batch.map_err(|e| unreadable(&path, owner, e)))
+        };
+        Ok((schema, std::iter::from_fn(next)))
+    }
+}
+
+fn reader_schema(reader: &parquet::arrow::arrow_reader::ParquetRecordBatchReader) -> SchemaRef {
+    use arrow::record_batch::RecordBatchReader;
+    reader.schema()
+}
+
+/// A row group encoded on some thread, ready to be appended.
+#[derive(Debug)]
+pub struct EncodedGroup(Vec<ArrowColumnChunk>);
+
+/// Encodes batches into row groups; shared by the threads of a stage.
+pub struct GroupEncoder {
+    factory: ArrowRowGroupWriterFactory,
+    /// Writes columns without a dictionary; there where a row group may ask for it.
+    direct: Option<ArrowRowGroupWriterFactory>,
+    schema: SchemaRef,
+    path: PathBuf,
+}
+
+impl GroupEncoder {
+    /// Encodes one batch as one row group.
+    ///
+    /// # Errors
+    /// A batch that does not fit the schema.
+    pub fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
+        let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
+        let writers =
+            |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
+        let mut direct = self.direct.as_ref().map(writers).transpose()?.map(Vec::into_iter);
+        let mut chunks = Vec::new();
+        let mut usual = writers(&self.factory)?.into_iter();
+        for (field, column) in self.schema.fields().iter().zip(batch.columns()) {
+            let direct_here = is_written(field, SAMPLED) && !repeats(column);
+            for leaf in compute_leaves(field, column).map_err(fail)? {
+                let (usual, direct) = (usual.next(), direct.as_mut().and_then(Iterator::next));
+                if let Some(mut writer) = direct.filter(|_| direct_here).or(usual) {
+                    writer.write(&leaf).map_err(fail)?;
+                    chunks.push(writer.close().map_err(fail)?);
+                }
+            }
+        }
+        Ok(EncodedGroup(chunks))
+    }
+}
+
+/// A Parquet file being written, row group after row group in order.
+pub struct GroupWriter {
+    writer: SerializedFileWriter<File>,
+    path: PathBuf,
+}
+
+fn write_error(path: &Path, cause: parquet::errors::ParquetError) -> Error {
+    match cause {
+        parquet::errors::ParquetError::External(inner) => {
+            match inner.downcast::<std::io::Error>() {
+                Ok(io) => Error::io("write", path, &io),
+                Err(other) => Error::operator("write", path, other, None),
+            }
+        }
+        other => Error::operator("write", path, other, None),
+    }
+}
+
+impl GroupWriter {
+    /// Creates the file; `metadata` goes into the schema's key-value pairs.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(
+        path: &Path,
+        schema: &Schema,
+        metadata: &[(&str, String)],
+    ) -> Result<(GroupEncoder, GroupWriter)> {
+        let mut pairs = schema.metadata().clone();
+        pairs.extend(metadata.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
+        let schema: SchemaRef = Arc::new(Schema::new_with_metadata(schema.fields().clone(), pairs));
+        let file = files::create(path)?;
+        // Sorted, so that the bytes do not depend on the order of a hash map.
+        let mut key_values: Vec<KeyValue> =
+            metadata.iter().map(|(k, v)| KeyValue::new((*k).to_owned(), v.clone())).collect();
+        key_values.sort_by(|a, b| a.key.cmp(&b.key));
+        let key_values = (!key_values.is_empty()).then_some(key_values);
+        let properties = |is_direct: &dyn Fn(&Field) -> bool| {
+            let mut properties = WriterProperties::builder()
+                .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                .set_created_by("cfaudit".to_owned())
+                .set_key_value_metadata(key_values.clone());
+            for field in schema.fields().iter().filter(|field| is_direct(field)) {
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_dictionary_enabled(column.clone(), false);
+                if field.data_type().is_integer() {
+                    properties =
+                        properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+                }
+            }
+            let properties = properties.build();
+            parquet::arrow::arrow_writer::ArrowWriterOptions::new()
+                .with_properties(properties)
+                .with_skip_arrow_metadata(true)
+        };
+        let fail = |e| write_error(path, e);
+        let options = properties(&|field| is_written(field, DIRECT));
+        let writer =
+            ArrowWriter::try_new_with_options(file, Arc::clone(&schema), options).map_err(fail)?;
+        let (writer, factory) = writer.into_serialized_writer().map_err(fail)?;
+        let direct = if schema.fields().iter().any(|field| is_written(field, SAMPLED)) {
+            // Chunks say themselves how they are encoded; the file around this writer goes nowhere.
+            let options =
+                properties(&|field| is_written(field, DIRECT) || is_written(field, SAMPLED));
+            let writer =
+                ArrowWriter::try_new_with_options(std::io::sink(), Arc::clone(&schema), options)
+                    .map_err(fail)?;
+            Some(writer.into_serialized_writer().map_err(fail)?.1)
+        } else {
+            None
+        };
+        Ok((
+            GroupEncoder { factory, direct, schema, path: path.to_path_buf() },
+            GroupWriter { writer, path: path.to_path_buf() },
+        ))
+    }
+
+    /// Appends an encoded row group.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn append(&mut self, group: EncodedGroup) -> Result<()> {
+        let mut row_group = self.writer.next_row_group().map_err(|e| write_error(&self.path, e))?;
+        for chunk in group.0 {
+            chunk.append_to_row_group(&mut row_group).map_err(|e| write_error(&self.path, e))?;
+        }
+        row_group.close().map_err(|e| write_error(&self.path, e))?;
+        Ok(())
+    }
+
+    /// Writes the footer and makes sure that the bytes are on the disk.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(self) -> Result<()> {
+        let path = self.path;
+        let file = self.writer.into_inner().map_err(|e| write_error(&path, e))?;
+        file.sync_all().map_err(|e| Error::io("write", &path, &e))
+    }
+}
+
+/// The Arrow schema of a result table.
+pub fn schema_of(def: &TableDef) -> Schema {
+    let fields: Vec<Field> = def
+        .columns
+        .iter()
+        .map(|c| {
+            let kind = match c.kind {
+                ColumnType::Text => DataType::Utf8,
+                ColumnType::Int => DataType::Int64,
+                ColumnType::Real => DataType::Float64,
+                ColumnType::Wide => DataType::Decimal128(38, 0),
+                ColumnType::Key => DataType::UInt64,
+            };
+            let field = Field::new(c.name, kind, c.nullable);
+            if matches!(c.kind, ColumnType::Real | ColumnType::Key) {
+                distinct(field)
+            } else {
+                field
+            }
+        })
+        .collect();
+    Schema::new(fields)
+}
+
+/// The metadata every result table carries.
+pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
+    vec![("cfaudit.table", def.name.to_owned()), ("cfaudit.version", def.version.to_string())]
+}
+
+/// Writes a small table, sorted by its key, to `<folder>/<name>.parquet`.
+///
+/// # Errors
+/// The disk refuses, or a cell does not fit its column.
+pub fn write_frame(folder: &Path, frame: &TableFrame) -> Result<()> {
+    let mut frame = frame.clone();
+    frame.sort();
+    let path = folder.join(frame.def.file());
+    let (encoder, mut writer) =
+        GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
+    for rows in frame.rows.chunks(TABLE_GROUP_ROWS) {
+        writer.append(encoder.encode(&frame_batch(frame.def, rows, &path)?)?)?;
+    }
+    writer.finish()
+}
+
+fn frame_batch(def: &TableDef, rows: &[Vec<TableCell>], path: &Path) -> Result<RecordBatch> {
+    let misfit = |column: &str| {
+        Error::operator(
+            "write",
+            path,
+            format!(
+                "a cell of column `{column}` has another type than the column, which is a bug in \
+                 cfaudit"
+            ),
+            None,
+        )
+    };
+    let mut columns: Vec<ArrayRef> = Vec::with_capacity(def.columns.len());
+    for (i, column) in def.columns.iter().enumerate() {
+        let cells = rows.iter().map(|row| &row[i]);
+        macro_rules! build {
+            ($builder:expr, $variant:ident) => {{
+                let mut builder = $builder;
+                for cell in cells {
+                    match cell {
+                        TableCell::$variant(value) => builder.append_value(value.clone()),
+                        TableCell::Null if column.nullable => builder.append_null(),
+                        _ => return Err(misfit(column.name)),
+                    }
+                }
+                Arc::new(builder.finish())
+            }};
+        }
+        columns.push(match column.kind {
+            ColumnType::Text => build!(StringBuilder::new(), Text),
+            ColumnType::Int => build!(Int64Builder::new(), Int),
+            ColumnType::Real => build!(Float64Builder::new(), Real),
+            ColumnType::Key => build!(UInt64Builder::new(), Key),
+            ColumnType::Wide => {
+                build!(Decimal128Builder::new().with_data_type(DataType::Decimal128(38, 0)), Wide)
+            }
+        });
+    }
+    RecordBatch::try_new(Arc::new(schema_of(def)), columns)
+        .map_err(|e| unreadable(path, FileOwner::Program, e))
+}
+
+/// A column of a long table, a batch at a time.
+#[derive(Debug, Clone)]
+pub enum LongColumn {
+    /// The same text in every row.
+    Constant(String),
+    /// One of these texts per row.
+    Text(Vec<String>, Vec<u16>),
+    /// Whole numbers.
+    Int(Vec<Option<i64>>),
+    /// Numbers; NaN is null.
+    Real(Vec<f64>),
+    /// Keys.
+    Key(Vec<u64>),
+}
+
+/// Writes a table too long for a [`TableFrame`], such as `outcomes`. Rows are gathered into chunks
+/// of one size before they are encoded, so the bytes do not depend on how they arrive; a row group
+/// holds 250,000 rows.
+pub struct LongWriter {
+    encoder: GroupEncoder,
+    writer: GroupWriter,
+    def: &'static TableDef,
+    path: PathBuf,
+    open: Option<OpenGroup>,
+    pending: Vec<RecordBatch>,
+    n_pending: usize,
+}
+
+struct OpenGroup {
+    columns: Vec<ArrowColumnWriter>,
+    rows: usize,
+}
+
+impl LongWriter {
+    /// Creates `<folder>/<name>.parquet`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
+        let path = folder.join(def.file());
+        let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
+        Ok(LongWriter { encoder, writer, def, path, open: None, pending: Vec::new(), n_pending: 0 })
+    }
+
+    /// Appends `n` rows.
+    ///
+    /// # Errors
+    /// The disk refuses, or a column does not fit the table.
+    pub fn push(&mut self, n: usize, columns: Vec<LongColumn>) -> Result<()> {
+        let batch = long_batch(self.def, n, columns, &self.path)?;
+        self.push_batch(batch)
+    }
+
+    /// Appends rows of the same table.
+    ///
+    /// # Errors
+    /// The disk refuses, or the rows are of another table.
+    pub(crate) fn push_batch(&mut self, batch: RecordBatch) -> Result<()> {
+        self.n_pending += batch.num_rows();
+        self.pending.push(batch);
+        while self.n_pending >= LONG_CHUNK_ROWS {
+            self.write(LONG_CHUNK_ROWS)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the first `n` waiting rows.
+    fn write(&mut self, n: usize) -> Result<()> {
+        let fail = |e: &dyn std::fmt::Display| unreadable(&self.path, FileOwner::Program, e);
+        let all =
+            concat_batches(&Arc::new(schema_of(self.def)), &self.pending).map_err(|e| fail(&e))?;
+        let chunk = all.slice(0, n);
+        self.pending = vec![all.slice(n, all.num_rows() - n)];
+        self.n_pending -= n;
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => OpenGroup {
+                columns: self.encoder.factory.create_column_writers(0).map_err(|e| fail(&e))?,
+                rows: 0,
+            },
+        };
+        let mut writers = open.columns.iter_mut();
+        for (field, column) in self.encoder.schema.fields().iter().zip(chunk.columns()) {
+            for leaf in compute_leaves(field, column).map_err(|e| fail(&e))? {
+                if let Some(writer) = writers.next() {
+                    writer.write(&leaf).map_err(|e| fail(&e))?;
+                }
+            }
+        }
+        open.rows += n;
+        if open.rows >= LONG_GROUP_ROWS {
+            return self.close(open);
+        }
+        self.open = Some(open);
+        Ok(())
+    }
+
+    fn close(&mut self, open: OpenGroup) -> Result<()> {
+        let chunks =
+            open.columns.into_iter().map(ArrowColumnWriter::close).collect::<Result<Vec<_>, _>>();
+        self.writer.append(EncodedGroup(
+            chunks.map_err(|e| unreadable(&self.path, FileOwner::Program, e))?,
+        ))
+    }
+
+    /// Writes what is left and the footer.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(mut self) -> Result<()> {
+        if self.n_pending > 0 {
+            self.write(self.n_pending)?;
+        }
+        if let Some(open) = self.open.take() {
+            self.close(open)?;
+        }
+        self.writer.finish()
+    }
+}
+
+fn long_batch(
+    def: &TableDef,
+    n: usize,
+    columns: Vec<LongColumn>,
+    path: &Path,
+) -> Result<RecordBatch> {
+    let arrays: Vec<ArrayRef> = columns
+        .into_iter()
+        .map(|column| -> ArrayRef {
+            match column {
+                LongColumn::Constant(text) => {
+                    Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, n)))
+                }
+                LongColumn::Text(words, at) => Arc::new(StringArray::from_iter(
+                    at.iter().map(|&i| words.get(usize::from(i)).map(String::as_str)),
+                )),
+                LongColumn::Int(values) => Arc::new(Int64Array::from(values)),
+                LongColumn::Real(values) => Arc::new(Float64Array::from_iter(
+                    values.iter().map(|v| (!v.is_nan()).then_some(*v)),
+                )),
+                LongColumn::Key(values) => Arc::new(UInt64Array::from(values)),
+            }
+        })
+        .collect();
+    RecordBatch::try_new(Arc::new(schema_of(def)), arrays)
+        .map_err(|e| unreadable(path, FileOwner::Program, e))
+}
+
+/// Reads `<folder>/<name>.parquet`; an absent file is an empty table.
+///
+/// # Errors
+/// A damaged file, or a table of a later version.
+pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<TableFrame> {
+    let mut frame = TableFrame::new(def);
+    let Some(file) = open_table(folder, def)? else { return Ok(frame) };
+    for group in 0..file.n_groups() {
+        let batch = file.read_group(group, None)?;
+        let columns = columns_of(def, &file, &batch)?;
+        for row in 0..batch.num_rows() {
+            frame.push(frame_row(def, &columns, row));
+        }
+    }
+    Ok(frame)
+}
+
+/// Opens a table of this version or an older one; none where it is absent.
+pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<ParquetFile>> {
+    let path = folder.join(def.file());
+    if !path.exists() {
+        return Ok(None);
+    }
+    let file = ParquetFile::open(&path, FileOwner::Program)?;
+    check_version(&file, def)?;
+    Ok(Some(file))
+}
+
+/// The columns of a table in the order of `def`. What a file of an older version lacks is null,
+/// where it may be.
+pub(crate) fn columns_of(
+    def: &TableDef,
+    file: &ParquetFile,
+    batch: &RecordBatch,
+) -> Result<Vec<ArrayRef>> {
+    let lacks = |name: &str| {
+        unreadable(file.path(), FileOwner::Program, format!("column `{name}` is missing"))
+    };
+    let (schema, is_older) =
+        (schema_of(def), table_version(file).is_some_and(|version| version < def.version));
+    let column =
+        |(column, field): (&ColumnDef, &Arc<Field>)| match batch.column_by_name(column.name) {
+            Some(array) => Ok(Arc::clone(array)),
+            None if is_older && column.nullable => {
+                Ok(new_null_array(field.data_type(), batch.num_rows()))
+            }
+            None => Err(lacks(column.name)),
+        };
+    def.columns.iter().zip(schema.fields()).map(column).collect()
+}
+
+/// A row of a table whose columns stand in the order of `def`.
+pub(crate) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<TableCell> {
+    def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
+}
+
+/// Refuses a file of a later version of a table.
+pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
+    let version = table_version(file);
+    if version.is_some_and(|version| (1..=def.version).contains(&version)) {
+        return Ok(());
+    }
+    Err(Error::operator(
+        "read",
+        file.path(),
+        format!(
+            "it is version {} of table `{}`, this program reads version {}",
+            version.map_or("?".to_owned(), |v| v.to_string()),
+            def.name,
+            def.version
+        ),
+        "run the job again with this program, or read the folder with the one that wrote it",
+    ))
+}
+
+pub(crate) fn table_version(file: &ParquetFile) -> Option<u32> {
+    file.note("cfaudit.version")?.parse().ok()
+}
+
+fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> TableCell {
+    if array.is_null(row) {
+        return TableCell::Null;
+    }
+    match kind {
+        ColumnType::Text => array
+            .as_string_opt::<i32>()
+            .map_or(TableCell::Null, |a| TableCell::Text(a.value(row).to_owned())),
+        ColumnType::Int => array
+            .as_primitive_opt::<Int64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Int(a.value(row))),
+        ColumnType::Real => array
+            .as_primitive_opt::<Float64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Real(a.value(row))),
+        ColumnType::Wide => array
+            .as_primitive_opt::<Decimal128Type>()
+            .map_or(TableCell::Null, |a| TableCell::Wide(a.value(row))),
+        ColumnType::Key => array
+            .as_primitive_opt::<UInt64Type>()
+            .map_or(TableCell::Null, |a| TableCell::Key(a.value(row))),
+    }
+}
