@@ -1,13 +1,12 @@
-//! The bag of DAGs: what the search found in every bootstrap replicate, and how far the replicates
-//! agree.
+//! The bag of DAGs: the DAGs found in all bootstrap replicates, and how far the replicates agree.
 //!
-//! Source: CF-GU specification sections 7 to 9. A replicate gives one class of DAGs; the bag holds
-//! the DAGs of all classes, so a DAG that two replicates know is two members (their equations
-//! differ). [`GraphSearch::search_replicate`] works on one replicate and knows no other;
-//! [`BagOfDags::from_replicates`] puts them together in order, so neither threads nor their number
-//! matter.
-//! Choice: in a sampled class each drawn DAG is one member: a class too large to list weighs as
-//! much as its sample.
+//! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
+//! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
+//! equations differ). [`GraphSearch::search_replicate`] works on one replicate alone;
+//! [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does not depend
+//! on the number or the timing of threads.
+//! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
+//! weight of its sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +52,7 @@ pub enum SingularRule {
     Error,
 }
 
-/// What one replicate says of the graph.
+/// The graphs found in one bootstrap replicate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchedReplicate {
     /// Score of its DAGs.
@@ -66,18 +65,18 @@ pub struct SearchedReplicate {
     pub class: Pdag,
     /// The DAGs of the class.
     pub listed: ListedDags,
-    /// Variables that their parents determine, ascending: their scores are a matter of convention.
+    /// Variables that their parents determine, ascending: their scores are set by convention.
     pub determined: Vec<usize>,
 }
 
-/// What every replicate is searched with.
+/// What is common to the searches of all replicates.
 #[derive(Debug, Clone, Copy)]
 pub struct GraphSearch<'a> {
     /// Names of the variables.
     pub variables: &'a [String],
-    /// What is known of them.
+    /// Domain knowledge about the graph.
     pub knowledge: &'a Knowledge,
-    /// Knobs of the search.
+    /// Settings of the search.
     pub knobs: &'a BossSettings,
     /// What to do with a variable that its parents determine.
     pub singular: SingularRule,
@@ -90,9 +89,8 @@ pub struct GraphSearch<'a> {
 impl GraphSearch<'_> {
     /// Searches replicate `b` with its scores and lists the DAGs of the class found.
     ///
-    /// # Errors
-    /// The class has more DAGs than allowed; a variable is determined by its parents where that is
-    /// an error.
+    /// # Errors The class has more DAGs than allowed, or its parents determine a variable where
+    /// that is an error.
     pub fn search_replicate(&self, b: usize, score: &GraphScore) -> Result<SearchedReplicate> {
         let found = boss(
             score,
@@ -134,10 +132,9 @@ impl GraphSearch<'_> {
     }
 }
 
-/// The DAGs of a class; `whose` names it in messages.
+/// Lists or samples the DAGs of a class; `whose` names the class in messages.
 ///
-/// # Errors
-/// There are more than allowed.
+/// # Errors The class has more DAGs than allowed.
 pub fn list_dags(
     whose: &str,
     class: &Pdag,
@@ -176,10 +173,9 @@ pub enum MemberWeighting {
 pub struct BagReplicate {
     /// Score of its DAGs; `None` where the graph was given.
     pub score: Option<f64>,
-    /// Positions of its members in [`BagOfDags::list_or_sample`], in order; in a sample one may
-    /// come twice.
+    /// Positions of its members in [`BagOfDags::dags`], in order; a sample may repeat a position.
     pub members: Vec<usize>,
-    /// Position of its class among the different ones.
+    /// Number of its class, from 0, among the different classes of the bag.
     pub class: usize,
     /// How many DAGs the class has, where known.
     pub size: Option<u64>,
@@ -206,10 +202,9 @@ pub struct BagOfDags {
 }
 
 impl BagOfDags {
-    /// Puts replicates together.
+    /// Merges the replicates in their order.
     ///
-    /// # Errors
-    /// There are more members than allowed.
+    /// # Errors There are more members than allowed.
     pub fn from_replicates(
         variables: Vec<String>,
         sensitive: usize,
@@ -223,11 +218,11 @@ impl BagOfDags {
         BagOfDags::from_parts(variables, sensitive, &parts, limits)
     }
 
-    /// The bag in which `replicates` replicates all have the class that was given: only their
-    /// equations differ.
+    /// The bag in which each of `replicates` replicates has the class that was given.
     ///
-    /// # Errors
-    /// There are more members than allowed.
+    /// Only the equations differ between replicates.
+    ///
+    /// # Errors There are more members than allowed.
     pub fn from_given_class(
         variables: Vec<String>,
         sensitive: usize,
@@ -289,7 +284,7 @@ impl BagOfDags {
         self.replicates.iter().map(|r| r.members.len()).sum()
     }
 
-    /// Whether there is no member.
+    /// Whether the bag has no member.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -307,15 +302,16 @@ impl BagOfDags {
         self.shares(&self.dags, weighting)
     }
 
-    /// Shares of edges among the sensitive attribute and what follows from it, and H_GA.
+    /// Shares of edges among the sensitive attribute and its descendants, and H_GA.
     pub fn descendant_edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
         let cut: Vec<Dag> =
             self.dags.iter().map(|dag| descendant_subgraph(dag, self.sensitive)).collect();
         self.shares(&cut, weighting)
     }
 
-    /// The different graphs below the sensitive attribute, sorted by their edges, with the number
-    /// of members that have each.
+    /// The different graphs on the descendants of the sensitive attribute, each with its members.
+    ///
+    /// Sorted by their edges; the number counts the members of the bag that have the graph.
     pub fn descendant_graphs(&self) -> Vec<(Dag, u64)> {
         let mut copies: BTreeMap<Vec<(usize, usize)>, (Dag, u64)> = BTreeMap::new();
         for &member in self.replicates.iter().flat_map(|r| &r.members) {

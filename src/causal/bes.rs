@@ -2,25 +2,26 @@
 //!
 //! Source: Chickering 2002, "Optimal structure identification with greedy search", operator Delete;
 //! CF-GU specification section 6, which says why the switch of this name in Tetrad has no effect.
-//! An edge x -> y or x - y that is not required may go:
+//! An edge x -> y or x - y that is not required may be removed:
 //! NA are the undirected neighbours of y next to x, C a part of NA all adjacent to each other;
 //! gain = s(y | C + Pa(y) - x) - s(y | C + Pa(y) + x).
-//! Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then what of NA is
-//! not in C); for each h of NA without C, y -> h, and x -> h where x - h. The rest must extend to a
-//! DAG within knowledge (Dor and Tarsi 1992) whose score is higher by more than 1e-6.
-//! Choice: an edge whose NA has more than [`MAX_SHARED_NEIGHBOURS`] variables stays (there would be
-//! more than 2^16 parts C to try).
+//! Candidates with gain above 1e-9 are tried, highest gain first (ties: x, y, then the nodes of NA
+//! outside C); for each h in NA but not in C, y -> h is directed, and x -> h where x - h. The
+//! remaining graph must extend to a DAG within knowledge (Dor and Tarsi 1992) whose score is higher
+//! by more than 1e-6.
+//! Choice: an edge whose NA has more than [`MAX_SHARED_NEIGHBOURS`] variables is kept (there would
+//! be more than 2^16 sets C to try).
 
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
 
-/// Neighbours shared by both ends of an edge beyond which its removal is not tried.
+/// Largest number of neighbours shared by both ends of an edge at which its removal is tried.
 pub const MAX_SHARED_NEIGHBOURS: usize = 16;
 
-/// One edge that may go: from x to y, `unoriented` the shared neighbours that lose their direction
-/// with it.
+/// One removal: the edge from x to y, and in `unoriented` the shared neighbours whose edges lose
+/// their direction with it.
 struct EdgeRemoval {
     gain: f64,
     x: usize,
@@ -28,8 +29,7 @@ struct EdgeRemoval {
     unoriented: Vec<usize>,
 }
 
-/// A DAG of the class that backward search ends with, from that of `dag`; and how many edges were
-/// removed.
+/// Backward search from the class of `dag`: a DAG of the resulting class, and how many removals.
 pub fn bes(score: &GraphScore, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
     let (mut dag, mut removed) = (dag, 0);
     while let Some(next) = remove_best(score, knowledge, &dag) {
@@ -39,7 +39,7 @@ pub fn bes(score: &GraphScore, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) 
     (dag, removed)
 }
 
-/// The DAG after the best removal, if there is one.
+/// The DAG after the removal that raises the score most; `None` if none raises it.
 fn remove_best(score: &GraphScore, knowledge: &Knowledge, dag: &Dag) -> Option<Dag> {
     let class = Pdag::from_dag(dag, knowledge);
     let before = score.total(&dag.parents);
@@ -107,9 +107,11 @@ fn apply(class: &Pdag, removal: &EdgeRemoval) -> Pdag {
     graph
 }
 
-/// A DAG with these edges, the directed ones as they are, no new unshielded collider and no
-/// direction that the knowledge excludes: again and again the lowest node that can be last is made
-/// so. `None` where there is none.
+/// Extends a graph to a DAG (Dor and Tarsi 1992); `None` where there is none.
+///
+/// Directed edges are kept; the DAG has no new unshielded collider and no direction that the
+/// knowledge excludes. Repeatedly takes the lowest node that can be a sink and directs its edges
+/// into it.
 fn extend(graph: Pdag, knowledge: &Knowledge) -> Option<Dag> {
     let n = graph.parents.len();
     let mut dag = graph.clone();

@@ -1,18 +1,18 @@
-//! Best order score search: a permutation of the variables in which no variable can be moved to a
-//! better place, and its DAG.
+//! Best order score search: an order of the variables that no single move improves, and its DAG.
 //!
 //! Source: Andrews et al. 2023, "Fast scalable and accurate discovery of DAGs using the best order
 //! score search and grow-shrink trees", algorithm 3; CF-GU specification section 5, which fixes
 //! what the paper leaves open as Tetrad 7.6 does it: start from the order of the variables, moves
 //! in that order, ties within [`TIE_TOLERANCE`] to the earlier place, tier by tier where every
-//! variable has a tier. The score of an order is the sum over its variables of the grow-shrink
-//! trace given those before; the DAG are the traced parents.
+//! variable has a tier. The score of an order is the sum, over its variables, of the scores that
+//! their grow-shrink trees trace given the variables before them; the DAG consists of the traced
+//! parents.
 //! Choice: a required edge holds from the start, whatever chain of required edges it is part of
 //! (one pass of moving causes forward is repeated until nothing moves). Further starts are random
 //! orders from the stream given; a later one wins only if strictly better.
 //!
-//! Cost: a sweep asks each tree about m^2 times for m variables; trees answer from their cache, so
-//! new scores are rare after the first.
+//! Cost: a sweep queries each tree about m^2 times for m variables; trees answer from their cache,
+//! so new scores are rare after the first sweep.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ use crate::num::seed::RandomStream;
 /// Scores closer than this are equal.
 pub const TIE_TOLERANCE: f64 = 1e-6;
 
-/// Knobs of the search.
+/// Settings of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BossSettings {
@@ -56,7 +56,7 @@ pub struct BossOutcome {
     pub dag: Dag,
 }
 
-/// Version of the rule for the number of starts where the job names none; raised when that changes.
+/// Version of the rule for the number of starts of a job that names none; raise it with the rule.
 pub const STARTS_POLICY: u32 = 2;
 
 /// Searches with `starts` starts; `stream` gives the random ones.
@@ -77,7 +77,7 @@ pub fn boss(
     found
 }
 
-/// The searches to do one after the other: the variables that precede all, and the list to order.
+/// The successive searches: for each the variables that precede all others, and the list to order.
 fn search_parts(knowledge: &Knowledge) -> Vec<(NodeSet, Vec<usize>)> {
     let n = knowledge.n_variables();
     if n == 0 || (0..n).any(|v| knowledge.tier(v).is_none()) {
@@ -98,7 +98,7 @@ fn search_parts(knowledge: &Knowledge) -> Vec<(NodeSet, Vec<usize>)> {
     parts
 }
 
-/// The best order of `sub` over all starts, and the parents of each.
+/// The best order of `sub` over all starts, and the parents of each of its variables.
 fn search(
     score: &GraphScore,
     knowledge: &Knowledge,
@@ -141,8 +141,7 @@ fn search(
     best.map(|(_, order, parents)| (order, parents)).unwrap_or_default()
 }
 
-/// Puts variables without a tier first, then tier by tier, and every cause before what it is
-/// required for.
+/// Puts variables without a tier first, then tier by tier, and required causes before effects.
 fn respect_knowledge(order: &mut [usize], knowledge: &Knowledge) {
     order.sort_by_key(|&v| knowledge.tier(v));
     // Required edges form no cycle, so this ends.
@@ -160,7 +159,7 @@ fn respect_knowledge(order: &mut [usize], knowledge: &Knowledge) {
     }
 }
 
-/// Moves `x` to its best place; whether it moved.
+/// Moves `x` to its best place and returns whether it moved.
 fn best_move(
     x: usize,
     order: &mut Vec<usize>,
@@ -168,8 +167,8 @@ fn best_move(
     knowledge: &Knowledge,
     trees: &mut GrowShrinkForest<'_>,
 ) -> bool {
-    // scores[i]: of x at place i and all visited variables, but for what lies on the other side of
-    // i, which the walk back adds.
+    // scores[i]: the score of x at place i plus those of the variables before it; the walk back
+    // adds those of the variables after it.
     let mut scores = Vec::with_capacity(order.len() + 1);
     let (mut ahead, mut sum, mut now) = (before, 0.0, 0);
     let mut visited = 0;

@@ -1,19 +1,20 @@
-//! The DAGs of an equivalence class: how many, all of them, or a sample.
+//! The DAGs of an equivalence class: their number, all of them, or a sample.
 //!
 //! Source: CF-GU specification section 8. Definition: all directions of the undirected edges that
-//! make no cycle and no new unshielded collider; knowledge is in the directed edges already. The
-//! graph is closed under Meek's rules, so either direction of any undirected edge leads to at least
-//! one DAG: take the first such edge, for each direction orient it, close again and go on. Each DAG
-//! comes up once. The list is sorted by edge lists.
+//! make no cycle and no new unshielded collider; the directed edges already contain the knowledge.
+//! The graph is closed under Meek's rules, so either direction of any undirected edge leads to at
+//! least one DAG: take the first such edge, orient it in each direction, close again and go on.
+//! Each DAG is found once. The list is sorted by edge lists.
 //!
-//! Counting uses the same steps, but the parts that undirected edges hold together are counted
-//! apart and multiplied, and what was counted once is remembered. That counts classes far too large
-//! to list: a path of 50 nodes, five complete graphs of 4.
-//! Choice: counting gives up after [`MAX_COUNT_STEPS`] steps, or where a thousand undirected edges
-//! hang together (counting under knowledge is hard in general); a list then stops at the limit.
+//! Counting uses the same steps, but chain components (nodes connected by undirected edges) are
+//! counted separately and multiplied, and the count of each component is cached. That counts
+//! classes far too large to list: a path of 50 nodes, five complete graphs of 4.
+//! Choice: counting gives up after [`MAX_COUNT_STEPS`] steps, or where a component has more than
+//! `MAX_COMPONENT_EDGES` undirected edges (counting under knowledge is hard in general); a list
+//! then stops at the limit.
 //! Choice: a sample is drawn with replacement, each direction in proportion to the number of DAGs
-//! behind it, hence every DAG equally likely; where the class could not be counted each direction
-//! is as likely as the other, and [`ListedDags::drawn`] says so.
+//! that have it, hence every DAG equally likely; where the class could not be counted, both
+//! directions are equally likely, and [`ListedDags::drawn`] records that.
 
 use std::collections::HashMap;
 
@@ -23,11 +24,10 @@ use crate::causal::graph::{Dag, Pdag};
 use crate::causal::nodes::NodeSet;
 use crate::num::seed::RandomStream;
 
-/// Steps of counting after which the number of DAGs stays unknown: a tenth of a second, and up to
-/// 40 MB.
+/// Steps after which counting gives up: about a tenth of a second and at most 40 MB.
 pub const MAX_COUNT_STEPS: usize = 20_000;
 
-/// Undirected edges of one part beyond which it is not counted: each may be a call within a call.
+/// Largest number of undirected edges of a counted component: each may add one level of recursion.
 const MAX_COMPONENT_EDGES: usize = 1_000;
 
 /// What to do with a class of more DAGs than the limit.
@@ -40,7 +40,7 @@ pub enum LargeClassRule {
     Sample(usize),
 }
 
-/// How the DAGs of a class came to be in a list.
+/// How the listed DAGs of a class were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DagSampling {
@@ -55,23 +55,23 @@ pub enum DagSampling {
 /// DAGs of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedDags {
-    /// How many the class has; `None` where that is not known or above 2^64.
+    /// Number of DAGs of the class; `None` where that is not known or above 2^64.
     pub size: Option<u64>,
     /// The DAGs, sorted by their edges; a sample may hold one more than once.
     pub dags: Vec<Dag>,
-    /// Whether these are all.
+    /// How they were chosen.
     pub drawn: DagSampling,
 }
 
-/// A class has more DAGs than allowed: how many, where that is known.
+/// A class has more DAGs than allowed; their number, where known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyDags(pub Option<u64>);
 
-/// The DAGs of a closed graph (one of [`Pdag::of_dag`], or given and closed), all if there are at
-/// most `limit`.
+/// Lists the DAGs of a closed graph, all if there are at most `limit`.
 ///
-/// # Errors
-/// There are more and `beyond` says to stop.
+/// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
+///
+/// # Errors There are more DAGs and `beyond` is [`LargeClassRule::Fail`].
 pub fn list_or_sample(
     class: &Pdag,
     limit: usize,
@@ -98,13 +98,12 @@ pub fn list_or_sample(
     })
 }
 
-/// How many DAGs the class of a closed graph has; `None` where counting would take too long or the
-/// number is above 2^64.
+/// Number of DAGs of a closed graph; `None` where counting gives up or there are above 2^64.
 pub fn count_dags(class: &Pdag) -> Option<u64> {
     DagCounter::default().count(class)
 }
 
-/// Adds the DAGs of a closed graph; false where there would be more than `limit`.
+/// Adds the DAGs of a closed graph; returns false where there would be more than `limit`.
 fn enumerate_dags(class: Pdag, limit: usize, found: &mut Vec<Dag>) -> bool {
     let mut left = vec![class];
     while let Some(graph) = left.pop() {
@@ -129,9 +128,10 @@ fn orient_first_edge(graph: &Pdag) -> Option<[Pdag; 2]> {
     }))
 }
 
-/// A part that undirected edges hold together: its nodes, and for each its parents and neighbours
-/// within the part. What lies outside cannot matter: the graph is closed, and every rule that a new
-/// arrow sets off needs that arrow.
+/// A chain component: nodes connected by undirected edges, with their parents and neighbours in it.
+///
+/// Nodes outside the component do not matter: the graph is closed, and every rule that a new arrow
+/// triggers needs that arrow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ChainComponent(Vec<(usize, NodeSet, NodeSet)>);
 
@@ -149,7 +149,7 @@ impl ChainComponent {
     }
 }
 
-/// The parts of a graph, by their lowest node.
+/// The chain components of a graph, in order of their lowest nodes.
 fn chain_components(graph: &Pdag) -> Vec<ChainComponent> {
     let n = graph.neighbours.len();
     let mut left: NodeSet = (0..n).filter(|&v| !graph.neighbours[v].is_empty()).collect();
@@ -200,7 +200,7 @@ impl DagCounter {
         sum
     }
 
-    /// One DAG of the class.
+    /// Draws one DAG of the class.
     fn sample_dag(&mut self, mut graph: Pdag, evenly: bool, stream: &mut RandomStream) -> Dag {
         while let Some([one, other]) = orient_first_edge(&graph) {
             let share = match (evenly, self.count(&one), self.count(&other)) {

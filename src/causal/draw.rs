@@ -1,22 +1,21 @@
-//! How often each training row stands in each bootstrap replicate, without holding any list of
-//! draws.
+//! How often each training row occurs in each bootstrap replicate, without a list of draws.
 //!
 //! Source: CF-GU specification section 2: a replicate draws n of n rows with replacement and is
-//! kept as whole multiplicities that sum to n. Rows come in blocks. A replicate first throws n into
-//! the blocks by their numbers of rows (a multinomial), then, in each block, that many into its
-//! rows; together this is one draw of n rows. The first throw uses the stream
+//! kept as whole multiplicities that sum to n. Rows come in blocks. A replicate first distributes
+//! its n draws over the blocks by their numbers of rows (a multinomial), then the draws of each
+//! block over its rows; together this is one draw of n rows. The first step uses the stream
 //! `bootstrap/<replicate>`, the second `bootstrap/<replicate>/<block>`, so any thread can draw any
-//! block of any replicate, and memory is one number per block and replicate. With strata (rows of
-//! one group each) every stratum is drawn on its own and keeps its number of rows.
+//! block of any replicate, and memory is one number per block and replicate. With strata (the rows
+//! of one group each) every stratum is drawn separately and keeps its number of rows.
 
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 
-/// Draws of all replicates.
+/// The row multiplicities of all replicates.
 #[derive(Debug, Clone)]
 pub struct BootstrapDraws {
     seed: u64,
-    /// For each block where its rows start.
+    /// For each block the position of its first row.
     starts: Vec<u64>,
     source: DrawSource,
     /// Whether one more replicate holds every row once.
@@ -32,8 +31,10 @@ enum DrawSource {
 }
 
 impl BootstrapDraws {
-    /// `n_replicates` bootstraps of rows in blocks; `sizes[k]` holds the number of rows of each
-    /// stratum in block k, of one stratum where there are none.
+    /// `replicates` bootstraps of rows in blocks; `sizes[k]` holds the rows of each stratum in
+    /// block k.
+    ///
+    /// Without strata each block has one number.
     pub fn seeded(seed: u64, replicates: usize, sizes: &[Vec<u64>]) -> Self {
         let n_strata = sizes.first().map_or(1, Vec::len);
         let totals = (0..replicates).map(|b| {
@@ -56,7 +57,7 @@ impl BootstrapDraws {
         }
     }
 
-    /// Replicates whose multiplicities are given, one per row and replicate.
+    /// Replicates with given multiplicities, one per row and replicate.
     pub fn from_multiplicities(multiplicities: Vec<Vec<u32>>, sizes: &[Vec<u64>]) -> Self {
         BootstrapDraws {
             seed: 0,
@@ -71,7 +72,7 @@ impl BootstrapDraws {
         BootstrapDraws::from_multiplicities(Vec::new(), sizes).with_all_rows()
     }
 
-    /// One more replicate at the end, which holds every row once.
+    /// The same with one more replicate at the end, which holds every row once.
     pub fn with_all_rows(self) -> Self {
         BootstrapDraws { has_all_rows: true, ..self }
     }
@@ -89,8 +90,8 @@ impl BootstrapDraws {
         }
     }
 
-    /// How often each row of a block stands in replicate `b`; `strata` names the stratum of each
-    /// row, all 0 where there are none.
+    /// How often each row of a block occurs in replicate `b`; `strata` holds the stratum of each
+    /// row, 0 throughout without strata.
     pub fn multiplicities(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
         match &self.source {
             _ if b == self.n_drawn() => vec![1; strata.len()],
@@ -128,7 +129,7 @@ fn block_starts(sizes: &[Vec<u64>]) -> Vec<u64> {
     sizes.iter().map(start).collect()
 }
 
-/// A position below `n`, each equally likely to within n / 2^64.
+/// A position below `n`; each has probability 1 / n to within 2^-64.
 pub(super) fn uniform_below(stream: &mut RandomStream, n: usize) -> usize {
     ((u128::from(stream.u64()) * n as u128) >> 64) as usize
 }

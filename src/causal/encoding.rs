@@ -1,14 +1,13 @@
-//! Training rows as numbers: z-scored columns and indicators of levels, and what is not fit to be
-//! used.
+//! Training rows as numbers: z-scored columns and indicators of levels; finds rows it cannot use.
 //!
 //! Source: CF-GU specification sections 1 and 10. A number becomes (x - mean) / sd with mean and
 //! population standard deviation of the training rows; a variable with two levels one indicator of
 //! the second; one with K > 2 levels K indicators, none dropped. Levels that no training row has
 //! get no column; a row of such a level has all indicators 0. This is the encoding of the models
 //! trained here (`model::encode`), so a shift of an encoded column means the same on both sides;
-//! levels with an order are numbers, too. Choice: rows in which a variable of the graph is missing
-//! are an error or are left out, never filled. Other values of the sensitive column than its two
-//! groups count as missing.
+//! ordered levels are numbers, too. Choice: rows in which a variable of the graph is missing are an
+//! error or are left out, never filled. Values of the sensitive column other than its two groups
+//! count as missing.
 //! Cost: three passes over the rows.
 
 use std::ops::Range;
@@ -63,14 +62,14 @@ pub enum VariableForm {
     },
     /// Indicators of levels.
     Levels {
-        /// Codes that are values; others are missing.
+        /// Codes that are values; all other codes count as missing.
         known: Vec<u32>,
         /// Codes that training rows have, in the order of the levels: at least two.
         seen: Vec<u32>,
     },
 }
 
-/// One variable with its columns.
+/// One variable with its encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncodedVariable {
@@ -80,7 +79,7 @@ pub struct EncodedVariable {
     pub feature: usize,
     /// Its encoded columns.
     pub columns: Range<usize>,
-    /// What they hold.
+    /// How its values become these columns.
     pub form: VariableForm,
 }
 
@@ -92,10 +91,11 @@ pub struct GraphEncoding {
     pub variables: Vec<EncodedVariable>,
 }
 
-/// Which training rows count, block by block.
+/// Which training rows are used, block by block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainingBlocks {
-    /// For each block its rows of each stratum (of one stratum where rows are not drawn by strata).
+    /// For each block its number of rows in each stratum; one number where bootstraps have no
+    /// strata.
     pub sizes: Vec<Vec<u64>>,
     /// For each row group the number of blocks before it.
     first_block: Vec<usize>,
@@ -115,11 +115,12 @@ struct VariableTally {
 }
 
 impl GraphEncoding {
-    /// Learns means, deviations and levels from the training rows, and which rows count. `strata`
-    /// names a variable with levels whose shares every bootstrap is to keep.
+    /// Learns means, deviations and levels from the training rows, and which rows are used.
     ///
-    /// # Errors
-    /// The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing where none
+    /// `strata` names a variable with levels whose shares every bootstrap keeps.
+    ///
+    /// # Errors The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing
+    /// where none may be; no row is left; a variable has one value only.
     /// may be; no row is left; a variable has one value only.
     pub fn fit(
         variables: &[GraphVariable],
@@ -222,9 +223,10 @@ impl GraphEncoding {
         self.variables.last().map_or(0, |last| last.columns.end)
     }
 
-    /// Writes the non-zero entries of row `i` as (column, value), columns ascending. A missing
-    /// value and a level that training rows do not have leave their columns at 0: for a number that
-    /// is the mean.
+    /// Writes the non-zero entries of row `i` as (column, value), columns ascending.
+    ///
+    /// A missing value and a level that no training row has leave their columns at 0, which for a
+    /// number is the mean.
     pub fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();
         for variable in &self.variables {
@@ -237,8 +239,8 @@ impl GraphEncoding {
         self.variables.iter().all(|v| v.is_known(rows, i))
     }
 
-    /// The value of an encoded column in the unit of its source: mean + sd z for a number, z itself
-    /// for an indicator.
+    /// The value of an encoded column in its own unit: mean + sd z for a number, z for an
+    /// indicator.
     pub fn decode(&self, column: usize, z: f64) -> f64 {
         match self.variables.iter().find(|v| v.columns.contains(&column)).map(|v| &v.form) {
             Some(VariableForm::Number { mean, sd, .. }) => z * sd + mean,
@@ -248,7 +250,7 @@ impl GraphEncoding {
 }
 
 impl EncodedVariable {
-    /// For each encoded column the level whose indicator it is; `None` for a number.
+    /// The code whose indicator each encoded column is; `None` for a number.
     pub fn indicator_levels(&self) -> Option<&[u32]> {
         match &self.form {
             VariableForm::Number { .. } => None,
@@ -292,8 +294,9 @@ impl EncodedVariable {
 }
 
 impl TrainingBlocks {
-    /// The blocks of a row group in order: number of the block, its rows that count as positions in
-    /// the group, and their strata.
+    /// The blocks of a row group in order: the block's number, its used rows, and their strata.
+    ///
+    /// Rows are positions in the group.
     pub(super) fn group_blocks(
         &self,
         encoding: &GraphEncoding,
@@ -316,7 +319,7 @@ impl TrainingBlocks {
     }
 }
 
-/// The number in a row; codes count by their position; NaN where missing.
+/// The number in a row; a code counts as its position; NaN where missing.
 fn number_at(column: &FeatureColumn, i: usize) -> f64 {
     match column {
         FeatureColumn::Number(values) => values[i],
@@ -334,7 +337,7 @@ impl GraphVariable {
         }
     }
 
-    /// The position among the levels.
+    /// The position of the row's level; `None` where the value is missing.
     fn level(&self, rows: &FeatureRows, i: usize) -> Option<usize> {
         let code = rows.codes(self.feature).get(i)?;
         self.levels.as_ref()?.iter().position(|level| level == code)
@@ -374,8 +377,8 @@ fn tally_group(
     (tallies, sizes, dropped)
 }
 
-/// For each number the mean over the rows that count of x / scale, or of its squared distance from
-/// `about`; 0 for others.
+/// For each number the mean over the used rows of x / scale, or of its squared distance from
+/// `about`; 0 for other variables.
 fn scaled_means(
     variables: &[GraphVariable],
     rows: &TrainingRows<'_>,

@@ -2,12 +2,12 @@
 //!
 //! Source: CF-GU section 3.1 and its specification, section 9. p_e is the weight of the members
 //! that hold the directed edge e divided by the weight of all members; u -> v and v -> u are
-//! different edges; E are the edges that occur at all.
+//! different edges; E are the edges that occur in any member.
 //! H = sum over E of h(p_e) / (|E| ln 2), h(p) = -p ln p - (1 - p) ln(1 - p), h(0) = h(1) = 0, 0
 //! where E is empty.
-//! H_GA is the same formula after each member was cut down to the sensitive attribute, its
-//! descendants and all edges among these; a member in which nothing follows from the attribute
-//! stays, as a graph without edges. Both lie in [0, 1].
+//! H_GA is the same formula after each member is restricted to the sensitive attribute, its
+//! descendants and all edges among these; a member in which the attribute has no descendant stays
+//! as a graph without edges. Both lie in [0, 1].
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,7 @@ pub struct EdgeShares {
     pub entropy: f64,
 }
 
-/// Edge shares over (graph, copies, weight of one copy); edges are counted in the order given, so
-/// equal input gives equal bits.
+/// Edge shares over (graph, copies, weight of one copy); the order of the input fixes every bit.
 pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> EdgeShares {
     let mut sums: BTreeMap<(usize, usize), (u64, f64)> = BTreeMap::new();
     let mut total = 0.0;
@@ -75,14 +74,14 @@ pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> Ed
     EdgeShares { edges, entropy }
 }
 
-/// The subgraph on `v` and its descendants; other nodes stay without edges.
+/// The subgraph on `v` and its descendants; other nodes remain, without edges.
 pub fn descendant_subgraph(dag: &Dag, v: usize) -> Dag {
     let kept = dag.descendants_and_self(v);
     let parents = |u: usize| if kept.contains(u) { dag.parents[u] & kept } else { NodeSet::EMPTY };
     Dag { parents: (0..dag.parents.len()).map(parents).collect() }
 }
 
-/// The entropy in bits of a yes that comes with probability `p`.
+/// The binary entropy in bits of an event with probability `p`.
 fn entropy(p: f64) -> f64 {
     let part = |p: f64| if p > 0.0 && p < 1.0 { -p * libm::log(p) } else { 0.0 };
     (part(p) + part(1.0 - p)) / std::f64::consts::LN_2

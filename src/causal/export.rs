@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::causal::entropy::EdgeShares;
 
-/// A bag's edges with what a drawing needs to know.
+/// The edges of a bag with the names that a drawing needs.
 #[derive(Debug, Clone, Copy)]
 pub struct GraphExport<'a> {
     /// Name of the graph.

@@ -1,8 +1,8 @@
-//! A graph that a person drew: directed and undirected edges by name, checked and completed.
+//! A graph given by the user: directed and undirected edges by name, checked and completed.
 //!
 //! Source: CF-GU specification section 14, the case in which the graph is not searched for.
 //! Undirected edges may be directed either way without a cycle and without a new collider;
-//! directions that follow from the rest (Meek's rules) and from knowledge are added.
+//! directions that follow from the others (Meek's rules) and from knowledge are added.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,19 +11,19 @@ use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Knowledge, cycle_text, find_cycle};
 use crate::causal::nodes::NodeSet;
 
-/// Why a graph given by a person cannot be taken.
+/// Why a graph given by the user is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivenGraphError {
-    /// A name that is no variable of the graph.
+    /// A name that is not a variable of the graph.
     UnknownVariable(String),
-    /// An edge from a variable to itself, or an edge that stands twice, or in both directions.
+    /// An edge from a variable to itself, or an edge that is listed twice or in both directions.
     DuplicateEdge(String, String),
-    /// Directed edges that lead back to where they start, as the variables on the way.
+    /// Directed edges that form a cycle, as the variables along it.
     Cycle(Vec<String>),
-    /// No DAG has these edges: every choice of directions makes a cycle, or a collider that is not
-    /// drawn.
+    /// No DAG has these edges: every choice of directions makes a cycle or a collider that is not
+    /// in the graph.
     NoConsistentDag,
-    /// An edge that the knowledge forbids, or one that it requires and that is not there.
+    /// An edge that the knowledge forbids, or a required edge that the graph lacks.
     ContradictsKnowledge(String, String),
 }
 
@@ -54,11 +54,12 @@ impl fmt::Display for GivenGraphError {
     }
 }
 
-/// The class that a person drew: directed edges (cause, effect) and undirected ones. Directions
-/// that follow from the rest are added.
+/// The class given by directed edges (cause, effect) and undirected ones.
 ///
-/// # Errors
-/// A name is unknown, an edge stands twice, the edges form a cycle, or no DAG agrees with them.
+/// Directions that follow from the others are added.
+///
+/// # Errors A name is unknown, an edge is listed twice, the edges form a cycle, or no DAG agrees
+/// with them.
 pub fn given_class(
     variables: &[String],
     directed: &[(String, String)],
@@ -102,8 +103,8 @@ pub fn given_class(
             return Err(against(u, v));
         }
     }
-    // Of a graph that no rule says more of and that has a DAG, every DAG has the same class: one is
-    // enough to make sure.
+    // If a graph closed under Meek's rules has a DAG, all its DAGs are of one class: checking one
+    // is enough.
     let colliders = |parents: &[NodeSet]| {
         let mut found = BTreeSet::new();
         for (v, &above) in parents.iter().enumerate() {

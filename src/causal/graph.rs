@@ -3,18 +3,19 @@
 //! Source: CF-GU specification section 7; Meek 1995, "Causal inference and causal explanation with
 //! background knowledge", rules R1 to R4. From a DAG: edges of unshielded colliders (a -> b <- c, a
 //! and c not adjacent) and edges that the knowledge fixes keep their direction, all others lose it;
-//! then the rules close the graph. What comes out is directed exactly where all DAGs of the class
-//! agree. R4 matters only under knowledge. Graphs are masks of neighbours, so a rule is a few
-//! operations on words; closing costs O(edges x neighbours) per round and there are at most as many
-//! rounds as edges.
+//! then the rules close the graph. The result is directed exactly where all DAGs of the class
+//! agree. R4 matters only under knowledge. Graphs are bit masks of neighbours, so a rule is a few
+//! operations on machine words; closing costs O(edges x neighbours) per round and takes at most as
+//! many rounds as there are edges.
 
 use serde::{Deserialize, Serialize};
 
 use crate::causal::knowledge::{Knowledge, find_cycle};
 use crate::causal::nodes::NodeSet;
 
-/// A directed acyclic graph: the parents of each node. In files: number of nodes and edges (from,
-/// to), ascending.
+/// A directed acyclic graph: the parents of each node.
+///
+/// In files: the number of nodes, and the edges (from, to), ascending.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Edges", into = "Edges")]
 pub struct Dag {
@@ -22,7 +23,7 @@ pub struct Dag {
     pub parents: Vec<NodeSet>,
 }
 
-/// A graph as files hold it.
+/// A DAG as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Edges {
@@ -46,8 +47,8 @@ impl TryFrom<Edges> for Dag {
 }
 
 impl Dag {
-    /// The graph with these edges (from, to); `None` where they form a cycle or name a node that is
-    /// not there.
+    /// The graph with these edges (from, to); `None` where they form a cycle or a node does not
+    /// exist.
     pub fn from_edges(n: usize, edges: &[(usize, usize)]) -> Option<Self> {
         let mut parents = vec![NodeSet::EMPTY; n];
         for &(u, v) in edges {
@@ -68,7 +69,7 @@ impl Dag {
         edges
     }
 
-    /// The nodes, each after its parents; of those that could be next the lowest.
+    /// The nodes, each after its parents; ties go to the lowest node.
     pub fn topological_order(&self) -> Vec<usize> {
         let mut left = NodeSet::first_n(self.parents.len());
         let mut order = Vec::with_capacity(left.len());
@@ -79,7 +80,7 @@ impl Dag {
         order
     }
 
-    /// `v` and everything that follows from it.
+    /// `v` and all its descendants.
     pub fn descendants_and_self(&self, v: usize) -> NodeSet {
         let mut found = NodeSet::single(v);
         for next in self.topological_order() {
@@ -90,7 +91,7 @@ impl Dag {
         found
     }
 
-    /// Whether no forbidden edge is there and every required one is.
+    /// Whether the graph has every required edge and no forbidden one.
     pub fn satisfies(&self, knowledge: &Knowledge) -> bool {
         let keeps = |v: usize| {
             (self.parents[v] & knowledge.forbidden_causes(v)).is_empty()
@@ -105,9 +106,9 @@ impl Dag {
 pub struct Pdag {
     /// For each node the nodes with an edge into it.
     pub parents: Vec<NodeSet>,
-    /// For each node those that it has an edge to.
+    /// For each node the nodes that it has an edge to.
     pub children: Vec<NodeSet>,
-    /// For each node those that an edge without direction leads to.
+    /// For each node the nodes that an undirected edge joins it to.
     pub neighbours: Vec<NodeSet>,
 }
 
@@ -121,7 +122,7 @@ impl Pdag {
         }
     }
 
-    /// The class of a DAG under knowledge that it keeps.
+    /// The class of a DAG under knowledge that the DAG satisfies.
     pub fn from_dag(dag: &Dag, knowledge: &Knowledge) -> Self {
         let n = dag.parents.len();
         let mut graph = Pdag::empty(n);
@@ -144,7 +145,7 @@ impl Pdag {
         graph
     }
 
-    /// Everything that `v` has an edge with.
+    /// All nodes adjacent to `v`.
     pub fn adjacent(&self, v: usize) -> NodeSet {
         self.parents[v] | self.children[v] | self.neighbours[v]
     }
@@ -165,7 +166,7 @@ impl Pdag {
             .collect()
     }
 
-    /// Takes the edge between u and v away.
+    /// Removes the edge between u and v.
     pub(super) fn remove_edge(&mut self, u: usize, v: usize) {
         for (a, b) in [(u, v), (v, u)] {
             self.parents[a].remove(b);
@@ -174,20 +175,20 @@ impl Pdag {
         }
     }
 
-    /// Adds an edge without direction.
+    /// Adds an undirected edge.
     pub(super) fn add_undirected(&mut self, u: usize, v: usize) {
         self.neighbours[u].insert(v);
         self.neighbours[v].insert(u);
     }
 
-    /// Gives the edge between u and v the direction u -> v.
+    /// Directs the edge between u and v as u -> v.
     pub(super) fn orient(&mut self, u: usize, v: usize) {
         self.remove_edge(u, v);
         self.parents[v].insert(u);
         self.children[u].insert(v);
     }
 
-    /// Applies Meek's rules until none says more.
+    /// Applies Meek's rules until none applies any more.
     pub(super) fn apply_meek_rules(&mut self) {
         loop {
             let mut changed = false;
@@ -227,7 +228,7 @@ impl Pdag {
             .any(|c| !((self.parents[c] & self.neighbours[a]) - beside_b).is_empty())
     }
 
-    /// The DAG that this graph is, once it has no undirected edge.
+    /// The DAG with these directed edges; the graph has no undirected edge left.
     pub(super) fn to_dag(&self) -> Dag {
         Dag { parents: self.parents.clone() }
     }

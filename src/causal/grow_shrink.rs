@@ -1,18 +1,17 @@
-//! Grow-shrink trees: for a variable x and the set of variables that may precede it, the parents
-//! that growing and then shrinking find.
+//! Grow-shrink trees: the parents of a variable x among a set of variables that may precede it.
 //!
 //! Source: Andrews et al. 2023, algorithms 1 and 2; CF-GU specification section 4, whose order of
 //! branches and treatment of ties are Tetrad's. A tree node is a path of grown parents. Its
 //! branches are the candidates whose score is not below the node's (equal is kept), required ones
 //! first, then by score, then by position. A walk takes the first branch that may precede x;
-//! branches passed over are out for the whole subtree, so what stands below a node depends on the
-//! path alone and the tree is a cache. Where no branch is left, parents are removed one by one
+//! branches passed over are excluded from the whole subtree, so the subtree of a node depends on
+//! its path alone and the tree is a cache. Where no branch remains, parents are removed one by one
 //! while that raises the score.
 //! Choice: a variable with one value in the replicate is no candidate unless required.
 //!
-//! Cost: a node keeps the whitened rows of the columns it added, and for all columns the variance,
-//! and the covariance with x, that are left given the path: (2 + d) columns x 8 bytes. A candidate
-//! of one column then costs O(1), one of d columns O(m d^2 + d^3) for m columns on the path.
+//! Cost: a node keeps the whitened rows of the columns it added, and for every column the variance
+//! and the covariance with x conditional on the path: (2 + d) columns x 8 bytes. A candidate of one
+//! column then costs O(1), one of d columns O(m d^2 + d^3) for m columns on the path.
 
 use std::ops::Range;
 
@@ -30,11 +29,11 @@ pub(super) struct GrowShrinkForest<'a> {
 
 struct GrowShrinkTree {
     x: usize,
-    /// The variables that may be parents at all.
+    /// The variables that may be parents.
     possible: NodeSet,
     nodes: Vec<GrowShrinkNode>,
     branches: Vec<GrowShrinkBranch>,
-    /// What is left at the nodes, one after the other.
+    /// Residual moments of the nodes, one node after the other.
     residuals: Vec<f64>,
 }
 
@@ -42,7 +41,7 @@ struct GrowShrinkBranch {
     /// s(x | path of the node and the variable).
     score: f64,
     variable: u32,
-    /// The node it leads to; 0, the root, while nobody went there.
+    /// The node it leads to; 0, the root, before the first visit.
     child: u32,
 }
 
@@ -65,7 +64,7 @@ struct GrowShrinkNode {
 }
 
 impl<'a> GrowShrinkForest<'a> {
-    /// Empty trees for a search among `nodes`.
+    /// Empty trees for a search over `nodes`.
     pub(super) fn new(score: &'a GraphScore, knowledge: &'a Knowledge, nodes: NodeSet) -> Self {
         let tree = |x: usize| {
             let varying = nodes
@@ -85,7 +84,7 @@ impl<'a> GrowShrinkForest<'a> {
         GrowShrinkForest { score, knowledge, trees: (0..score.n_variables()).map(tree).collect() }
     }
 
-    /// The score of `x` and its parents when `before` may precede it.
+    /// The score of `x`, and its parents, when the variables `before` may precede it.
     pub(super) fn best_parents(&mut self, x: usize, before: NodeSet) -> (f64, NodeSet) {
         let tree = &mut self.trees[x];
         if tree.nodes.is_empty() {
@@ -110,7 +109,7 @@ impl<'a> GrowShrinkForest<'a> {
 }
 
 impl GrowShrinkTree {
-    /// Makes the root.
+    /// Adds the root.
     fn add_root(&mut self, score: &GraphScore, knowledge: &Knowledge) {
         let width = score.width;
         self.residuals.resize(width, 1.0);
@@ -133,7 +132,7 @@ impl GrowShrinkTree {
         self.add_branches(0, score, knowledge);
     }
 
-    /// Makes the node that a branch of node `parent` leads to.
+    /// Adds the node that a branch of node `parent` leads to.
     fn add_node(
         &mut self,
         above: usize,
@@ -145,7 +144,7 @@ impl GrowShrinkTree {
         let GrowShrinkBranch { score: score_here, variable, .. } = self.branches[branch];
         let y = variable as usize;
         let node = &self.nodes[above];
-        // Branches passed over are out for all that follows.
+        // Branches passed over are excluded from the whole subtree.
         let passed: NodeSet = self.branches[node.branches.start..=branch]
             .iter()
             .map(|b| b.variable as usize)
@@ -167,7 +166,7 @@ impl GrowShrinkTree {
         at
     }
 
-    /// Adds to `residuals` what is left given the path of node `parent` and `y`.
+    /// Adds to `residuals` the moments conditional on the path of node `above` and on `y`.
     fn add_residuals(&mut self, above: usize, y: usize, score: &GraphScore) -> Range<usize> {
         let (width, xs) = (score.width, score.columns[self.x].clone());
         let start = self.residuals.len();
@@ -201,12 +200,12 @@ impl GrowShrinkTree {
         start..self.residuals.len()
     }
 
-    /// Where the whitened rows of the path to a node start.
+    /// The positions at which the whitened rows of the path to a node start.
     fn whitened_row_starts(&self, at: usize, width: usize, found: &mut Vec<usize>) {
         let mut at = at;
         while at > 0 {
             let node = &self.nodes[at];
-            // The root holds no rows: what it holds is what every node holds before its rows.
+            // The root holds no rows: as many numbers precede the rows of every other node.
             found.extend(
                 (node.residuals.start + self.nodes[0].residuals.len()..node.residuals.end)
                     .step_by(width.max(1)),
@@ -215,7 +214,7 @@ impl GrowShrinkTree {
         }
     }
 
-    /// Makes the branches of a node.
+    /// Adds the branches of a node.
     fn add_branches(&mut self, at: usize, score: &GraphScore, knowledge: &Knowledge) {
         let (x, node) = (self.x, &self.nodes[at]);
         let left =
@@ -266,7 +265,7 @@ impl GrowShrinkTree {
     }
 }
 
-/// What is left of the correlations at a node.
+/// The residual covariances at a node.
 struct ResidualCovariance<'a> {
     score: &'a GraphScore,
     x: usize,

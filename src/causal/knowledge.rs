@@ -1,10 +1,10 @@
-//! What is known of the graph beforehand: tiers in time, forbidden and required edges.
+//! Knowledge about the graph before the search: tiers in time, forbidden and required edges.
 //!
 //! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a stands in a later
 //! tier than b, or where both stand in one tier that forbids edges within. A variable in no tier
 //! has no constraint from tiers.
-//! Choice: a knowledge that contradicts itself is refused as a whole, with every contradiction
-//! named: a search under it could only break some of it in silence.
+//! Choice: knowledge that contradicts itself is refused as a whole, with every contradiction named:
+//! a search could only violate part of it silently.
 
 use std::fmt;
 
@@ -12,34 +12,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::causal::nodes::{MAX_NODES, NodeSet};
 
-/// Knowledge as a person writes it, variables by name.
+/// Knowledge as the user writes it, variables by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StatedKnowledge {
-    /// Groups of variables in order of time: nothing causes what lies in an earlier tier.
+    /// Groups of variables in order of time: no variable causes one of an earlier tier.
     pub tiers: Vec<Vec<String>>,
-    /// Positions in `tiers`, from 0, of those whose variables do not cause each other.
+    /// Positions in `tiers`, from 0, of the tiers whose variables do not cause each other.
     pub forbidden_within_tier: Vec<usize>,
-    /// Pairs (cause, effect) that are no edge.
+    /// Edges (cause, effect) that must not exist.
     pub forbidden: Vec<(String, String)>,
-    /// Pairs (cause, effect) that are an edge.
+    /// Edges (cause, effect) that must exist.
     pub required: Vec<(String, String)>,
 }
 
-/// Why a knowledge cannot hold.
+/// Why knowledge contradicts itself or the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Contradiction {
-    /// A name that is no variable of the graph.
+    /// A name that is not a variable of the graph.
     UnknownVariable(String),
-    /// A position in `forbidden_within_tier` that is no tier.
+    /// A position in `forbidden_within_tier` that is not a tier.
     UnknownTier(usize),
-    /// A variable that stands in two tiers, or twice in one.
+    /// A variable that is listed in two tiers, or twice in one.
     InTwoTiers(String),
     /// A pair of a variable and itself.
     SelfEdge(String),
     /// A required edge that a list or a tier forbids.
     RequiredForbidden(String, String),
-    /// Required edges that lead back to where they start, as the variables on the way.
+    /// Required edges that form a cycle, as the variables along it.
     RequiredCycle(Vec<String>),
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// A cycle in words: `a` -> `b` -> `a`.
+/// A cycle as text: `a` -> `b` -> `a`.
 pub(super) fn cycle_text(names: &[String]) -> String {
     names
         .iter()
@@ -86,7 +86,7 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
-    /// Nothing is known of `n_variables` variables.
+    /// No knowledge about `n` variables.
     pub fn none(n: usize) -> Self {
         Knowledge {
             tier: vec![None; n],
@@ -96,11 +96,11 @@ impl Knowledge {
         }
     }
 
-    /// Resolves names and checks that all can hold at once. `variables` are at most [`MAX_NODES`]
-    /// different names.
+    /// Resolves names and checks the knowledge for contradictions.
     ///
-    /// # Errors
-    /// Every contradiction, in the order of tiers, forbidden and required edges.
+    /// `variables` are at most [`MAX_NODES`] different names.
+    ///
+    /// # Errors Every contradiction, in the order of tiers, forbidden and required edges.
     pub fn new(variables: &[String], stated: &StatedKnowledge) -> Result<Self, Vec<Contradiction>> {
         debug_assert!(variables.len() <= MAX_NODES, "too many variables");
         let mut wrong = Vec::new();
@@ -218,8 +218,9 @@ impl Knowledge {
     }
 }
 
-/// A directed cycle in a graph given by the parents of each node, each node once from the lowest
-/// on, or `None`.
+/// A directed cycle in a graph given by the parents of each node, or `None`.
+///
+/// Each node of the cycle once, from the lowest on.
 pub(super) fn find_cycle(parents: &[NodeSet]) -> Option<Vec<usize>> {
     let mut left = NodeSet::first_n(parents.len());
     while let Some(source) = left.into_iter().find(|&v| (parents[v] & left).is_empty()) {

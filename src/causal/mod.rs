@@ -1,5 +1,4 @@
-//! Causal graphs from data under domain knowledge, with their uncertainty: what the graphs could
-//! be, and what each says.
+//! Causal graphs learnt from data under domain knowledge, with their uncertainty.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), with the search of Andrews et
 //! al. 2023, "Fast scalable and accurate discovery of DAGs using the best order score search and
@@ -8,12 +7,12 @@
 //! | file | from | to |
 //! | --- | --- | --- |
 //! | `encoding` | training rows | z-scored numbers and indicators of levels |
-//! | `draw` | number of rows, seed | how often each row stands in each bootstrap replicate |
+//! | `draw` | number of rows, seed | how often each row occurs in each bootstrap replicate |
 //! | `moments` | encoded rows, draws | weighted sums of products, one matrix per replicate: rows are not needed after this |
 //! | `score` | moments | degenerate Gaussian score of a variable given its parents |
 //! | `grow_shrink`, `shrink`, `boss`, `bes` | score, `knowledge` | a DAG of high score |
 //! | `graph` | DAG | the graph of its equivalence class under knowledge (CPDAG) |
-//! | `given` | edges drawn by a person | the same, where no search is wanted |
+//! | `given` | edges given by the user | the same, without a search |
 //! | `class` | CPDAG | number of its DAGs, all of them, or a sample |
 //! | `bag`, `entropy` | DAGs of all replicates | the bag of DAGs, edge frequencies, H_G and H_GA |
 //! | `export` | edge frequencies | DOT and GML |
@@ -24,9 +23,9 @@
 //! that the score cannot tell apart and the knowledge allows. The *bag* holds the DAGs of all
 //! classes, each as often as it occurs.
 //!
-//! What is not done here: counterfactual rows (`counterfactual::graph_uncertain`), models, metrics.
-//! Everything is a function of its arguments: replicates can be worked on by any number of threads,
-//! in any order.
+//! Not done here: counterfactual rows (`counterfactual::graph_uncertain`), models, metrics.
+//! Everything is a function of its arguments: any number of threads may work on the replicates, in
+//! any order.
 
 pub mod bag;
 pub mod bes;

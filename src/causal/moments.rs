@@ -46,12 +46,12 @@ impl EncodedMoments {
         self.sums.iter_mut().zip(&other.sums).for_each(|(a, b)| a.merge(*b));
     }
 
-    /// Number of draws, each row as often as it stands in the replicate.
+    /// Number of draws: the sum of the multiplicities of the rows.
     pub fn n_draws(&self) -> f64 {
         self.sums[0].to_f64()
     }
 
-    /// The sum of an encoded column; for an indicator how often its level occurs.
+    /// The sum of an encoded column; for an indicator the number of draws with its level.
     pub fn sum(&self, column: usize) -> f64 {
         self.sums[SymmetricMatrix::at(column + 1, 0)].to_f64()
     }

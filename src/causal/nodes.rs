@@ -46,27 +46,27 @@ impl NodeSet {
         *self = self.with(v);
     }
 
-    /// Takes `v` out.
+    /// Removes `v`.
     pub fn remove(&mut self, v: usize) {
         *self = self.without(v);
     }
 
-    /// How many variables there are.
+    /// Number of variables in the set.
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether all of these are in `other`.
+    /// Whether all of its variables are in `other`.
     pub fn is_subset(self, other: NodeSet) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// The lowest position.
+    /// The lowest position in the set; `None` if it is empty.
     pub fn lowest(self) -> Option<usize> {
         (!self.is_empty()).then(|| self.0.trailing_zeros() as usize)
     }

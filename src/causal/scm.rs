@@ -2,16 +2,16 @@
 //!
 //! Source: CF-GU section 3.2 and its specification, section 10. An edge between variables is one
 //! between all their encoded columns; columns of one variable are never parents of each other.
-//! Every column of a variable with parents is explained by least squares with intercept, indicators
-//! as if they were numbers:
+//! Every column of a variable with parents is fitted by least squares with intercept, indicators as
+//! if they were numbers:
 //! coefficients = S_pp^+ S_pv, intercept = mean_v - mean_p . coefficients, S the weighted
 //! covariances. K indicators and the intercept are collinear, so the solution of minimum norm is
 //! taken: eigenvalues of S_pp below 1e-10 times the largest count as zero.
-//! How: the known zeros of S_pp (indicators of one variable sum to one; levels that the replicate
-//! lacks) are filled by adding a projection on them, which changes no solution, and a Cholesky
-//! factorisation does the rest; eigenvectors are taken only where a pivot is small nevertheless.
-//! Columns of one variable share the factorisation, and so do DAGs in which it has the same
-//! parents. Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
+//! How: the known null space of S_pp (indicators of one variable sum to one; levels that the
+//! replicate lacks) is filled by adding the projection on it, which changes no solution, and a
+//! Cholesky factorisation does the rest; eigenvectors are computed only where a pivot is small
+//! nevertheless. Columns of one variable share the factorisation, and so do DAGs in which it has
+//! the same parents. Cost: m^3 / 6 operations for m columns of parents, m^2 for each column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,10 +54,12 @@ pub struct CausalModel {
 }
 
 impl CausalModel {
-    /// How every encoded column moves when the one column of variable `a` is raised by 1 whatever
-    /// its parents say and all noise stays as it is: 1 for the column itself, the sum of
-    /// coefficient times movement of the parents for what follows from it, 0 elsewhere. The model
-    /// is linear, so this is abduction, action and prediction for every row at once.
+    /// How every encoded column moves when `a` is raised by 1 by intervention and all noise is
+    /// kept.
+    ///
+    /// Variable `a` has one column. The movement is 1 for that column, the sum of coefficient times
+    /// movement of the parents for its descendants, 0 elsewhere. The model is linear, so this is
+    /// abduction, action and prediction for every row at once.
     pub fn shift(&self, encoding: &GraphEncoding, a: usize) -> Vec<f64> {
         let mut shift = vec![0.0; encoding.width()];
         shift[encoding.variables[a].columns.start] = 1.0;
@@ -86,7 +88,7 @@ pub struct EquationCache<'a> {
 }
 
 impl<'a> EquationCache<'a> {
-    /// Nothing is fitted yet.
+    /// A cache without any fitted equation.
     pub fn new(encoding: &'a GraphEncoding, moments: &'a EncodedMoments) -> Self {
         EquationCache { encoding, moments, cache: HashMap::new() }
     }
@@ -139,8 +141,9 @@ fn fit(
     VariableEquations { columns: columns.collect(), parents: given }
 }
 
-/// Directions of length 1, orthogonal to each other, in which the parents' columns do not vary:
-/// levels that the replicate lacks, and the sum of the indicators of a variable.
+/// Orthonormal directions in which the parents' columns do not vary.
+///
+/// They are the levels that the replicate lacks, and the sum of the indicators of a variable.
 fn null_directions(
     encoding: &GraphEncoding,
     moments: &EncodedMoments,
@@ -163,8 +166,9 @@ fn null_directions(
     zeros
 }
 
-/// For each right-hand side the x of smallest norm among those for which A x is nearest to it; A
-/// has no negative eigenvalue and vanishes on `null_directions`.
+/// The minimum-norm least-squares solution of A x = b for each right-hand side b.
+///
+/// A is positive semidefinite and vanishes on `null_directions`.
 fn minimum_norm(
     a: &SymmetricMatrix,
     zeros: &[Vec<(usize, f64)>],
@@ -201,8 +205,8 @@ mod tests {
     use crate::num::linalg::SymmetricMatrix;
     use crate::num::seed::RandomStream;
 
-    /// Covariances of `n` columns whose first three sum to one; the solution is checked against the
-    /// equations that define it.
+    /// Covariances of `n` columns, the first three of which sum to one; the solution is checked
+    /// against the equations that define it.
     #[test]
     fn the_shortest_solution_is_found_either_way() {
         let mut stream = RandomStream::new(4, "shortest");
@@ -213,7 +217,7 @@ mod tests {
                     let mut row = vec![0.0; n];
                     row[i % 3] = 1.0;
                     (3..n).for_each(|c| row[c] = stream.normal());
-                    // A second dependency, which the factorisation alone would not notice.
+                    // A second dependency, which the factorisation alone would miss.
                     if dependent {
                         row[5] = row[3] - 2.0 * row[4] + row[0];
                     }

@@ -43,7 +43,7 @@ pub struct GraphScore {
     pub(super) correlations: Vec<f64>,
 }
 
-/// A score with what was odd about it.
+/// A score with the number of columns that its parents determine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LocalScore {
     /// s(x | P).
@@ -63,7 +63,7 @@ impl GraphScore {
             let start = shown.len();
             shown.extend(scored_columns(variable.columns.clone(), &variable.form, moments));
             columns.push(start..shown.len());
-            // Scores are those of the columns in their own units.
+            // Scores refer to the columns in their own units.
             log_units.push(if let VariableForm::Number { sd, .. } = variable.form {
                 2.0 * libm::log(sd)
             } else {
@@ -137,8 +137,8 @@ fn scored_columns(
     moments: &EncodedMoments,
 ) -> Vec<usize> {
     match form {
-        // A unit is the deviation of all training rows: below this the replicate has the value once
-        // and again.
+        // The unit is the deviation of all training rows: a column with a smaller variance is
+        // constant in the replicate.
         VariableForm::Number { .. } => {
             columns.filter(|&c| moments.covariance(c, c) > 1e-12).collect()
         }
@@ -156,9 +156,10 @@ fn scored_columns(
     }
 }
 
-/// Conditions the columns of a correlation matrix (`size * size`, upper triangle) on each other in
-/// order; the sum of the logarithms of the variances of those from `given` on, and how many of
-/// these are determined by what stands before them.
+/// Conditions the columns of a correlation matrix on each other in order.
+///
+/// The matrix is `size * size`, upper triangle. Returns the sum of the logarithms of the variances
+/// of the columns from `given` on, and how many of these the columns before them determine.
 pub(super) fn sweep(rest: &mut [f64], size: usize, given: usize) -> (f64, usize) {
     let (mut log_sum, mut determined) = (0.0, 0);
     for c in 0..size {

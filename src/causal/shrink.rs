@@ -1,16 +1,15 @@
-//! The second half of grow-shrink: removes parents of a variable one by one while that raises the
-//! score.
+//! The second half of grow-shrink: removes parents one by one while that raises the score.
 //!
 //! Source: CF-GU specification section 4, step 4, and section 15. Of all parents that are not
-//! required the one goes whose removal gives the highest score, if that is strictly above the
-//! present one; of equals the first. Where x and all parents are single columns, all removals are
-//! read off one inverse, m^3 operations and m^2 for each removal; else each is scored anew, m^3 / 6
-//! for each parent and removal.
+//! required, the one whose removal gives the highest score is removed, if that score is strictly
+//! above the present one; ties go to the first. Where x and all parents are single columns, all
+//! removals are read off one inverse, m^3 operations and m^2 for each removal; otherwise each is
+//! scored again, m^3 / 6 for each parent and removal.
 
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::{GraphScore, SINGULAR_VARIANCE};
 
-/// Pivots below this make an inverse too coarse to read removals off it.
+/// Pivots below this make an inverse too inaccurate to read removals off it.
 const MIN_PIVOT: f64 = 1e-7;
 
 /// The score of `x` and its parents after all removals; `now` is the score given `path`.
@@ -27,7 +26,7 @@ pub(super) fn shrink(
     }
 }
 
-/// Removes parents while that raises the score, the best first, each score anew.
+/// Removes parents while that raises the score, the best first, with a new score for each.
 fn shrink_rescoring(
     score: &GraphScore,
     x: usize,
@@ -56,7 +55,7 @@ fn shrink_rescoring(
 struct CorrelationInverse {
     x: usize,
     parents: NodeSet,
-    /// The variables in the order of rows, x last.
+    /// The variables in the order of the rows, x last.
     order: Vec<usize>,
     k: Vec<f64>,
 }

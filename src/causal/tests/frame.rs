@@ -1,4 +1,4 @@
-//! Reads the fixed inputs and expected values, and turns them into what the engine takes.
+//! Reads the fixed inputs and expected values and converts them to what the engine takes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub(crate) fn expected(path: &str) -> PathBuf {
     crate::tests::expected("cf-gu").join(path)
 }
 
-/// The text of a file, unpacked by gzip where it is packed.
+/// The text of a file, decompressed where it is gzipped.
 pub(crate) fn text(path: &Path) -> String {
     if path.extension().is_some_and(|e| e == "gz") {
         let unpacked = Command::new("gzip")
@@ -75,7 +75,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// The variables of a case, in its order.
+/// The variables of a case, in their order.
 #[derive(Clone)]
 pub(crate) struct CaseVariables {
     pub(crate) names: Vec<String>,
@@ -156,7 +156,7 @@ impl CaseVariables {
     }
 }
 
-/// Training rows with what is learnt from them once.
+/// Training rows with the encoding fitted to them.
 pub(crate) struct CaseTraining {
     pub(crate) rows: TrainingRows<'static>,
     pub(crate) encoding: GraphEncoding,

@@ -1,5 +1,4 @@
-//! The chain from rows to graphs as a whole: against what other programs computed, and against what
-//! it promises.
+//! The chain from rows to graphs: compared with other programs, and checked for what it promises.
 
 mod classes;
 pub(crate) mod frame;

@@ -23,8 +23,8 @@ fn names(n: usize) -> Vec<String> {
     (0..n).map(|v| format!("v{v}")).collect()
 }
 
-/// Rows of `n` variables that depend on each other; every third one has three levels, and where
-/// asked the last repeats the first.
+/// Rows of `n` dependent variables, every third with three levels; optionally the last repeats the
+/// first.
 fn rows(
     n: usize,
     n_rows: usize,
@@ -98,7 +98,8 @@ impl EncodedTraining {
     }
 }
 
-/// Knowledge that a random DAG keeps: tiers for some variables, forbidden and required edges.
+/// Random knowledge that a random DAG satisfies: tiers for some variables, forbidden and required
+/// edges.
 fn some_knowledge(n: usize, stream: &mut RandomStream) -> Knowledge {
     let mut order: Vec<usize> = (0..n).collect();
     (1..n).rev().for_each(|i| order.swap(i, uniform_below(stream, i + 1)));
@@ -185,7 +186,7 @@ fn knowledge_is_kept_and_classes_are_whole() {
     assert!(directed > 100);
 }
 
-/// Growing and shrinking by the book, every score anew.
+/// Growing and shrinking as the algorithm is printed, with every score computed directly.
 fn reference_parents(
     score: &GraphScore,
     knowledge: &Knowledge,
@@ -315,8 +316,8 @@ fn a_variable_with_one_value_in_a_replicate_is_alone_there() {
     );
 }
 
-/// Hardly any rows, replicates of one row again and again, more levels than rows: scores are
-/// conventions then, but there are some.
+/// Very few rows, replicates that repeat one row, more levels than rows: scores follow conventions,
+/// and the search still ends.
 #[test]
 fn hardly_any_rows_are_no_reason_to_panic() {
     let mut stream = RandomStream::new(16, "few");
