@@ -89,8 +89,9 @@ pub struct GraphSearch<'a> {
 impl GraphSearch<'_> {
     /// Searches replicate `b` with its scores and lists the DAGs of the class found.
     ///
-    /// # Errors The class has more DAGs than allowed, or its parents determine a variable where
-    /// that is an error.
+    /// # Errors
+    /// The class has more DAGs than allowed, or its parents determine a variable where that is an
+    /// error.
     pub fn search_replicate(&self, b: usize, score: &GraphScore) -> Result<SearchedReplicate> {
         let found = boss(
             score,
@@ -134,7 +135,8 @@ impl GraphSearch<'_> {
 
 /// Lists or samples the DAGs of a class; `whose` names the class in messages.
 ///
-/// # Errors The class has more DAGs than allowed.
+/// # Errors
+/// The class has more DAGs than allowed.
 pub fn list_dags(
     whose: &str,
     class: &Pdag,
@@ -204,7 +206,8 @@ pub struct BagOfDags {
 impl BagOfDags {
     /// Merges the replicates in their order.
     ///
-    /// # Errors There are more members than allowed.
+    /// # Errors
+    /// There are more members than allowed.
     pub fn from_replicates(
         variables: Vec<String>,
         sensitive: usize,
@@ -222,7 +225,8 @@ impl BagOfDags {
     ///
     /// Only the equations differ between replicates.
     ///
-    /// # Errors There are more members than allowed.
+    /// # Errors
+    /// There are more members than allowed.
     pub fn from_given_class(
         variables: Vec<String>,
         sensitive: usize,

@@ -71,7 +71,8 @@ pub struct TooManyDags(pub Option<u64>);
 ///
 /// The graph is closed if it comes from [`Pdag::from_dag`], or was given and then closed.
 ///
-/// # Errors There are more DAGs and `beyond` is [`LargeClassRule::Fail`].
+/// # Errors
+/// There are more DAGs and `beyond` is [`LargeClassRule::Fail`].
 pub fn list_or_sample(
     class: &Pdag,
     limit: usize,

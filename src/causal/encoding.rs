@@ -119,8 +119,9 @@ impl GraphEncoding {
     ///
     /// `strata` names a variable with levels whose shares every bootstrap keeps.
     ///
-    /// # Errors The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing
-    /// where none may be; no row is left; a variable has one value only.
+    /// # Errors
+    /// The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing where none
+    /// may be; no row is left; a variable has one value only.
     /// may be; no row is left; a variable has one value only.
     pub fn fit(
         variables: &[GraphVariable],

@@ -58,8 +58,8 @@ impl fmt::Display for GivenGraphError {
 ///
 /// Directions that follow from the others are added.
 ///
-/// # Errors A name is unknown, an edge is listed twice, the edges form a cycle, or no DAG agrees
-/// with them.
+/// # Errors
+/// A name is unknown, an edge is listed twice, the edges form a cycle, or no DAG agrees with them.
 pub fn given_class(
     variables: &[String],
     directed: &[(String, String)],

@@ -100,7 +100,8 @@ impl Knowledge {
     ///
     /// `variables` are at most [`MAX_NODES`] different names.
     ///
-    /// # Errors Every contradiction, in the order of tiers, forbidden and required edges.
+    /// # Errors
+    /// Every contradiction, in the order of tiers, forbidden and required edges.
     pub fn new(variables: &[String], stated: &StatedKnowledge) -> Result<Self, Vec<Contradiction>> {
         debug_assert!(variables.len() <= MAX_NODES, "too many variables");
         let mut wrong = Vec::new();

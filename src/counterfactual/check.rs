@@ -1,8 +1,8 @@
 //! Checks of domain knowledge: permitted ranges, and features that may only rise or only fall.
 //!
-//! What DiCE, alibi and CARLA call permitted ranges and monotone features. A counterfactual that
-//! fails is marked invalid; values are never clipped, which would put it where no real row of the
-//! target group need be.
+//! DiCE, alibi and CARLA call these permitted ranges and monotone features. A counterfactual that
+//! fails a check is marked invalid. Values are never clipped: that could move a row to where the
+//! target group has no real row.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub enum PermittedDirection {
     Down,
 }
 
-/// Checks by position of the variable.
+/// Checks, each with the position of its variable.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainChecks {
@@ -50,7 +50,8 @@ pub struct DomainChecks {
 }
 
 impl DomainChecks {
-    /// Marks the counterfactuals of `originals` that fail as invalid. Missing values fail nothing.
+    /// Marks the counterfactuals of `originals` that fail a check as invalid; a missing value fails
+    /// none.
     pub fn apply(
         &self,
         variables: &[StrategyVariable],

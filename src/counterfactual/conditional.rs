@@ -1,16 +1,16 @@
-//! Distributions of each variable by group and class: what greedy and plausible know of the
-//! reference.
+//! Distributions of each variable by group and class, learnt from the reference.
 //!
-//! [`ReferenceCounts`] is fitted: it is filled while reference rows stream by, merges in any order
-//! to the same state, and is what an artifact holds. [`ReferenceStrata`] is used: it is made of the
-//! counts and answers for a stratum. Strata, for a group g: one for each class y seen in the
-//! reference, and the pooled one, (f, g, *), of all rows of the group, those without a class
-//! included.
+//! [`ReferenceCounts`] is the accumulator: reference rows are added batch by batch, merging in any
+//! order gives the same state, and artifacts store it. [`ReferenceStrata`] is built from the counts
+//! and answers queries about a stratum. Strata, for a group g: one for each class y seen in the
+//! reference, and the pooled one, (g, *), of all rows of the group, those without a class included.
 //!
-//! Choice: a variable whose strata of the row's class are too small on either side is asked without
-//! the class on both sides, and stays as it is where that is too small too. Never one side with the
-//! class and the other without: the difference of the classes would enter the counterfactual.
+//! Choice: where the strata of the row's class are too small on either side, a variable uses the
+//! strata without the class on both sides; where these are too small too, it keeps its value. Never
+//! one side with the class and the other without: the difference between the classes would enter
+//! the counterfactual.
 //! Memory: per stratum at most 65,536 cells per number ([`crate::num::ecdf`]) and 262,144
+//! combinations of levels ([`crate::counterfactual::joint`]); one pass over the reference.
 //! combinations of levels ([`crate::counterfactual::joint`]); one pass over the reference.
 
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
 use crate::num::ecdf::{Ecdf, ValueTally};
 
-/// What is counted of the rows of one group and class.
+/// Counts over the rows of one group and class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StratumCounts {
@@ -44,7 +44,7 @@ pub type StratumKey = (Option<u16>, Option<u32>);
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ReferenceCounts(#[serde(with = "as_list")] pub BTreeMap<StratumKey, StratumCounts>);
 
-/// JSON has no maps with such keys.
+/// Stores the map as a list of pairs: JSON maps allow text keys only.
 mod as_list {
     use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ impl ReferenceCounts {
                         *count += 1;
                     }
                 }
-                // Rows of no group are asked for single variables only.
+                // Rows without a group are used for single variables only.
                 if key.0.is_some() {
                     stratum.joint.add(&combination);
                 }
@@ -127,7 +127,7 @@ impl ReferenceCounts {
         ReferenceCounts(members.into_iter().map(stratum).collect())
     }
 
-    /// Adds the rows of other counts of the same variables.
+    /// Merges other counts of the same variables.
     pub fn merge(&mut self, other: ReferenceCounts) {
         for (key, stratum) in other.0 {
             match self.0.entry(key) {
@@ -141,14 +141,14 @@ impl ReferenceCounts {
         }
     }
 
-    /// Whether no row belongs to a group: then nothing is known of who is in it.
+    /// Whether no reference row belongs to `group`, so that nothing is learnt about the group.
     pub fn lacks(&self, group: usize) -> bool {
         self.0
             .iter()
             .all(|(key, stratum)| key.0.map(usize::from) != Some(group) || stratum.rows == 0)
     }
 
-    /// The counts of all rows whose key is chosen, together; none of no such rows.
+    /// The merged counts of all strata whose key is chosen; `None` where no stratum is.
     pub fn merged_where(&self, chosen: impl Fn(StratumKey) -> bool) -> Option<StratumCounts> {
         let mut strata = self.0.iter().filter(|(key, _)| chosen(**key)).map(|(_, stratum)| stratum);
         let mut pooled = strata.next()?.clone();
@@ -156,8 +156,10 @@ impl ReferenceCounts {
         Some(pooled)
     }
 
-    /// Whether every stratum is known exactly: no number has more distinct values, and no stratum
-    /// more combinations, than fit.
+    /// Whether every stratum is counted exactly.
+    ///
+    /// That is: no number has more distinct values, and no stratum more combinations, than are
+    /// kept.
     pub fn is_exact(&self) -> bool {
         self.0.values().all(|s| s.joint.is_exact() && s.values.iter().all(ValueTally::is_exact))
     }
@@ -167,16 +169,16 @@ impl ReferenceCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Conditioning {
-    /// Strata by group and class; rows without a class belong to none.
+    /// Strata by group and class; rows without a class belong to none of them.
     Class,
     /// Strata by group only.
     Nothing,
 }
 
-/// A class as a position in the strata of a group: its own, or that of no stratum.
+/// A class as a position among the strata of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StratumClass {
-    /// The strategy conditions on nothing.
+    /// The strategy does not condition on a class.
     Pooled,
     /// The stratum at this position.
     Seen(usize),
@@ -184,22 +186,21 @@ pub enum StratumClass {
     Unseen,
 }
 
-/// The strata that serve a variable for a pair of groups and a class: the same on both sides, or
-/// none.
+/// The strata used for a variable, a pair of groups and a class: the same on both sides, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StratumChoice {
-    /// Both sides are large enough here; `fallback` where the class had to be given up for it.
+    /// Both sides are large enough; `fallback` where only the pooled strata are.
     Serves {
         /// Position of the stratum.
         slot: usize,
-        /// Whether it is the pooled one although the strategy conditions on the class.
+        /// Whether it is the pooled stratum although the strategy conditions on the class.
         fallback: bool,
     },
-    /// Neither with the class nor without are both sides large enough: the value stays.
+    /// Neither the strata of the class nor the pooled ones are large enough: the value is kept.
     Keep,
 }
 
-/// One stratum in the form that is asked.
+/// One stratum in the form that is queried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StratumTable {
     /// Number of rows.
@@ -261,7 +262,7 @@ impl ReferenceStrata {
         ReferenceStrata { condition, classes, tables }
     }
 
-    /// The class of a row; none where the strategy conditions on it and the row has none.
+    /// The class of a row; `None` where the strategy conditions on the class and the row has none.
     pub fn class(&self, class: Option<u32>) -> Option<StratumClass> {
         match self.condition {
             Conditioning::Nothing => Some(StratumClass::Pooled),
@@ -291,8 +292,7 @@ impl ReferenceStrata {
         &self.tables[group][slot]
     }
 
-    /// The strata that serve where `size` counts the non-missing values of the variable in a
-    /// stratum.
+    /// The strata to use, where `size` counts the non-missing values of the variable in a stratum.
     pub fn choose(
         &self,
         own: usize,

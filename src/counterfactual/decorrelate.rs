@@ -1,13 +1,13 @@
-//! Decorrelation: the reference grows by counterfactuals of another sensitive attribute, so that
-//! this one no longer speaks for it.
+//! Decorrelation: adds counterfactuals of another sensitive attribute to the reference.
 //!
+//! In the enlarged reference that attribute no longer predicts the columns that may not change.
 //! Source: the decorrelation of "Towards Counterfactual Group Fairness". For an entry with
 //! attribute E: plausible, with the label as class and one counterfactual per row and group, on all
-//! reference rows with themselves as reference; all counterfactuals are appended with the label of
-//! their row. With G groups each row gets G - 1 twins, so in the enlarged reference E is
+//! reference rows with themselves as reference; all counterfactuals (*twins*) are appended with the
+//! label of their row. With G groups each row gets G - 1 twins, so in the enlarged reference E is
 //! independent of every column that was not allowed to change. Several entries act in order, each
-//! on the result of the one before; samples stay as they are.
-//! Memory: twins are made batch by batch and never stored; a pass makes them again.
+//! on the result of the one before; samples are not changed.
+//! Memory: twins are generated batch by batch and never stored; each pass generates them again.
 
 use crate::counterfactual::generate::MapFlipGenerator;
 use crate::counterfactual::{Generator, SampleBatch};
@@ -15,31 +15,32 @@ use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{Attribute, FeatureRows};
 use crate::error::Result;
 
-/// How an entry makes its twins.
+/// The twin generator of one entry.
 #[derive(Debug)]
 pub struct TwinGenerator {
     /// Position of the attribute among the groups of reference rows.
     pub position: usize,
     /// The attribute.
     pub attribute: Attribute,
-    /// What makes them.
+    /// The fitted strategy that generates them.
     pub mover: MapFlipGenerator,
 }
 
-/// A reference with the twins that join it.
+/// A reference with the twins that are appended to it.
 pub struct DecorrelatedReference<'a> {
-    /// The rows as they are.
+    /// The reference rows, unchanged.
     pub rows: &'a ReferenceRows<'a>,
-    /// What joins them, in order.
+    /// The generators of the twins, in the order in which they act.
     pub twins: Vec<TwinGenerator>,
 }
 
 impl DecorrelatedReference<'_> {
-    /// One pass over rows and twins: `visit` sees every row group, on several threads; `merge` gets
-    /// the results in order.
+    /// One pass over rows and twins.
+    ///
+    /// `visit` gets every row group, on several threads; `merge` gets the results in order.
     ///
     /// # Errors
-    /// The rows cannot be read, or the run is to stop.
+    /// The rows cannot be read, or the run is stopped.
     pub fn fold<T: Send>(
         &self,
         visit: impl Fn(&ReferenceBatch) -> T + Sync,
@@ -60,7 +61,7 @@ impl DecorrelatedReference<'_> {
 }
 
 impl TwinGenerator {
-    /// The rows, then their twins in each group.
+    /// The rows, followed by their twins in each group.
     fn append_to(&self, group: &ReferenceBatch) -> ReferenceBatch {
         let samples = SampleBatch {
             keys: &group.keys,

@@ -3,6 +3,7 @@
 //!
 //! Source: the validation of "Towards Counterfactual Group Fairness" by principal components and
 //! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
+//! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
 //! classes together: the first n principal components. A section is the reference rows of the
 //! target group and class, with mean m_c and population variance s_c of its scores per component c.
 //! For a counterfactual with scores t:
@@ -10,12 +11,12 @@
 //! valid: plausibility <= k. Each c left out is one of the combinations of n - 1 of n components;
 //! the worst decides.
 //! Choice: n is the least number that explains the wanted share of the variance, at least 2. The
-//! unit is the root mean square distance of the section's own rows: a multiple of the spread of
-//! distances alone would reject nearly all rows in several dimensions. Too few rows in the section,
-//! or no variance left without some component: no verdict, and the counterfactual stays valid. With
-//! one component there is none to leave out.
-//! Cost: two passes over the reference, once the cube of the columns; then n products per variable
-//! and row.
+//! unit is the root mean square distance of the section's own rows: a multiple of the standard
+//! deviation of the distances alone would reject nearly all rows in several dimensions. Where the
+//! section has too few rows, or no variance left without some component, there is no verdict and
+//! the counterfactual stays valid. With one component, none is left out.
+//! Cost: two passes over the reference, and once the cube of the number of columns; then n products
+//! per variable and row.
 
 use std::collections::BTreeMap;
 
@@ -34,12 +35,13 @@ use crate::error::{Fault, Result};
 use crate::num::eigen::eigen;
 use crate::num::fixed::FixedSum;
 
-/// Columns of the z-space beyond which components are not sought: these take eight seconds and 18
-/// MB per thread.
+/// Largest number of columns of the z-space: at 1,500 the components take 8 s, and 18 MB per
+/// thread.
 const MAX_COLUMNS: usize = 1500;
 
-/// An eigenvalue below this share of the largest is noise, and so is a variance below this share of
-/// that of all rows.
+/// Eigenvalues below this share of the largest are noise.
+///
+/// So are variances below this share of the variance of all rows.
 const NOISE_SHARE: f64 = 1e-10;
 
 /// Of several counterfactuals of a row in a group, which count.
@@ -53,21 +55,21 @@ pub enum SelectRule {
     Best,
 }
 
-/// The knobs of the filter.
+/// Settings of the filter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlausibilitySettings {
-    /// The largest valid plausibility.
+    /// The largest plausibility of a valid counterfactual.
     pub k: f64,
     /// Share of the variance that the components explain together.
     pub explained: f64,
-    /// At most this many components.
+    /// Largest number of components.
     pub max_components: usize,
-    /// Which of several count.
+    /// Which of several valid counterfactuals of a row are used.
     pub select: SelectRule,
 }
 
-/// How one variable enters the scores: the weights of its column, or what each level adds.
+/// What one variable adds to the scores: its z value times the weights, or a term per level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum ComponentTerm {
@@ -75,7 +77,7 @@ enum ComponentTerm {
     Levels(Vec<Vec<f64>>),
 }
 
-/// The real rows of a group and class: mean and variance of each score.
+/// The real rows of a group and class: mean and population variance of each score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlausibilitySection {
@@ -95,11 +97,11 @@ pub struct PlausibilityFilter {
     /// Variance of the scores of all reference rows together.
     variance: f64,
     terms: Vec<ComponentTerm>,
-    /// By group, class.
+    /// Sorted by group, then class.
     sections: Vec<PlausibilitySection>,
 }
 
-/// Rows that are scored at a time.
+/// Number of rows that are scored at a time.
 const BLOCK_ROWS: usize = 1024;
 
 /// The scores of rows, row by row.
@@ -145,8 +147,10 @@ impl SectionSums {
 }
 
 impl PlausibilityFilter {
-    /// Learns components and centroids from the reference. `position` is that of the attribute
-    /// among the groups of its rows; sections of fewer than `min_section` rows give no verdict.
+    /// Learns components and centroids from the reference.
+    ///
+    /// `position` is that of the attribute among the groups of its rows; sections of fewer than
+    /// `min_section` rows give no verdict.
     ///
     /// # Errors
     /// The reference cannot be read; it has too many columns, or none that vary.
@@ -264,7 +268,7 @@ impl PlausibilityFilter {
     fn scores(&self, variables: &[StrategyVariable], rows: &FeatureRows) -> ComponentScores {
         let width = self.n_components;
         let mut matrix = ComponentScores { width, cells: vec![0.0; rows.n * width] };
-        // A block at a time, so that what is added to stays near the processor.
+        // Block by block, so that the sums stay in the processor's cache.
         for (first, block) in
             (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * width))
         {
@@ -291,13 +295,13 @@ impl PlausibilityFilter {
         matrix
     }
 
-    /// Where the section of a group and class stands.
+    /// Position in `sections` of the section of a group and class.
     fn section(&self, group: usize, class: Option<u32>) -> Option<usize> {
         let key = (u16::try_from(group).ok()?, class);
         self.sections.binary_search_by_key(&key, |section| (section.group, section.class)).ok()
     }
 
-    /// The plausibility of a row with these scores in a section; none without a verdict.
+    /// The plausibility of a row with these scores in a section; `None` without a verdict.
     fn distance(
         &self,
         section: &PlausibilitySection,
@@ -328,8 +332,9 @@ impl PlausibilityFilter {
         Some(worst.sqrt())
     }
 
-    /// The plausibility of each of these rows in the section of the group and class that `key`
-    /// tells; none without a verdict.
+    /// The plausibility of each row in the section of its `key` (group and class).
+    ///
+    /// `None` for a row without a verdict.
     pub fn plausibility(
         &self,
         variables: &[StrategyVariable],
@@ -348,7 +353,8 @@ impl PlausibilityFilter {
         (0..rows.n).map(&mut of).collect()
     }
 
-    /// Judges counterfactuals in group `to`; `class` tells the class of a row.
+    /// Marks the counterfactuals in group `to` that are too far away; `class` gives the class of a
+    /// row.
     pub(super) fn apply(
         &self,
         variables: &[StrategyVariable],
@@ -367,8 +373,8 @@ impl PlausibilityFilter {
         generated.plausibility = Some(plausibility);
     }
 
-    /// Of the valid counterfactuals of each row leaves the best one valid, where the settings say
-    /// so.
+    /// Where the settings ask for it, leaves only the best of each row's valid counterfactuals
+    /// valid.
     pub(super) fn select(&self, generated: &mut GeneratedBatch) {
         let Some(plausibility) =
             generated.plausibility.as_ref().filter(|_| self.settings.select == SelectRule::Best)
@@ -392,8 +398,9 @@ impl PlausibilityFilter {
     }
 }
 
-/// The least number of components that explains the wanted share, at least 2, at most what is
-/// wanted and the rank.
+/// The least number of components that explains the wanted share.
+///
+/// At least 2, at most `max_components` and the rank.
 fn components(values: &[f64], settings: &PlausibilitySettings) -> usize {
     let largest = values.first().copied().unwrap_or(0.0);
     let rank = values.iter().take_while(|&&value| value > NOISE_SHARE * largest).count();

@@ -1,11 +1,11 @@
-//! Fits greedy and plausible: variables, counts of the reference, decorrelated first where asked,
-//! and the centroids of the filter.
+//! Fits greedy and plausible: variables, counts of the (decorrelated) reference, and the filter.
 //!
 //! Source: the plausible strategy of "Towards Counterfactual Group Fairness": what may change is
 //! domain knowledge, stated by name. Each allowed number takes the value of the target group and
-//! class with the same place in its distribution ([`crate::counterfactual::map`]); levels change
-//! where they are impossible there or rarer by the threshold ([`crate::counterfactual::flip`]);
-//! what lies too far from the real rows of the target can be marked invalid
+//! class at the same quantile ([`crate::counterfactual::map`]); levels change where they are
+//! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
+//! too far from the real rows of the target can be marked invalid
+//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
 //! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
 //!
 //! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more
@@ -45,10 +45,10 @@ pub enum MoveRule {
     },
 }
 
-/// What the knobs of greedy or plausible come to; variables by name.
+/// A strategy with all settings resolved from its block of the job; variables by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrategyPlan {
-    /// What strata are formed by beside the group.
+    /// What strata are formed by in addition to the group.
     pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
@@ -60,7 +60,7 @@ pub struct StrategyPlan {
     pub filter: Option<PlausibilitySettings>,
     /// Counterparts of levels by feature.
     pub counterparts: Vec<(String, Vec<(String, String)>)>,
-    /// What joins the reference first.
+    /// The entries whose twins are appended to the reference first.
     pub decorrelate: Vec<DecorrelateBlock>,
     /// Permitted ranges.
     pub range: Vec<(ColumnName, PermittedRange)>,
@@ -69,13 +69,14 @@ pub struct StrategyPlan {
 }
 
 impl StrategyPlan {
-    /// At most how many counterfactuals a row has in one group.
+    /// The largest number of counterfactuals of a row in one group.
     pub fn max_counterfactuals(&self) -> usize {
         if self.flips.cfs == CounterfactualsPerRow::Single { 1 } else { self.flips.max_cfs }
     }
 
-    /// Learns from the reference how to change the attribute at this position. The counterparts of
-    /// `extras` come from the plan.
+    /// Learns from the reference how to change the attribute at `position`.
+    ///
+    /// The counterparts of `extras` come from the plan.
     ///
     /// # Errors
     /// The reference cannot be read or has no rows; the data do not suit the filter.
@@ -87,7 +88,8 @@ impl StrategyPlan {
         position: usize,
     ) -> Result<FittedMapFlip> {
         let mut reference = DecorrelatedReference { rows: reference, twins: Vec::new() };
-        // Twins stay in the group of the attribute that is changed, so what tells it stays too.
+        // Twins keep the group of the attribute that is changed, so the columns that determine it
+        // are kept.
         let mut kept = features_set_with(layout, position);
         kept.extend(binned_below(layout, position));
         for entry in &self.decorrelate {
@@ -122,8 +124,10 @@ impl StrategyPlan {
         self.fit_on(layout, extras, &reference, position, &[])
     }
 
-    /// The variables of these rows when the attribute at this position is changed: features of the
-    /// source that models read and that are not set with the attribute.
+    /// The variables of these rows when the attribute at `position` is changed.
+    ///
+    /// They are the features of the source that models read and that are not set with the
+    /// attribute.
     pub fn variables(
         &self,
         layout: &Layout,
@@ -139,7 +143,7 @@ impl StrategyPlan {
         variables(&layout.features, &layout.attributes[position], &extras)
     }
 
-    /// `kept` are features that do not move.
+    /// Fits on the enlarged reference; `kept` are the features that may not change.
     fn fit_on(
         &self,
         layout: &Layout,
@@ -226,7 +230,7 @@ impl StrategyPlan {
     }
 }
 
-/// There is nothing to learn from.
+/// The reference has no rows to learn from.
 pub(super) fn empty_reference() -> Error {
     Fault::new(
         "no-reference-rows",
@@ -236,11 +240,11 @@ pub(super) fn empty_reference() -> Error {
     .into()
 }
 
-/// What a reference must have: values of every variable that moves for sure, the levels that are
-/// named.
+/// Checks that the reference has values of every variable that is sure to move, and all named
+/// levels.
 ///
 /// # Errors
-/// Says what it lacks.
+/// What the reference lacks.
 pub fn check_reference(
     layout: &Layout,
     variables: &[StrategyVariable],

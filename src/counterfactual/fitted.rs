@@ -1,4 +1,4 @@
-//! What a strategy learnt of a reference: one type for all of them, as an artifact holds it.
+//! A fitted strategy: one type for all of them, as artifacts store it.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,18 +17,18 @@ use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 
-/// What was learnt. Rows of any origin can be generated from it.
+/// A fitted strategy; it can generate from rows of any origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FittedStrategy {
-    /// By greedy or plausible.
+    /// Greedy or plausible.
     Moving(Box<FittedMapFlip>),
-    /// By transport, before plans are made.
+    /// Transport, before samples are matched.
     Carrying(Box<FittedTransport>),
 }
 
 impl StrategyPlan {
-    /// What the knobs of a strategy come to.
+    /// Resolves the settings of a strategy.
     pub fn from_block(knobs: StrategyBlock<'_>) -> Self {
         match knobs {
             StrategyBlock::Greedy(greedy) => greedy.plan(),
@@ -38,7 +38,7 @@ impl StrategyPlan {
     }
 }
 
-/// Learns from the reference rows how to change the attribute at this position.
+/// Learns from the reference rows how to change the attribute at `position`.
 ///
 /// # Errors
 /// The reference cannot be read, or lacks what the strategy needs.
@@ -57,7 +57,7 @@ pub fn fit_strategy(
     let fitted = plan.fit(layout, extras, reference, position)?;
     let moving = match &fitted.rules.eligible {
         EligibleVariables::Named(named) => named.clone(),
-        // What does not differ between the groups does not move.
+        // Greedy moves only variables that differ between the groups, so none is sure to move.
         EligibleVariables::Related(..) => vec![false; fitted.variables.len()],
     };
     check_reference(layout, &fitted.variables, &moving, &fitted.counts, &plan)?;
@@ -115,7 +115,7 @@ fn fit_transport(
 }
 
 impl FittedStrategy {
-    /// What may change, and what is measured.
+    /// The variables that may change, and on which quality is measured.
     pub fn variables(&self) -> &[StrategyVariable] {
         match self {
             FittedStrategy::Moving(fitted) => &fitted.variables,
@@ -131,7 +131,7 @@ impl FittedStrategy {
         }
     }
 
-    /// The declared groups without a row to learn from: nobody is moved out of them or into them.
+    /// The declared groups without a row to learn from: no row is moved out of them or into them.
     pub fn unlearnt_groups(&self) -> Vec<usize> {
         let n_groups = match self {
             FittedStrategy::Moving(fitted) => fitted.n_groups,
@@ -140,7 +140,7 @@ impl FittedStrategy {
         (0..n_groups).filter(|&group| self.counts().lacks(group)).collect()
     }
 
-    /// What is conditioned on.
+    /// What the strategy conditions on.
     pub fn condition(&self) -> Conditioning {
         match self {
             FittedStrategy::Moving(fitted) => fitted.rules.condition,
@@ -148,7 +148,7 @@ impl FittedStrategy {
         }
     }
 
-    /// The filter, where there is one.
+    /// The filter, if there is one.
     pub fn filter(&self) -> Option<&PlausibilityFilter> {
         match self {
             FittedStrategy::Moving(fitted) => fitted.filter.as_ref(),

@@ -5,7 +5,7 @@
 //! level v of variable f, own group a, target b, class y:
 //!
 //! 1. *Impossible* (first step): P_b(v) <= `impossible`, with two guards against rare levels.
-//!    Changed, and out of the game.
+//!    Changed, and excluded from the later steps.
 //! 2. *Root* (equation 3): d = P(v | a, y) - P(v | b, y); changed where d >= tau (`directed`)
 //!    or |d| >= tau (`absolute`).
 //! 3. *Conditional levels* (equation 4): after f_i went from u to w, each other f_j with level v is
@@ -15,15 +15,15 @@
 //! The new level is the other one of two, else the declared counterpart where the target rows have
 //! it, else the most frequent (`mode`) or the one that agrees best with the other levels of the row
 //! (`likely`): the largest ln P(c | T) + sum over other variables g of ln((n_cg + 0.5) / (m_cg +
-//! 0.5 k_g)), where of the target rows T n_cg have level c and the row's level of g, m_cg level c
-//! and any level of g, and g has k_g levels.
+//! 0.5 k_g)), where, among the target rows T, n_cg have level c and the row's level of g, m_cg have
+//! level c and any level of g, and g has k_g levels.
 //! Choice: `directed`, where the equations print an absolute difference, which also moves rows to
 //! levels that the target group hardly has. A variable changes at most once, in declared order;
-//! depth counts levels of tests, not flips; what the first step changes is no condition for others.
-//! Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by declared order,
-//! `likely` takes a later level only where it is better by 1e-9. All comparisons let equality pass
-//! by 1e-12, because 0.7 - 0.2 is below 0.5 in binary floating point. Cost: linear in the
-//! combinations of levels of a stratum for what is asked first, then look-ups.
+//! depth counts levels of tests, not flips; what the first step changes is no condition for other
+//! variables. Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by
+//! declared order, `likely` takes a later level only where it is better by 1e-9. All comparisons
+//! allow 1e-12 for equality, because 0.7 - 0.2 is below 0.5 in binary floating point. Cost: a first
+//! query is linear in the combinations of levels of a stratum; later ones are look-ups.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,13 +35,13 @@ use crate::counterfactual::joint::{CombinationPools, GivenLevel, PoolId};
 use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
 
-/// How far a comparison lets equality pass.
+/// The tolerance for equality in comparisons of probabilities.
 pub const TOLERANCE: f64 = 1e-12;
 
-/// By how much a later level must be more likely than an earlier one to win.
+/// By how much the log probability of a later level must exceed that of an earlier one.
 const LIKELIER_BY: f64 = 1e-9;
 
-/// Numbers that the pools of a thread may hold: about 100 MB.
+/// Largest number of values that the pools of a thread hold: about 100 MB.
 const MAX_POOL_NUMBERS: usize = 16_000_000;
 
 /// The sign that a difference of probabilities must have.
@@ -97,15 +97,15 @@ pub struct FlipSettings {
     pub tau: f64,
     /// Sign rule of equations 3 and 4.
     pub rule: FlipRule,
-    /// Levels of tests: 0 none, 1 the root, 2 one conditional level, and so on.
+    /// Levels of tests: 0 no test, 1 the root, 2 one conditional level, and so on.
     pub max_depth: u32,
-    /// Fewest rows in each pool of a conditional test.
+    /// Smallest number of rows in each pool of a conditional test.
     pub min_support: u64,
-    /// Fewest values in each of the two strata of a test.
+    /// Smallest number of values in each of the two strata of a test.
     pub min_stratum: u64,
     /// Threshold of the first step; negative switches it off.
     pub impossible: f64,
-    /// Guard: at most this times the probability in the own group. None: no guard.
+    /// Guard: at most this many times the probability in the own group; `None`: no guard.
     pub impossible_ratio: Option<f64>,
     /// Guard: at least this many rows of the target group would be expected to have the level.
     pub min_expected: f64,
@@ -113,22 +113,22 @@ pub struct FlipSettings {
     pub impossible_scope: ImpossibleScope,
     /// Where a new level comes from.
     pub new_value: NewLevelRule,
-    /// How many counterfactuals.
+    /// How many counterfactuals a row has in a group.
     pub cfs: CounterfactualsPerRow,
-    /// At most this many of a row in a group.
+    /// Largest number of counterfactuals of a row in a group.
     pub max_cfs: usize,
 }
 
 /// The categorical variables of one counterfactual.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlipPattern {
-    /// Those that change, by position, with their new levels.
+    /// The variables that change, by position, with their new levels.
     pub changes: Box<[(u32, u32)]>,
-    /// How many of them because their level is impossible in the target group.
+    /// Number of changes because the level is impossible in the target group.
     pub n_impossible: u32,
-    /// Positions of those whose test gave up the class.
+    /// Positions of the variables whose test used the pooled strata.
     pub fallback: Box<[u32]>,
-    /// Positions of those that could not be tested.
+    /// Positions of the variables that could not be tested.
     pub kept: Box<[u32]>,
 }
 
@@ -148,18 +148,18 @@ pub struct FlipDecider<'a> {
     pub to: usize,
     /// The class.
     pub class: StratumClass,
-    /// What is known of the joint counts already.
+    /// Cached queries of the joint counts.
     pub pools: &'a mut CombinationPools<(usize, usize)>,
 }
 
-/// The levels of a counterfactual in the making, and which of them are final.
+/// The levels of an unfinished counterfactual, and which of them are final.
 #[derive(Clone)]
 struct FlipDraft {
     levels: Vec<u32>,
     locked: Vec<bool>,
 }
 
-/// Rows that conditional tests and new levels refer to.
+/// The rows that conditional tests and new levels refer to.
 #[derive(Clone, Copy)]
 struct FlipTarget<'a> {
     table: &'a StratumTable,
@@ -169,8 +169,8 @@ struct FlipTarget<'a> {
 }
 
 impl<'a> FlipDecider<'a> {
-    /// The counterfactuals of a row with these levels ([`MISSING`] where there is none), at least
-    /// one.
+    /// The counterfactuals of a row with these levels, at least one; a missing level is
+    /// [`MISSING`].
     pub fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
         self.pools.clear_beyond(MAX_POOL_NUMBERS);
         let mut start = FlipDraft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
@@ -234,7 +234,7 @@ impl<'a> FlipDecider<'a> {
         drafts.into_iter().map(pattern).collect()
     }
 
-    /// Changes the roots that are still free, each with what follows from it.
+    /// Changes the roots that are still free, each with the variables that its change brings along.
     fn flip(&mut self, mut draft: FlipDraft, roots: &[usize]) -> FlipDraft {
         for &f in roots {
             if draft.locked[f] {
@@ -343,8 +343,9 @@ impl<'a> FlipDecider<'a> {
         FlipTarget { table, pool: self.pools.root((self.to, slot)), is_whole_table: true }
     }
 
-    /// The target rows of the first step and of the root test: the stratum that serves, else the
-    /// whole group.
+    /// The target rows of the first step and of the root test.
+    ///
+    /// They are the stratum used for the variable, else the whole group.
     fn target_of(&mut self, f: usize) -> FlipTarget<'a> {
         let slot = match self.choice(f) {
             StratumChoice::Serves { slot, .. } => slot,
@@ -353,7 +354,7 @@ impl<'a> FlipDecider<'a> {
         self.target_at(slot)
     }
 
-    /// The rows of the target group and class, or of the whole group where these are too few.
+    /// The rows of the target group and class, or of the whole group where those are too few.
     fn class_target(&mut self) -> FlipTarget<'a> {
         let slot = match self.class {
             StratumClass::Seen(slot)
@@ -366,7 +367,7 @@ impl<'a> FlipDecider<'a> {
         self.target_at(slot)
     }
 
-    /// The new level of a variable; none where the target rows have no other.
+    /// The new level of a variable; `None` where the target rows have no other level.
     fn new_level(&mut self, f: usize, levels: &[u32], target: FlipTarget<'a>) -> Option<u32> {
         let known = self.levels[f];
         let current = levels[f];

@@ -1,5 +1,4 @@
-//! Values of knobs that take a word or something longer: `move: all`,
-//! `condition_on: {prediction: MODEL}`, `impossible_ratio: none`.
+//! Settings that take a word or a longer form.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -76,14 +75,14 @@ impl JsonSchema for MovableFeatures {
     }
 }
 
-/// What distributions are conditioned on beside the group.
+/// What distributions are conditioned on in addition to the group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConditionOn {
     /// The binary label.
     Label,
-    /// The label as it stands in the data, with all its values.
+    /// The label as it is in the data, with all its values.
     RawLabel,
-    /// What a model predicts of the row; the strata are those of the label.
+    /// A model's prediction for the row; the strata are those of the label.
     Prediction(Name),
     /// Nothing.
     Nothing,

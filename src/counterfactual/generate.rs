@@ -1,13 +1,13 @@
-//! The generator that greedy and plausible share: maps and flips from the counts of a reference,
-//! then filter and checks.
+//! The generator of greedy and plausible: maps and flips from the counts of a reference, then
+//! checks.
 //!
-//! [`FittedMapFlip`] is what was learnt and what an artifact holds; [`MapFlipGenerator`] is made of
-//! it and generates. Numeric maps and flips do not see each other, and every decision follows from
-//! the row and what was learnt alone.
-//! Cost: a numeric value costs a look-up or two binary searches, the categorical part of a row a
-//! look-up in what rows of the same group, class and levels have been decided before. Memory: the
-//! counts, and per thread 262,144 decisions and what the pools of [`crate::counterfactual::joint`]
-//! hold.
+//! [`FittedMapFlip`] is the fitted state that artifacts store; [`MapFlipGenerator`] is built from
+//! it and generates. Numeric maps and flips are independent of each other, and every decision
+//! depends only on the row and the fitted state.
+//! Cost: a numeric value costs a look-up or two binary searches; the categorical part of a row a
+//! look-up among the decisions for rows of the same group, class and levels. Memory: the counts,
+//! and per thread 262,144 decisions and the contents of the pools of
+//! [`crate::counterfactual::joint`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -28,7 +28,7 @@ use crate::data::{Attribute, MISSING};
 use crate::num::ecdf::Cdf;
 use crate::num::hash::FastMap;
 
-/// Decisions that a thread remembers from batch to batch.
+/// Number of decisions that a thread keeps from batch to batch.
 const MAX_DECISIONS: usize = 262_144;
 
 /// Which variables may change.
@@ -37,12 +37,12 @@ const MAX_DECISIONS: usize = 262_144;
 pub enum EligibleVariables {
     /// Those that are named, for every pair of groups.
     Named(Vec<bool>),
-    /// Of those that are named, the ones that differ between the two groups.
+    /// Those of the named variables that differ between the two groups.
     Related(Vec<bool>, RelationSettings),
 }
 
 impl EligibleVariables {
-    /// The same but for variables that stay.
+    /// The same without the variables that `stays` selects.
     pub(super) fn except(self, stays: impl Fn(usize) -> bool) -> Self {
         let but = |named: Vec<bool>| {
             named.into_iter().enumerate().map(|(v, may)| may && !stays(v)).collect()
@@ -60,27 +60,27 @@ impl EligibleVariables {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapFlipRules {
-    /// What strata are formed by beside the group.
+    /// What strata are formed by in addition to the group.
     pub condition: Conditioning,
     /// The rule for ties of numbers.
     pub cdf: Cdf,
     /// Which variables may change.
     pub eligible: EligibleVariables,
-    /// The rules of flips; `min_stratum` is that of maps too.
+    /// The rules of flips; maps use their `min_stratum` too.
     pub flips: FlipSettings,
     /// What makes a counterfactual invalid.
     pub checks: DomainChecks,
 }
 
-/// What greedy or plausible learnt of a reference.
+/// What greedy or plausible learnt from a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedMapFlip {
-    /// What may change, and how.
+    /// The variables, with the columns that each one changes.
     pub variables: Vec<StrategyVariable>,
     /// Number of declared groups of the attribute.
     pub n_groups: usize,
-    /// How it is decided.
+    /// The rules of maps and flips.
     pub rules: MapFlipRules,
     /// The counts of the reference.
     pub counts: ReferenceCounts,
@@ -89,7 +89,7 @@ pub struct FittedMapFlip {
     pub filter: Option<PlausibilityFilter>,
 }
 
-/// What a thread remembers.
+/// The caches of a thread.
 #[derive(Debug, Default)]
 struct FlipMemory {
     pools: CombinationPools<(usize, usize)>,
@@ -104,11 +104,11 @@ struct SampleCase {
     row: usize,
     own: usize,
     class: StratumClass,
-    /// Number of the own group and class among all there can be.
+    /// Number of the own group and class among all combinations of group and class.
     stratum: usize,
 }
 
-/// What happens to one variable of rows of one group and class.
+/// What happens to one variable in the rows of one group and class.
 #[derive(Debug, Clone, Copy)]
 enum NumericStep<'a> {
     Copy,
@@ -116,14 +116,14 @@ enum NumericStep<'a> {
     Map { map: NumericMap<'a>, tabulated: Option<&'a TabulatedMap>, fallback: bool },
 }
 
-/// Generates counterfactuals from what was learnt.
+/// Generates counterfactuals from a fitted state.
 #[derive(Debug)]
 pub struct MapFlipGenerator {
     fitted: FittedMapFlip,
     strata: ReferenceStrata,
     /// By own group, target group: which variables may change.
     eligible: Vec<Vec<Vec<bool>>>,
-    /// Groups without a reference row: who is in them does not move, and nobody moves there.
+    /// Groups without a reference row: no row is moved out of them or into them.
     unlearnt_groups: Vec<bool>,
     /// By variable without levels, own group, target group, stratum.
     tabulated: Vec<Option<TabulatedMap>>,
@@ -131,7 +131,7 @@ pub struct MapFlipGenerator {
 }
 
 impl MapFlipGenerator {
-    /// Makes ready what was learnt.
+    /// Prepares a fitted state for generation.
     pub fn new(fitted: FittedMapFlip) -> Self {
         let strata = ReferenceStrata::new(
             &fitted.counts,
@@ -241,7 +241,7 @@ impl MapFlipGenerator {
         }
     }
 
-    /// The cases of a batch, and the number of rows that have none because their class is missing.
+    /// The cases of a batch, and the number of rows left out because their class is missing.
     fn cases(&self, samples: &SampleBatch<'_>, to: usize) -> (Vec<SampleCase>, u64) {
         let mut no_class = 0;
         let mut cases = Vec::with_capacity(samples.rows.n);
@@ -269,7 +269,7 @@ impl MapFlipGenerator {
         (cases, no_class)
     }
 
-    /// For each case the position of its patterns in memory.
+    /// For each case the position of its patterns in the cache.
     fn flip_patterns(
         &self,
         memory: &mut FlipMemory,
@@ -418,8 +418,8 @@ impl MapFlipGenerator {
     ) {
         for (j, v) in self.numeric_variables() {
             let variable = &self.fitted.variables[v];
-            // The last kind of a group is the pooled or the unseen class; a strategy meets one of
-            // the two.
+            // The last class of a group is the pooled or the unseen one; a strategy uses only one
+            // of the two.
             let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
             let mut steps: Vec<Option<NumericStep<'_>>> = vec![None; n_kinds];
             for (n, (case, _)) in made.iter().enumerate() {

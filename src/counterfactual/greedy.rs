@@ -1,14 +1,14 @@
 //! Greedy: every variable that is related to the pair of groups moves to its equal-probability
 //! value in the target group.
-//!
 //! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features
-//! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. For
-//! numbers the test of Kolmogorov and Smirnov, for levels the largest difference of their shares, D
-//! in both cases; related where for at least one class with enough values on both sides D >
+//! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. D is
+//! the Kolmogorov-Smirnov statistic for numbers and the largest difference of shares for levels; a
+//! variable is related where for at least one class with enough values on both sides D >
 //! sqrt(-ln(alpha / 2) / 2) sqrt((n_a + n_b) / (n_a n_b)) and D >= min_effect.
 //! Reason: a map between two samples of the same distribution moves values by 0.34 standard
-//! deviations (30 rows per group), 0.105 (300), 0.05 (1,000): noise that a model may answer with
-//! switches. Cost: linear in the distinct values of the strata, once.
+//! deviations (30 rows per group), 0.105 (300), 0.05 (1,000): noise to which a model may react with
+//! switches.
+//! Cost: linear in the distinct values of the strata, once.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub enum RelationTest {
 pub struct RelationSettings {
     /// The test.
     pub test: RelationTest,
-    /// Its level, in (0, 1).
+    /// Its significance level, in (0, 1).
     pub alpha: f64,
     /// The smallest difference of probabilities that counts, in [0, 1].
     pub min_effect: f64,

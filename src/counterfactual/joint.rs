@@ -1,17 +1,16 @@
-//! Joint counts of categorical variables: how often each combination of levels occurs, and how one
-//! variable spreads given another.
+//! Joint counts of categorical variables: how often each combination of levels occurs.
 //!
-//! [`JointCounts`] counts while rows stream by, in memory that is bounded by the number of
-//! combinations, not of rows. It is exact up to 262,144 combinations in a stratum. Beyond that it
-//! keeps those whose hash begins with `shift` zero bits, `shift` being the smallest number that
-//! leaves at most 262,144, and each stands for 2^shift: a sample of combinations that follows from
-//! the rows alone, so any partition and any order of merging give the same state. Only conditional
-//! levels and `likely` rest on joint counts; single variables are always counted exactly
+//! [`JointCounts`] is an accumulator with memory bounded by the number of combinations, not of
+//! rows. It is exact up to 262,144 combinations in a stratum. Beyond that it keeps those whose hash
+//! begins with `shift` zero bits, `shift` being the smallest number that leaves at most 262,144,
+//! and each combination kept represents 2^shift: a sample of combinations that depends on the rows
+//! alone, so any partition and any order of merging give the same state. Only conditional levels
+//! and `likely` use joint counts; single variables are always counted exactly
 //! ([`crate::counterfactual::conditional`]).
 //!
-//! [`CombinationPools`] answers from a [`JointTable`]: rows that agree with a chain of conditions
-//! are a pool, and what is asked of it is remembered. Cost: a first question about a pool is linear
-//! in its combinations, the same question again a look-up.
+//! [`CombinationPools`] answers queries from a [`JointTable`]: the rows that satisfy a chain of
+//! conditions are a pool, and answers about it are cached. Cost: a first query of a pool is linear
+//! in its combinations, a repeated one a look-up.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,7 +31,7 @@ pub struct JointCounts {
     combinations: FastMap<Box<[u32]>, u64>,
 }
 
-/// As [`JointCounts`] stands in an artifact: combinations ascending.
+/// The stored form of [`JointCounts`]: combinations ascending.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredJointCounts {
@@ -62,7 +61,7 @@ impl JointCounts {
         self.add_within(levels, 1, EXACT_COMBINATIONS);
     }
 
-    /// Adds the rows of other counts.
+    /// Merges other counts.
     pub fn merge(&mut self, other: &JointCounts) {
         self.merge_within(other, EXACT_COMBINATIONS);
     }
@@ -95,7 +94,7 @@ impl JointCounts {
         }
     }
 
-    /// Whether each combination is known.
+    /// Whether every combination is counted, so that no sample is used.
     pub fn is_exact(&self) -> bool {
         self.shift == 0
     }
@@ -107,7 +106,7 @@ impl JointCounts {
         all
     }
 
-    /// The counts in the form that is asked; those of a sample are scaled up to all rows.
+    /// The counts in the form that is queried; those of a sample are scaled up to all rows.
     pub fn finish(&self) -> JointTable {
         let sorted = self.sorted();
         let width = sorted.first().map_or(0, |(levels, _)| levels.len());
@@ -134,7 +133,7 @@ pub struct JointTable {
     /// `width` levels per combination.
     levels: Vec<u32>,
     counts: Vec<u64>,
-    /// For each variable the combinations in order of its level, once asked.
+    /// For each variable the combinations in order of its level, filled by the first query.
     sorted: Vec<OnceLock<Box<[u32]>>>,
 }
 
@@ -148,7 +147,7 @@ impl JointTable {
         rows.into()
     }
 
-    /// All combinations in order of the level of a variable.
+    /// All combinations, in order of the level of `variable`.
     fn rows_by_level(&self, variable: usize) -> &[u32] {
         let all = || (0..u32::try_from(self.counts.len()).unwrap_or(u32::MAX)).collect();
         self.sorted
@@ -180,8 +179,9 @@ impl LevelCounts {
     }
 }
 
-/// For each level that occurs on either side the difference of its shares; none where either side
-/// has no values.
+/// For each level that occurs on either side the difference of its shares, first minus second.
+///
+/// `None` where either side has no values.
 pub fn share_gaps<'a>(
     a: &'a LevelCounts,
     b: &'a LevelCounts,
@@ -193,7 +193,7 @@ pub fn share_gaps<'a>(
         .then(|| levels.map(move |&(level, _)| (share(a, level) - share(b, level)).abs()))
 }
 
-/// What is known of another variable of the rows that are counted.
+/// The condition on another variable of the rows that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GivenLevel {
     /// It has this level.
@@ -206,24 +206,24 @@ pub enum GivenLevel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PoolId(usize);
 
-/// The combinations of a pool, and answers already given.
+/// The combinations of a pool, with cached answers.
 #[derive(Debug, Default)]
 struct CombinationPool {
-    /// `None` = all, whose orders the joint counts keep for all threads.
+    /// `None` means all combinations, whose orders the joint table keeps for all threads.
     rows: Option<Vec<u32>>,
-    /// For each variable the rows in order of its level, once asked.
+    /// For each variable the rows in order of its level, filled by the first query.
     sorted: FastMap<usize, Box<[u32]>>,
     level_counts: FastMap<(usize, usize, GivenLevel), Arc<LevelCounts>>,
     agreements: FastMap<(usize, usize, u32), Arc<[f64]>>,
     restricted: FastMap<(usize, u32), PoolId>,
 }
 
-/// The pools of all joint counts of a fitted strategy; `K` names the joint counts.
+/// The pools of all joint counts of a fitted strategy; `K` identifies the joint counts.
 #[derive(Debug)]
 pub struct CombinationPools<K> {
     pools: Vec<CombinationPool>,
     roots: FastMap<K, PoolId>,
-    /// Numbers held, about.
+    /// Approximate number of values held.
     n_held: usize,
 }
 
@@ -234,7 +234,7 @@ impl<K> Default for CombinationPools<K> {
 }
 
 impl<K: std::hash::Hash + Eq> CombinationPools<K> {
-    /// The pool of all rows of the joint counts with this name.
+    /// The pool of all rows of the joint counts with this key.
     pub fn root(&mut self, key: K) -> PoolId {
         if let Some(&known) = self.roots.get(&key) {
             return known;
@@ -244,8 +244,8 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
         id
     }
 
-    /// Forgets all answers once they hold more than this many numbers; pools named before are void
-    /// after that.
+    /// Clears all caches once they hold more than `limit` values; earlier pool ids are then
+    /// invalid.
     pub fn clear_beyond(&mut self, limit: usize) {
         if self.n_held > limit {
             *self = CombinationPools::default();
@@ -275,8 +275,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
         id
     }
 
-    /// How `variable` spreads over the rows of a pool of which something is known about `other`
-    /// (which may be `variable`).
+    /// The counts of `variable` in a pool, given a condition on `other` (which may be `variable`).
     pub fn level_counts(
         &mut self,
         joint: &JointTable,
@@ -302,10 +301,12 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
         spread
     }
 
-    /// For each of `options`, levels of `variable`, the log probability that `other`, which has
-    /// `n_levels`, has this level with it: ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg
-    /// rows of the pool have both levels and m_cg the option and any level of `other`. A pool is
-    /// always asked with the same options.
+    /// For each of `options`, levels of `variable`, the log probability of this level of `other`
+    /// given it.
+    ///
+    /// `other` has `n_levels` levels: ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg rows of
+    /// the pool have both levels and m_cg the option and any level of `other`. Every query of a
+    /// pool must have the same options.
     pub fn agreement(
         &mut self,
         joint: &JointTable,
@@ -346,7 +347,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
                 joint.sort_rows(rows.clone(), variable)
             }),
         };
-        // Missing is the highest level, so that the rows with a known one come first.
+        // A missing level has the highest code, so the rows with a known level come first.
         let from = |level: u32| sorted.partition_point(|&row| joint.level(row, variable) < level);
         match given {
             GivenLevel::Known => &sorted[..from(MISSING)],
@@ -392,8 +393,8 @@ mod tests {
         assert_eq!((ones, root), (pools.restrict(&joint, root, 1, 1), pools.root(0)));
     }
 
-    /// Beyond the limit a sample is kept; it does not know how it came about, and it stands for
-    /// about as many rows.
+    /// Beyond the limit a sample is kept: it does not depend on the partition, and represents about
+    /// as many rows.
     #[test]
     fn any_partition_gives_the_same_sample() {
         let mut stream = RandomStream::new(8, "joint");

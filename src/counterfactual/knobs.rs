@@ -1,9 +1,8 @@
-//! The knobs of greedy, plausible and transport as a job writes them, and what they come to with
-//! presets and defaults.
+//! The settings of greedy, plausible and transport as a job writes them, resolved with presets.
 //!
-//! Every knob that is left out takes the value of the preset: `default` is what is recommended,
+//! Every setting that is left out takes the value of the preset: `default` is what is recommended,
 //! `as_printed` the formulas as the paper prints them, without guards. `move` and `condition_on`
-//! have no default, because the paper leaves choices there that move results.
+//! have no default, because the paper leaves open choices there that change results.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -277,14 +276,14 @@ pub struct DecorrelateBlock {
     pub moves: MovableFeatures,
 }
 
-/// The knobs of a strategy that is fitted, whichever it is.
+/// The block of a fitted strategy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StrategyBlock<'a> {
-    /// Those of greedy.
+    /// Greedy.
     Greedy(&'a GreedyBlock),
-    /// Those of plausible.
+    /// Plausible.
     Plausible(&'a PlausibleBlock),
-    /// Those of transport.
+    /// Transport.
     Transport(&'a TransportBlock),
 }
 
@@ -298,7 +297,7 @@ impl<'a> StrategyBlock<'a> {
         }
     }
 
-    /// What distributions are conditioned on beside the group.
+    /// What distributions are conditioned on in addition to the group.
     pub fn condition_on(self) -> &'a ConditionOn {
         match self {
             StrategyBlock::Greedy(greedy) => &greedy.condition_on,
@@ -318,8 +317,8 @@ impl<'a> StrategyBlock<'a> {
         }
     }
 
-    /// The list that names features, and its key: those that may change, or for greedy those that
-    /// may not.
+    /// The list of named features, and its key: those that may change, or for greedy those that may
+    /// not.
     pub fn named_features(self) -> Option<(&'static str, &'a [ColumnName])> {
         match self {
             StrategyBlock::Greedy(greedy) => {
@@ -360,7 +359,7 @@ impl<'a> StrategyBlock<'a> {
         }
     }
 
-    /// What joins the reference first.
+    /// The entries whose counterfactuals are appended to the reference first.
     pub fn decorrelate(self) -> &'a [DecorrelateBlock] {
         match self {
             StrategyBlock::Greedy(greedy) => &greedy.decorrelate,
@@ -369,7 +368,7 @@ impl<'a> StrategyBlock<'a> {
         }
     }
 
-    /// The number of counterfactuals per row and group, the limit that is written, and the filter.
+    /// The number of counterfactuals per row and group, the stated limit, and the filter.
     pub fn counterfactual_limits(
         self,
     ) -> Option<(CounterfactualsPerRow, Option<Count>, Option<&'a KeepWithinBlock>)> {
@@ -384,7 +383,7 @@ impl<'a> StrategyBlock<'a> {
         }
     }
 
-    /// At most how many counterfactuals a row has in one group.
+    /// The largest number of counterfactuals of a row in one group.
     pub fn max_counterfactuals(self) -> usize {
         match self {
             StrategyBlock::Greedy(greedy) => greedy.plan().max_counterfactuals(),
@@ -403,7 +402,7 @@ impl<'a> StrategyBlock<'a> {
     }
 }
 
-/// What greedy and plausible have in common.
+/// The settings that greedy and plausible share.
 struct MapFlipBlock<'a> {
     condition_on: &'a ConditionOn,
     preset: StrategyPreset,
@@ -423,7 +422,7 @@ struct MapFlipBlock<'a> {
 }
 
 impl PlausibleBlock {
-    /// What the knobs come to.
+    /// The plan with all settings resolved.
     pub fn plan(&self) -> StrategyPlan {
         let PlausibleBlock {
             moves,
@@ -466,7 +465,7 @@ impl PlausibleBlock {
         common.plan(MoveRule::Move(moves.clone()))
     }
 
-    /// Writes out what is left to the preset.
+    /// Writes the values of the preset into the settings that are left out.
     pub fn resolve(&mut self) {
         let StrategyPlan { cdf, flips, filter, .. } = self.plan();
         self.threshold = self.threshold.or(Fraction::new(flips.tau));
@@ -487,7 +486,7 @@ impl PlausibleBlock {
 }
 
 impl GreedyBlock {
-    /// What the knobs come to.
+    /// The plan with all settings resolved.
     pub fn plan(&self) -> StrategyPlan {
         let GreedyBlock {
             condition_on,
@@ -538,7 +537,7 @@ impl GreedyBlock {
         common.plan(MoveRule::Relate { keep_fixed: keep_fixed.clone(), relation })
     }
 
-    /// Writes out what is left to the preset.
+    /// Writes the values of the preset into the settings that are left out.
     pub fn resolve(&mut self) {
         let StrategyPlan { cdf, flips, filter, move_rule: may, .. } = self.plan();
         if let MoveRule::Relate { relation, .. } = may {
@@ -583,7 +582,7 @@ impl RelationBlock {
 }
 
 impl TransportBlock {
-    /// What the knobs come to: which variables may change, and the checks; there are no tests.
+    /// The plan: which variables may change, and the checks; transport has no tests.
     pub fn plan(&self) -> StrategyPlan {
         let common = MapFlipBlock {
             condition_on: &self.condition_on,
@@ -605,7 +604,7 @@ impl TransportBlock {
         common.plan(MoveRule::Move(self.moves.clone()))
     }
 
-    /// How plans are made.
+    /// The settings of the transport plans.
     pub fn settings(&self) -> TransportSettings {
         TransportSettings { image: self.image, cost: self.cost, max_rows: self.max_rows }
     }

@@ -1,4 +1,4 @@
-//! Numeric maps: the value of the other group that has the same place in its distribution.
+//! Numeric maps: the value of the target group at the same quantile as the value in its own group.
 //!
 //! Source: "Towards Counterfactual Group Fairness", equations 1 and 2 for continuous features
 //! (value to probability in the own stratum, probability to value in the target stratum), nearest
@@ -16,16 +16,15 @@
 //! its jump: of women without capital gains in the Adult data weak makes men who all have some. A
 //! value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
 //! rises; stays within the target's ends; the identity between equal strata at their values.
-//! Cost: two binary searches, or a look-up where the own values are whole numbers close together.
+//! Cost: two binary searches, or a look-up where the own values are whole numbers in a small range.
 
 use crate::counterfactual::variable::VariableScale;
 use crate::num::ecdf::{Cdf, Ecdf};
 
-/// Whole numbers from least to largest for which a map is tabulated.
+/// Largest difference between the greatest and the least whole number for which a map is tabulated.
 const MAX_TABULATED: f64 = 1024.0;
 
-/// Added before rounding down to a whole number, so that noise in the last bits does not decide at
-/// halves.
+/// Added before rounding down, so that rounding noise does not decide at halves.
 const ROUND_HALF: f64 = 0.5 + 1e-9;
 
 /// The images of the whole numbers from the least to the largest own value.
@@ -38,9 +37,9 @@ pub struct TabulatedMap {
 /// A map of one variable from one stratum to another.
 #[derive(Debug, Clone, Copy)]
 pub struct NumericMap<'a> {
-    /// The own stratum; it has values.
+    /// The own stratum; it is not empty.
     pub from: &'a Ecdf,
-    /// The target stratum; it has values.
+    /// The target stratum; it is not empty.
     pub to: &'a Ecdf,
     /// The kind of variable; categorical ones have no map.
     pub scale: &'a VariableScale,
@@ -49,7 +48,7 @@ pub struct NumericMap<'a> {
 }
 
 impl NumericMap<'_> {
-    /// The images of whole numbers, where these are few.
+    /// Tabulates the images of whole numbers, where these are few.
     pub fn tabulate(&self) -> Option<TabulatedMap> {
         let (first, last) = self.from.ends()?;
         let whole =
@@ -59,7 +58,8 @@ impl NumericMap<'_> {
         whole.then(|| TabulatedMap { first, images: images() })
     }
 
-    /// The image of a value that is not missing, and whether the value was outside the own ones.
+    /// The image of a non-missing value, and whether the value lies outside the range of the own
+    /// ones.
     pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>) -> (f64, bool) {
         if let Some(table) = tabulated {
             let offset = x - table.first;

@@ -1,29 +1,29 @@
-//! What a strategy is: fitted on reference rows, it gives every row its counterfactuals in another
-//! group.
+//! Strategies: fitted on reference rows, they give every row its counterfactuals in another group.
 //!
 //! Words: a row's *own group* a, the *target group* b; a *counterfactual* is identified by (row,
 //! attribute, b, `cf_index`). The *reference* R is the rows whose distributions a strategy learns,
 //! the *samples* S are the rows that get counterfactuals; they may be the same. A *class* y is what
-//! strata are formed by beside the group: the label of a row, or what a model predicts of it, or
-//! nothing. A *variable* is what a strategy may change: a feature other than the sensitive
+//! strata are formed by in addition to the group: the label of a row, or a model's prediction for
+//! it, or nothing. A *variable* is what a strategy may change: a feature other than the sensitive
 //! attribute, or a group of one-hot columns.
 //!
-//! Fitting and using are two types: [`fitted::learn`] gives what was learnt, a [`Generator`] is
-//! made of it, so that nobody can generate from an unfitted strategy, and so that rows of
+//! Fitting and generating have separate types: [`fitted::fit_strategy`] gives the fitted state, and
+//! a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows of
 //! production can be generated from a training reference. Every decision for a row depends on that
-//! row and the fitted state only, so rows can be processed in any order and in parallel; but for
-//! transport, whose plans rest on all rows together. Models, scores and metrics are unknown here.
+//! row and the fitted state only, so rows can be processed in any order and in parallel; the
+//! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
+//! unknown here.
 //!
-//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the place in the
-//! distribution of the target group that they have in its own: numbers by [`map`], levels by
+//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the same
+//! quantile in the target group that they have in their own: numbers by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a
-//! group the values of real rows of another. [`filter`] and [`check`] say which counterfactuals are
-//! valid; [`quality`] measures them.
+//! group the values of real rows of another. [`filter`] and [`check`] decide which counterfactuals
+//! are valid; [`quality`] measures them.
 //!
-//! A strategy sets the column of the attribute and moves features of the source. What is derived
-//! from these, or what the attribute is derived from, is nobody's to move: `write_back` lets it
-//! follow, whatever the strategy.
+//! A strategy sets the column of the attribute and moves features of the source. It does not move
+//! columns that are derived from these, or that the attribute is derived from: [`write_back`]
+//! updates them for every strategy.
 
 pub mod check;
 pub mod conditional;
@@ -51,9 +51,11 @@ use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 
 /// A fitted strategy.
 pub trait Generator: Send + Sync {
-    /// The counterfactuals of these rows in group `to` of the attribute: for each row of another
-    /// declared group any number, rows in order, `cf_index` ascending. Rows of `to` itself, of no
-    /// group, or without a class where the strategy needs one, have none.
+    /// The counterfactuals of these rows in group `to` of the attribute.
+    ///
+    /// Each row of another declared group has any number of them, rows in order, `cf_index`
+    /// ascending. Rows of `to` itself, rows without a group, and rows without a class where the
+    /// strategy needs one, have none.
     fn generate(
         &self,
         samples: &SampleBatch<'_>,
@@ -62,10 +64,10 @@ pub trait Generator: Send + Sync {
     ) -> GeneratedBatch;
 }
 
-/// A batch of rows with what strata are formed by; all of the same length.
+/// A batch of rows with their groups and classes; all fields have the same length.
 #[derive(Debug, Clone, Copy)]
 pub struct SampleBatch<'a> {
-    /// The keys of the rows; empty where the strategy asks for none.
+    /// The keys of the rows; empty where the strategy needs none.
     pub keys: &'a [u64],
     /// The features.
     pub rows: &'a FeatureRows,
@@ -85,7 +87,7 @@ impl SampleBatch<'_> {
         )
     }
 
-    /// The group of a row that has counterfactuals in group `to`.
+    /// The group of row `i`; `None` where it is `to` itself or missing.
     fn own_group(&self, i: usize, to: usize) -> Option<usize> {
         self.stratum_key(i).0.map(usize::from).filter(|&own| own != to)
     }
@@ -96,17 +98,18 @@ impl SampleBatch<'_> {
 pub struct GeneratedBatch {
     /// For each counterfactual the position of its row in the batch.
     pub parent: Vec<usize>,
-    /// Its number among those of the row and group, from 0.
+    /// Its number among the counterfactuals of the row and group, from 0.
     pub cf_index: Vec<u16>,
-    /// The rows of the other world.
+    /// The counterfactual rows.
     pub rows: FeatureRows,
-    /// What happened to each on the way.
+    /// The changes of each counterfactual.
     pub counters: Vec<ChangeCounters>,
-    /// Where the strategy filters by distance: for each its distance to the centroid of its target
-    /// section, in units of the section's own root mean square distance; `None` = the section is
-    /// too small for a verdict.
+    /// Where the strategy filters by distance: the plausibility of each counterfactual.
+    ///
+    /// It is the distance to the centroid of the target section, in units of the section's own root
+    /// mean square distance; `None` = the section is too small for a verdict.
     pub plausibility: Option<Vec<Option<f64>>>,
-    /// Whether each passed all filters and checks. Metrics and augmentation use these only.
+    /// Whether each passed all filters and checks. Metrics and augmentation use only these.
     pub valid: Vec<bool>,
     /// Sums over the batch.
     pub tally: GenerationTally,
@@ -122,23 +125,24 @@ pub struct ChangeCounters {
     pub n_impossible: u32,
     /// Numbers and ordered levels outside those of their own stratum, treated as its nearest end.
     pub n_clamped: u32,
-    /// Variables for which the class had to be given up, because a stratum was too small.
+    /// Variables tested without the class, because a stratum was too small.
     pub n_fallback: u32,
     /// Variables that kept their value, because even the whole groups were too small.
     pub n_kept: u32,
 }
 
-/// Counts of a run, mergeable.
+/// Counts over a run, mergeable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GenerationTally {
     /// Rows without a counterfactual because their class is missing.
     pub no_class: u64,
-    /// For each variable how many counterfactuals were clamped, fell back and kept its value.
+    /// For each variable the number of counterfactuals clamped, fallen back, and kept at their
+    /// value.
     pub variables: Vec<[u64; 3]>,
 }
 
 impl GenerationTally {
-    /// Adds the counts of another batch.
+    /// Merges the counts of another batch.
     pub fn merge(&mut self, other: &GenerationTally) {
         self.no_class += other.no_class;
         self.variables.resize(self.variables.len().max(other.variables.len()), [0; 3]);
@@ -148,8 +152,7 @@ impl GenerationTally {
 }
 
 impl GeneratedBatch {
-    /// Rows of the other world about which nothing else is known yet: one counterfactual per
-    /// parent.
+    /// Counterfactual rows, one per parent, with zero counters and all valid.
     fn unchanged(rows: FeatureRows, parent: Vec<usize>) -> Self {
         let n = parent.len();
         GeneratedBatch {
@@ -164,8 +167,7 @@ impl GeneratedBatch {
     }
 }
 
-/// Sets the column of the attribute to what stands for group `to`; rows that carry no columns stay
-/// so.
+/// Sets the column of the attribute to the level of group `to`; rows without columns are unchanged.
 fn set_group(rows: &mut FeatureRows, attribute: &Attribute, to: usize) {
     if let Some(column) = rows.columns.get_mut(attribute.feature) {
         *column = FeatureColumn::Code(vec![attribute.level_of_group[to]; rows.n]);

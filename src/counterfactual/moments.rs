@@ -1,12 +1,12 @@
 //! Second moments of the z-space of a reference: for each pair of columns the mean of the product.
 //!
-//! A row has few levels but many indicators, so what is summed is not the standardised columns z
-//! but what they are made of: numbers z_j, indicators e of the levels a row has, and k, whether the
-//! row has any. With mean m and deviation s of an indicator z = (e - m k) / s, so sum z z' = (sum e
-//! e' - m' sum e k' - m sum k e' + m m' sum k k') / (s s').
-//! Products of indicators are counted, all other sums run in fixed point, so any order and any
-//! partition of rows give the same moments. Cost: the square of the variables per row, not of the
-//! columns; memory the square of the columns, and a copy of the rows.
+//! A row has few levels but many indicators, so the sums are not over the standardised columns z
+//! but over their parts: numbers z_j, indicators e of the levels a row has, and k, whether the row
+//! has any. With mean m and deviation s of an indicator z = (e - m k) / s, so sum z z' = (sum e e'
+//! - m' sum e k' - m sum k e' + m m' sum k k') / (s s'). Products of indicators are counted, all
+//! other sums use fixed point, so any order and any partition of rows give the same moments.
+//! Cost: the square of the number of variables per row, not of columns; memory the square of the
+//! number of columns, and a copy of the rows.
 
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
@@ -14,7 +14,7 @@ use crate::data::{FeatureRows, MISSING};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 
-/// Where the parts of a column stand in the sums.
+/// The position of a column's parts in the sums.
 #[derive(Debug, Clone, Copy)]
 enum MomentPart {
     Number(usize),
@@ -26,24 +26,24 @@ enum MomentPart {
     },
 }
 
-/// The slots of a variable with levels: that of `k`, and behind it those of the indicators.
+/// The slots of a variable with levels: that of `k`, followed by those of the indicators.
 #[derive(Debug)]
 struct MomentSlots {
     known: usize,
     /// Number of indicators.
     n: usize,
-    /// For each level how far its indicator stands behind `known`; 0 = it has none.
+    /// For each level the offset of its indicator from `known`; 0 = it has none.
     offsets: Vec<u32>,
 }
 
-/// How rows enter the sums.
+/// The layout of the sums.
 #[derive(Debug)]
 pub(super) struct MomentPlan<'a> {
     variables: &'a [StrategyVariable],
     space: &'a ReferenceSpace,
     /// For each column that is not left out.
     parts: Vec<MomentPart>,
-    /// Of each variable with levels.
+    /// For each variable with levels.
     slots: Vec<MomentSlots>,
     n_numbers: usize,
     n_slots: usize,
@@ -53,11 +53,11 @@ pub(super) struct MomentPlan<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SpaceMoments {
     n: u64,
-    /// Products of numbers, by the lower triangle.
+    /// Products of numbers, as a lower triangle.
     numbers: Vec<FixedSum>,
-    /// For each number its sums where a slot is set.
+    /// For each number its sums over the rows in which a slot is set.
     mixed: Vec<FixedSum>,
-    /// How often two slots are set together, by the lower triangle.
+    /// How often two slots are set together, as a lower triangle.
     counts: Vec<u64>,
 }
 
@@ -164,8 +164,7 @@ impl<'a> MomentPlan<'a> {
         sums
     }
 
-    /// Counts how often the slots of two variables are set together; `b` is `a` or stands before
-    /// it.
+    /// Counts how often the slots of two variables are set together; `b` is `a` or precedes it.
     fn add_pairs(
         &self,
         counts: &mut [u64],
@@ -255,8 +254,8 @@ mod tests {
     use crate::num::linalg::SymmetricMatrix;
     use crate::num::seed::RandomStream;
 
-    /// The sparse sums are the mean products of the dense vectors, whatever is missing and however
-    /// the rows are cut.
+    /// The sparse sums equal the mean products of the dense vectors, for any missing values and any
+    /// partition of the rows.
     #[test]
     fn moments_are_mean_products() {
         let mut stream = RandomStream::new(1, "moments");

@@ -3,9 +3,9 @@
 //! Source: "The Matrix Reloaded" (2023), section 2.2: the counterfactual of a row of group a in
 //! group b is the row with the attribute set to b.
 //! Input: any rows; output: one counterfactual per row of another declared group, all other
-//! features copied. It asks what the model does with the column itself and says nothing about
-//! columns that follow from it. There is nothing to fit and no chance in it. Cost: a copy of the
-//! rows.
+//! features copied. It shows how the model uses the column itself and nothing about columns that
+//! depend on it. It fits nothing and is deterministic.
+//! Cost: a copy of the rows.
 
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::Attribute;

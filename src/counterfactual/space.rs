@@ -6,8 +6,7 @@
 //! and population standard deviation of the non-missing values of all reference rows; a missing
 //! value is 0 after that; columns without variation are left out.
 //! Choice: mean and deviation of a number with more than 65,536 distinct values in a stratum are
-//! those of its cells ([`crate::num::ecdf::Tally`]), whose width is far below what a distance can
-//! show.
+//! those of its cells ([`crate::num::ecdf::ValueTally`]), whose width is negligible for a distance.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,7 @@ pub struct ZColumn {
 }
 
 impl ZColumn {
-    /// The standardised value; 0 of a missing one and of a column that is left out.
+    /// The standardised value; 0 for a missing value and for a column that is left out.
     pub fn z(self, x: f64) -> f64 {
         if x.is_nan() || self.sd <= 0.0 { 0.0 } else { (x - self.mean) / self.sd }
     }
@@ -36,10 +35,10 @@ impl ZColumn {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpaceAxis {
-    /// Of a continuous or ordinal variable.
+    /// The column of a continuous or ordinal variable.
     Number(ZColumn),
-    /// Of a categorical variable: one per level; of a binary one, that of its first level is left
-    /// out.
+    /// The columns of a categorical variable, one per level; the first level of a binary one has
+    /// none.
     Levels(Vec<ZColumn>),
 }
 
@@ -48,7 +47,7 @@ pub enum SpaceAxis {
 pub struct ReferenceSpace(pub Vec<SpaceAxis>);
 
 impl ReferenceSpace {
-    /// The space of all rows of these counts, whatever their group and class.
+    /// The space of all rows of these counts, over all groups and classes.
     pub fn from_counts(variables: &[StrategyVariable], counts: &ReferenceCounts) -> Self {
         let all = counts.merged_where(|_| true);
         let (mut numbers, mut levels) = (0, 0);

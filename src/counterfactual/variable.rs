@@ -1,15 +1,15 @@
-//! What a strategy sees of the columns: variables with a kind, in declared order.
+//! The columns as a strategy uses them: variables with a kind, in declared order.
 //!
-//! A variable is a feature, or a group of 0/1 columns that stand for one nominal feature (one-hot).
-//! The column of the sensitive attribute is none: every strategy sets it. A row of a one-hot group
-//! with no 1 or with several counts as missing, so impossible combinations of its columns can
-//! neither be learnt nor made.
+//! A variable is a feature, or a group of 0/1 columns that represent one nominal feature (one-hot).
+//! The column of the sensitive attribute is not a variable: every strategy sets it. A row of a
+//! one-hot group with no 1 or with several counts as missing, so impossible combinations of its
+//! columns can be neither learnt nor generated.
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 
-/// One thing that a strategy may change.
+/// A variable: a feature or one-hot group that a strategy may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StrategyVariable {
@@ -18,7 +18,7 @@ pub struct StrategyVariable {
     /// Positions of its columns in [`FeatureRows`]: one, or those of the one-hot group in the order
     /// of their levels.
     pub columns: Vec<usize>,
-    /// What it is.
+    /// Its kind.
     pub scale: VariableScale,
 }
 
@@ -43,7 +43,7 @@ pub enum VariableScale {
 pub struct CategoryLevels {
     /// How many there are; levels are positions below it.
     pub n: u32,
-    /// The level that is never a new value, such as the one that stands for missing.
+    /// The level that is never a new value, such as the level for missing values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub barred: Option<u32>,
     /// For a level its declared counterpart in another group, by level, ascending.
@@ -63,22 +63,23 @@ impl CategoryLevels {
     }
 }
 
-/// What the features do not say about the variables.
+/// Facts about the variables that the features do not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableOptions {
-    /// Positions of the features that are no variables: nobody learns or moves them.
+    /// Positions of the features that are no variables: they are neither learnt from nor moved.
     pub excluded: Vec<usize>,
     /// One-hot groups: a name, and positions of 0/1 features in the order of the levels.
     pub onehot: Vec<(String, Vec<usize>)>,
-    /// The text of the level that stands for missing values, where there is one.
+    /// The text of the level that represents missing values, if there is one.
     pub missing_level: Option<String>,
-    /// Counterparts by feature: pairs of levels' texts, from and to. Texts that are no level are of
-    /// no effect.
+    /// Counterparts by feature: pairs of levels, from and to, as text; unknown levels have no
+    /// effect.
     pub counterparts: Vec<(String, Vec<(String, String)>)>,
 }
 
-/// The variables of rows with these features when `attribute` is changed, in the order of the
-/// features; a one-hot group stands where its first column does.
+/// The variables of rows with these features when `attribute` is changed.
+///
+/// In the order of the features; a one-hot group has the place of its first column.
 pub fn variables(
     features: &[Feature],
     attribute: &Attribute,
@@ -162,7 +163,7 @@ impl StrategyVariable {
         }
     }
 
-    /// Writes a number that [`StrategyVariable::number`] could have read.
+    /// Writes a number in the form that [`StrategyVariable::number`] reads.
     pub fn set_number(&self, rows: &mut FeatureRows, i: usize, x: f64) {
         match &mut rows.columns[self.columns[0]] {
             FeatureColumn::Number(values) => values[i] = x,
@@ -185,8 +186,9 @@ impl StrategyVariable {
         }
     }
 
-    /// The value of a row as a number: the number, or the position of the level; NaN where missing
-    /// or where it stands for missing.
+    /// The value of a row as a number: the number, or the position of the level.
+    ///
+    /// NaN where it is missing or the level represents missing values.
     pub fn value(&self, rows: &FeatureRows, i: usize) -> f64 {
         match &self.scale {
             VariableScale::Categorical(levels) => match self.level(rows, i) {
@@ -198,7 +200,7 @@ impl StrategyVariable {
         }
     }
 
-    /// Writes a value that [`StrategyVariable::value`] could have read and that is not missing.
+    /// Writes a non-missing value in the form that [`StrategyVariable::value`] reads.
     pub fn set_value(&self, rows: &mut FeatureRows, i: usize, value: f64) {
         match self.scale {
             VariableScale::Categorical(_) => self.set_level(rows, i, value as u32),

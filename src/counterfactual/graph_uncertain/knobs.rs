@@ -1,8 +1,8 @@
-//! The knobs of a graph-uncertain set as a job writes them, and what is wrong with its knowledge.
+//! The settings of a graph-uncertain set as a job writes them, and the faults in its knowledge.
 //!
-//! Each scenario of `knowledge` is a counterfactual set of its own: of the set `graph` the
-//! scenario `low` is `graph/low`. Here a job becomes what `causal` reads; whether names are
-//! variables, and whether what is known can hold, is said with the place inside the set.
+//! Each scenario of `knowledge` is a counterfactual set of its own: the scenario `low` of the set
+//! `graph` is `graph/low`. This file turns blocks of a job into the input of `causal`. Unknown
+//! variables and contradictory knowledge are reported with their place inside the set's block.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -194,14 +194,14 @@ fn two() -> Finite {
     Finite::new(2.0).expect("2 is finite")
 }
 
-/// Bootstraps of a search where the job does not say.
+/// Number of bootstraps of a search where the job gives none.
 const DEFAULT_BOOTSTRAPS: u64 = 100;
 
 impl GraphUncertainBlock {
-    /// The key of a job.
+    /// The key of the block in a job.
     pub const WORD: &'static str = "graph-uncertain";
 
-    /// Number of bootstraps; 0 = the training rows as they are, once.
+    /// Number of bootstraps; 0 means one fit on the training rows as they are.
     pub fn n_bootstraps(&self) -> u64 {
         self.bootstraps.unwrap_or(match self.discovery {
             GraphSource::Boss(_) => DEFAULT_BOOTSTRAPS,
@@ -209,7 +209,7 @@ impl GraphUncertainBlock {
         })
     }
 
-    /// Knobs of the search; those of no search where the graph is given.
+    /// Settings of the search; the defaults where the graph is given.
     pub fn search_settings(&self) -> (boss::BossSettings, SingularRule) {
         match self.discovery {
             GraphSource::Given(_) => (boss::BossSettings::default(), SingularRule::Clamp),
@@ -226,11 +226,11 @@ impl GraphUncertainBlock {
         }
     }
 
-    /// The class of a given graph under the knowledge of a scenario; none where graphs are
-    /// searched.
+    /// The class of a given graph under a scenario's knowledge; `None` where graphs are searched
+    /// for.
     ///
     /// # Errors
-    /// The graph cannot be, or the knowledge speaks against it.
+    /// The graph is impossible, or it contradicts the knowledge.
     pub fn given_class(
         &self,
         variables: &[String],
@@ -240,7 +240,7 @@ impl GraphUncertainBlock {
         given_class(variables, &pairs(&drawn.edges), &pairs(&drawn.undirected), knowledge).map(Some)
     }
 
-    /// What is wrong with a scenario over these variables.
+    /// The faults of a scenario over these variables.
     pub fn problems<'n>(&self, name: &'n Name, variables: &[String]) -> Vec<KnowledgeProblem<'n>> {
         let Some(scenario) = self.knowledge.get(name) else { return Vec::new() };
         let wrong = |c: &Contradiction| KnowledgeProblem {
@@ -264,22 +264,22 @@ impl GraphUncertainBlock {
     }
 }
 
-/// Something that is wrong with what is said of a graph.
+/// A fault in the stated knowledge or graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeProblem<'a> {
     /// The keys inside the set's block.
     pub keys: [&'a str; 2],
-    /// The place below them, such as `.tiers[0]`; empty for all of it.
+    /// The place below these keys, such as `.tiers[0]`; empty for the whole value.
     pub below: String,
-    /// What is wrong.
+    /// The fault in words.
     pub what: String,
 }
 
 impl KnowledgeScenario {
-    /// What is known, by position of the variables.
+    /// The knowledge of the scenario, with variables by position.
     ///
     /// # Errors
-    /// All that contradicts itself.
+    /// Every contradiction.
     pub fn to_knowledge(&self, variables: &[String]) -> Result<Knowledge, Vec<Contradiction>> {
         let tiers = self
             .tiers
@@ -300,7 +300,7 @@ impl KnowledgeScenario {
         Knowledge::new(variables, &stated)
     }
 
-    /// Where a contradiction stands.
+    /// The place of a contradiction.
     fn place_of(&self, contradiction: &Contradiction) -> String {
         let in_tiers = |name: &str| {
             let all =
@@ -343,7 +343,7 @@ impl KnowledgeScenario {
                 names.iter().any(|n| n == pair[0].as_str())
                     && names.iter().any(|n| n == pair[1].as_str())
             }),
-            // Tiers are forbidden within where they stand.
+            // The job states this property inside each tier, so no position can be wrong.
             Contradiction::UnknownTier(_) => None,
         };
         found.unwrap_or_default()
@@ -351,10 +351,10 @@ impl KnowledgeScenario {
 }
 
 impl DrawnGraph {
-    /// Where a mistake stands.
+    /// The place of a fault.
     fn place_of(&self, bad: &GivenGraphError) -> String {
         let lists = [("edges", &self.edges), ("undirected", &self.undirected)];
-        // Of what stands twice the second is shown.
+        // Of two equal entries the second is reported.
         let last = |is: &dyn Fn(&[ColumnName; 2]) -> bool| {
             let all = lists.iter().flat_map(|(key, list)| {
                 list.iter().enumerate().map(move |(i, pair)| (key, i, pair))

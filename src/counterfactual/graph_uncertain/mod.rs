@@ -2,19 +2,20 @@
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.2; its
 //! specification, section 11. A model (a DAG with the equations of its replicate) keeps the noise
-//! of a row, sets the sensitive attribute to the other group whatever its parents say, and predicts
-//! what follows from it. As all equations are linear, the encoded columns z of a row of group a
-//! move by z_cf = z + (1 - 2a) shift, with one shift per model for all rows: 1 in the column of the
-//! attribute, sums of coefficients along the paths from it below. Counterfactual indicators are
-//! real numbers and counts may be negative or fractional: nothing is rounded, and clipped only on
-//! request.
+//! of a row, sets the sensitive attribute to the other group by intervention, and predicts the
+//! descendants of the attribute. As all equations are linear, the encoded columns z of a row of
+//! group a move by z_cf = z + (1 - 2a) shift, with one shift per model for all rows: 1 in the
+//! column of the attribute, sums of coefficients along the paths from it below. Counterfactual
+//! indicators are real numbers and counts may be negative or fractional: nothing is rounded, and
+//! values are clipped only on request.
 //!
-//! A *world* is what models of one replicate share that move the same columns by the same
-//! equations: it is scored once and counts for all of them. The same graph with equations fitted on
-//! all training rows tells what graphs differ by from what refits differ by (see `metric::worlds`).
-//! Input: the moments of each replicate and of all rows, and the bag; output: worlds in order of
-//! replicate and member. Memory: one shift per world, whatever the number of rows. Cost: one small
-//! regression per replicate, variable and parent set.
+//! The models of one replicate that move the same columns by the same equations share one *world*:
+//! it is scored once and counts for all of them. The same graphs with equations fitted on all
+//! training rows separate the differences between graphs from those between refits (see
+//! `metric::worlds`). Input: the moments of each replicate and of all rows, and the bag; output:
+//! worlds in order of replicate and member. Memory: one shift per world, whatever the number of
+//! rows.
+//! Cost: one small regression per replicate, variable and parent set.
 
 pub mod knobs;
 
@@ -52,11 +53,11 @@ pub struct CausalWorld {
     pub replicate: usize,
     /// Positions of the models among the members of the replicate, ascending.
     pub members: Vec<usize>,
-    /// How it moves the columns.
+    /// How the world moves the encoded columns.
     pub shift: WorldShift,
 }
 
-/// The worlds of a bag, with all that is needed to apply them to rows.
+/// The worlds of a bag, with everything needed to apply them to rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CausalWorlds {
@@ -66,19 +67,20 @@ pub struct CausalWorlds {
     pub bag: BagOfDags,
     /// The worlds, by replicate and first member.
     pub worlds: Vec<CausalWorld>,
-    /// Movements by graphs whose equations are fitted on all training rows, each different graph
-    /// below the attribute once; form as of [`CausalWorld::shift`]. What a world differs by from
-    /// its own one is the refit of its coefficients.
+    /// Shifts by graphs with equations fitted on all training rows, one per graph below the
+    /// attribute.
+    ///
+    /// Form as of [`CausalWorld::shift`]. A world differs from its entry here only by the refit of
+    /// its coefficients.
     pub on_all_rows: Vec<WorldShift>,
     /// For each world the position of its graph in `on_all_rows`.
     pub all_rows_of: Vec<usize>,
 }
 
-/// (encoded column, movement from the first group to the second), columns ascending, none 0.
+/// (encoded column, shift from the first group to the second), columns ascending, none 0.
 pub type WorldShift = Vec<(usize, f64)>;
 
-/// The worlds of replicate `b`: `dags` are its members, `sensitive` is the position of the
-/// attribute.
+/// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position.
 pub fn worlds_of_replicate(
     encoding: &GraphEncoding,
     moments: &EncodedMoments,
@@ -89,7 +91,7 @@ pub fn worlds_of_replicate(
     worlds_with_cache(&mut EquationCache::new(encoding, moments), encoding, b, dags, sensitive)
 }
 
-/// The same with equations that may be known already from other graphs on the same replicate.
+/// The same with a cache of equations fitted on the same replicate.
 pub fn worlds_with_cache(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,
@@ -112,7 +114,7 @@ pub fn worlds_with_cache(
     found
 }
 
-/// The parents of what follows from the attribute: what does not move needs no equation.
+/// For each variable its parents if it descends from the attribute: others need no equation.
 fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
     let moved = dag.descendants_and_self(sensitive).without(sensitive);
     (0..dag.parents.len())
@@ -131,8 +133,9 @@ fn shift_of(
 }
 
 impl CausalWorlds {
-    /// Puts the worlds of the replicates, in order, together, and fits their graphs on all training
-    /// rows, which `all_rows` sums up.
+    /// Collects the worlds of the replicates in order, and fits their graphs on all training rows.
+    ///
+    /// `all_rows` holds the moments of all training rows.
     pub fn new(
         encoding: GraphEncoding,
         bag: BagOfDags,
@@ -155,7 +158,7 @@ impl CausalWorlds {
         CausalWorlds { encoding, bag, worlds, on_all_rows, all_rows_of }
     }
 
-    /// No world, where nothing can be learnt of these variables.
+    /// A bag without worlds, where nothing can be learnt about these variables.
     pub fn empty(variables: Vec<String>, sensitive: usize) -> Self {
         let bag = BagOfDags {
             variables,
@@ -173,13 +176,14 @@ impl CausalWorlds {
         }
     }
 
-    /// The movements of the worlds, then those of their graphs fitted on all training rows.
+    /// The shifts of the worlds, then those of their graphs fitted on all training rows.
     pub fn shifts(&self) -> impl Iterator<Item = &WorldShift> {
         self.worlds.iter().map(|world| &world.shift).chain(&self.on_all_rows)
     }
 
-    /// Turns the encoded columns of a row into those of its counterfactual. `second` says whether
-    /// the row is of the second group.
+    /// Turns the encoded columns of a row into those of its counterfactual.
+    ///
+    /// `second` says whether the row belongs to the second group.
     pub fn apply(&self, shift: &[(usize, f64)], second: bool, clip: ClipRule, row: &mut [f64]) {
         let attribute = self.encoding.variables[self.bag.sensitive].columns.start;
         for &(column, movement) in shift {
@@ -204,8 +208,9 @@ impl CausalWorlds {
         }
     }
 
-    /// The mean, variance and interval over all models of one value per world; worlds whose value
-    /// is `None` (undefined) are left out. `None` where all are.
+    /// The mean, variance and interval over all models, from one value per world.
+    ///
+    /// Worlds whose value is `None` (undefined) are left out; the result is `None` where all are.
     pub fn spread(
         &self,
         weighting: MemberWeighting,
@@ -220,8 +225,9 @@ impl CausalWorlds {
         SampleSpread::new(&sample, level)
     }
 
-    /// For each encoded column the spread of its movement from the first group to the second. That
-    /// of the counterfactual column of a row differs by the row's own value and, in the other
+    /// For each encoded column the spread of its shift from the first group to the second.
+    ///
+    /// The spread of a row's counterfactual column differs by the row's own value and, in the other
     /// direction, by the sign; the variance is the same for all rows.
     pub fn shift_spreads(
         &self,

@@ -3,13 +3,14 @@
 //!
 //! Source: the cosine similarity that "Towards Counterfactual Group Fairness" reports, and what
 //! tools for counterfactual explanations call proximity, sparsity and plausibility. Over the valid
+//! tools for counterfactual explanations call proximity, sparsity and plausibility. Over the valid
 //! counterfactuals c of originals o, per ordered pair of groups and in total; z is the z-space of
 //! the reference ([`crate::counterfactual::space`]). Per variable and class y the originals and the
 //! counterfactuals are compared with the reference rows of (b, y); the distances of the classes are
-//! averaged, weighted by the counterfactuals in which the variable is not missing. [`sums::Sums`]
-//! is gathered batch by batch and merges in any order to the same state; [`CounterfactualQuality`]
-//! is made of it once. Choice: a class that (b, y) lacks enters no distance; where the strategy
-//! conditions on nothing there is one class.
+//! averaged, weighted by the counterfactuals in which the variable is not missing.
+//! [`sums::QualitySums`] is an accumulator: batches are added, and merging in any order gives the
+//! same state; [`CounterfactualQuality`] is its finished form. Choice: a class that (b, y) lacks
+//! enters no distance; where the strategy conditions on nothing there is one class.
 //! Cost: the width of the z-space per counterfactual.
 
 pub mod shapes;
@@ -20,7 +21,7 @@ use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, Referenc
 use crate::counterfactual::space::ReferenceSpace;
 use crate::counterfactual::variable::StrategyVariable;
 
-/// What counterfactuals are measured against: the reference.
+/// The reference that counterfactuals are measured against.
 #[derive(Debug)]
 pub struct QualityReference {
     variables: Vec<StrategyVariable>,
@@ -29,7 +30,7 @@ pub struct QualityReference {
 }
 
 impl QualityReference {
-    /// A yardstick of the counts of a reference with `n_groups` declared groups.
+    /// The quality reference from the counts of a reference with `n_groups` declared groups.
     pub fn new(
         variables: Vec<StrategyVariable>,
         counts: &ReferenceCounts,
@@ -42,15 +43,16 @@ impl QualityReference {
     }
 }
 
-/// The quality of the counterfactuals of a pair, or of all. What cannot be computed is `None`:
-/// there is nothing to average, or the reference does not vary.
+/// The quality of the counterfactuals of a pair of groups, or of all.
+///
+/// What cannot be computed is `None`: there is nothing to average, or the reference does not vary.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CounterfactualQuality {
     /// Counterfactuals before filter and checks.
     pub n_cf: u64,
     /// Distinct pairs of row and target group.
     pub n_pairs: u64,
-    /// Of these, how many have a valid counterfactual: the others take part in no metric.
+    /// The number of these with a valid counterfactual; metrics leave the others out.
     pub n_pairs_valid: u64,
     /// Share of the counterfactuals that are not valid.
     pub share_discarded: Option<f64>,
@@ -68,15 +70,15 @@ pub struct CounterfactualQuality {
     pub unchanged_share: Option<f64>,
     /// Mean number of clamped values.
     pub clamped_mean: Option<f64>,
-    /// Mean number of variables for which the class was given up.
+    /// Mean number of variables tested without the class.
     pub fallback_mean: Option<f64>,
     /// Mean number of variables that could not be moved.
     pub kept_mean: Option<f64>,
     /// The 5, 50 and 95 % quantiles of the plausibility, where a filter runs.
     pub plausibility: Option<[f64; 3]>,
-    /// The same of the real rows of the target group, each in its own section.
+    /// The same quantiles for the real rows of the target group, each in its own section.
     pub plausibility_real: Option<[f64; 3]>,
-    /// For each variable; empty in total.
+    /// The quality of each variable; empty in total.
     pub variables: Vec<VariableQuality>,
 }
 
@@ -87,12 +89,13 @@ pub struct VariableQuality {
     pub name: String,
     /// Whether it holds numbers.
     pub is_number: bool,
-    /// Whether these vary in the reference.
+    /// Whether the variable varies in the reference.
     pub varies: bool,
     /// Counterfactuals with a value.
     pub n: u64,
-    /// Of these, how many have a class that the target group has: the others enter no distance, and
-    /// no share out of range.
+    /// The number of these whose class the target group has.
+    ///
+    /// The others enter neither the distances nor the share out of range.
     pub n_compared: u64,
     /// Share of changed values among originals that have one.
     pub share_changed: Option<f64>,
@@ -110,6 +113,6 @@ pub struct VariableQuality {
     pub w1_before: Option<f64>,
     /// Wasserstein-1 distance of the counterfactuals to the target.
     pub w1_after: Option<f64>,
-    /// Share of counterfactuals outside the ends of the target, or with a level unseen there.
+    /// Share of counterfactuals outside the target's range, or with a level that the target lacks.
     pub out_of_range: Option<f64>,
 }

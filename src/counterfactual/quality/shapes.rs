@@ -1,13 +1,13 @@
-//! The shapes of distributions for a drawing: originals, counterfactuals and real rows of the
-//! target group side by side.
+//! Histograms of originals, counterfactuals and real rows of the target group, for drawings.
 //!
-//! Numbers are counted in bins of equal width between the ends of the reference; values beyond
-//! these count in the outer bins. Where the reference holds whole numbers only, a bin is some of
-//! them: bins that hold now three, now four would draw a comb that nobody has. Levels are counted
-//! one by one; beyond [`MAX_LEVELS`] the ones that are rare in the reference are counted together.
-//! The share of a bar in the target group is the mean of its shares in the classes of that group,
-//! weighted by the counterfactuals of the class as in `dist_after`. So what differs in a drawing is
-//! what the distances say, and not that one group has another label more often.
+//! Numbers are counted in bins of equal width between the least and the largest value of the
+//! reference; values beyond these count in the outer bins. Where the reference holds whole numbers
+//! only, every bin holds the same number of whole numbers: bins of alternately three and four would
+//! draw a comb that is not in the data. Levels are counted one by one; beyond [`MAX_LEVELS`] those
+//! that are rare in the reference are counted together. The share of a bar in the target group is
+//! the mean of its shares in the classes of that group, weighted by the counterfactuals of the
+//! class as in `dist_after`. So a drawing shows the differences that the distances measure, and not
+//! that one group has another label more often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +16,18 @@ use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums};
 use crate::num::ecdf::{Ecdf, ValueTally};
 
-/// The most bins of a number.
+/// Largest number of bins of a number.
 pub const MAX_BINS: usize = 20;
 
-/// Levels that are counted one by one.
+/// Largest number of levels that are counted one by one.
 pub const MAX_LEVELS: usize = 30;
 
-/// Counts of one part of a variable.
+/// Counts of one bin or level of a variable.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShapeBar {
-    /// For a number the edges of the bin: the left one belongs to it, the right one to the last bin
-    /// only.
+    /// For a number the edges of the bin [left, right); the last bin includes its right edge.
     pub edges: Option<(f64, f64)>,
-    /// For levels the position of the level; none for the rest together.
+    /// For levels the position of the level; `None` for the rare levels together.
     pub level: Option<usize>,
     /// Originals of the valid counterfactuals.
     pub original: u64,
@@ -36,15 +35,15 @@ pub struct ShapeBar {
     pub counterfactual: u64,
     /// Reference rows of the target group, whatever their class.
     pub target: u64,
-    /// Share of the bar in the target group, if its classes were as frequent as among the
-    /// counterfactuals; none where no counterfactual has a value and a class that the target has.
+    /// Share of the bar in the target group with its classes weighted as among the counterfactuals.
+    ///
+    /// `None` where no counterfactual has both a value and a class that the target has.
     pub target_share: Option<f64>,
 }
 
-/// The edges of bins between two ends; of one bin where there is one value only.
+/// The edges of the bins from `least` to `largest`; one bin where there is one value only.
 fn bin_edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
-    // Up to here every whole number is told apart from the next, of ends as of what lies between
-    // them.
+    // Up to this size f64 holds every whole number, both at the ends and between them.
     const EXACT: f64 = 9e15;
     let n = largest - least + 1.0;
     if whole && n < EXACT && least.abs() < EXACT && largest.abs() < EXACT {
@@ -61,7 +60,7 @@ fn bin_edges(least: f64, largest: f64, whole: bool) -> Vec<f64> {
     if least < largest { (0..=MAX_BINS).map(edge).collect() } else { vec![least, largest] }
 }
 
-/// How many values lie in each of the bins.
+/// The number of values in each bin.
 fn bin_counts(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
     let below = |x: f64| values.around(x).0;
     let last = edges.len() - 2;
@@ -73,8 +72,9 @@ fn bin_counts(values: &Ecdf, edges: &[f64]) -> Vec<u64> {
     (0..=last).map(count).collect()
 }
 
-/// The shares of bars in the target group, by class: how many counterfactuals have a value, and how
-/// many reference rows lie in each bar.
+/// The shares of bars in the target group, mixed over its classes.
+///
+/// For each class: the number of counterfactuals with a value, and the reference rows in each bar.
 #[derive(Default)]
 struct ClassMixture {
     classes: Vec<(u64, Vec<u64>)>,
@@ -97,7 +97,7 @@ impl ClassMixture {
 }
 
 impl QualityReference {
-    /// For each of these ordered pairs of groups and each variable its bars.
+    /// The bars of each variable, for each of these ordered pairs of groups.
     pub fn shapes(
         &self,
         sums: &QualitySums,
@@ -171,7 +171,7 @@ impl QualityReference {
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&level| (std::cmp::Reverse(all[level]), level));
         let (shown, rest) = order.split_at(n.min(MAX_LEVELS));
-        // The bars as levels that are counted together.
+        // The bars, each as the list of levels that it counts.
         let mut bars: Vec<&[usize]> = shown.chunks(1).collect();
         bars.extend((!rest.is_empty()).then_some(rest));
         let together = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {
@@ -260,7 +260,7 @@ mod tests {
         // in the first bar.
         mixed.add(3, vec![10, 30]);
         mixed.add(1, vec![500, 0]);
-        // A class that nobody has, and one that the target lacks.
+        // A class without counterfactuals, and one that the target lacks.
         mixed.add(0, vec![0, 70]);
         mixed.add(5, vec![0, 0]);
         assert_eq!([mixed.share(0), mixed.share(1)], [Some(7.0 / 16.0), Some(9.0 / 16.0)]);

@@ -1,4 +1,4 @@
-//! Gathers what quality is computed from, batch by batch.
+//! The accumulator of quality: sums over counterfactuals, batch by batch.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::num::fixed::FixedSum;
 /// Sums of one variable over the counterfactuals of a pair and class.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum VariableSums {
-    /// Continuous or ordinal: changes in units of the reference's standard deviation, values before
-    /// and after.
+    /// Continuous or ordinal: changes in standard deviations of the reference, values before and
+    /// after.
     Number {
         n: u64,
         n_changed: u64,
@@ -49,11 +49,11 @@ pub(super) struct PairSums {
     pub(super) classes: BTreeMap<StratumClass, Vec<VariableSums>>,
 }
 
-/// What is gathered of counterfactuals, mergeable in any order.
+/// The accumulator of quality, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QualitySums {
     pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
-    /// By target group the plausibility of its real rows.
+    /// For each target group the plausibility of its real rows.
     pub(super) reference_plausibility: BTreeMap<usize, ValueTally>,
 }
 
@@ -144,7 +144,7 @@ impl PairSums {
 }
 
 impl QualitySums {
-    /// Adds the sums of other batches.
+    /// Merges the sums of other batches.
     pub fn merge(&mut self, other: &QualitySums) {
         for (pair, sums) in &other.pairs {
             self.pairs.entry(*pair).or_default().merge(sums);
@@ -155,7 +155,7 @@ impl QualitySums {
     }
 }
 
-/// The unit in which changes of a variable are added up.
+/// The unit in which changes of a variable are summed.
 pub(super) fn change_unit(axis: &SpaceAxis) -> f64 {
     match axis {
         SpaceAxis::Number(column) if column.sd > 0.0 => column.sd,
@@ -163,13 +163,13 @@ pub(super) fn change_unit(axis: &SpaceAxis) -> f64 {
     }
 }
 
-/// The rows before and after, and a target to compare them with.
+/// The rows before and after, and the target distribution to compare them with.
 struct VariableChange<'a> {
     variable: &'a StrategyVariable,
     axis: &'a SpaceAxis,
     samples: &'a SampleBatch<'a>,
     generated: &'a GeneratedBatch,
-    /// The counterfactuals that count, all of one pair and class.
+    /// Positions of the counterfactuals that count, all of one pair and class.
     positions: &'a [usize],
     target: Option<&'a Ecdf>,
 }
@@ -228,7 +228,7 @@ impl VariableChange<'_> {
 }
 
 impl QualityReference {
-    /// What a batch of counterfactuals in group `to` adds.
+    /// The sums of a batch of counterfactuals in group `to`.
     pub fn counterfactual_sums(
         &self,
         samples: &SampleBatch<'_>,
@@ -303,8 +303,9 @@ impl QualityReference {
         sums
     }
 
-    /// What a batch of reference rows adds: the plausibility of each in the section of its own
-    /// group and class.
+    /// The sums of a batch of reference rows.
+    ///
+    /// They hold the plausibility of each row in the section of its own group and class.
     pub fn reference_sums(
         &self,
         filter: &PlausibilityFilter,

@@ -1,4 +1,4 @@
-//! Makes the values of quality from what was gathered.
+//! Computes the values of quality from its accumulator.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, Va
 use crate::counterfactual::space::SpaceAxis;
 use crate::num::ecdf::{ValueTally, distances};
 
-/// A sum per counterfactual; none of none.
+/// A sum per counterfactual; `None` where there is none.
 fn mean_per(sum: f64, n: u64) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
@@ -19,8 +19,9 @@ fn quantiles(tally: &ValueTally) -> Option<[f64; 3]> {
     Some([ecdf.quantile(0.05)?, ecdf.quantile(0.5)?, ecdf.quantile(0.95)?])
 }
 
-/// Half the sum of absolute differences of the shares of levels; none where either side has no
-/// values.
+/// Half the sum of absolute differences of the shares of levels.
+///
+/// `None` where either side has no values.
 fn total_variation(a: &[u64], b: &LevelCounts) -> Option<f64> {
     share_gaps(&LevelCounts::from_counts(a), b).map(|gaps| 0.5 * gaps.sum::<f64>())
 }
@@ -46,7 +47,7 @@ impl WeightedMean {
 }
 
 impl QualityReference {
-    /// The reference rows of a group and class; none where there are no strata of this class.
+    /// The reference rows of a group and class; `None` where the class has no strata.
     pub(super) fn table(&self, group: usize, class: StratumClass) -> Option<&StratumTable> {
         match class {
             StratumClass::Pooled => Some(self.strata.table(group, self.strata.pooled_slot())),
@@ -55,7 +56,7 @@ impl QualityReference {
         }
     }
 
-    /// The quality for each ordered pair of own and target group, and of all together.
+    /// The quality for each ordered pair of own and target group, and in total.
     pub fn quality(
         &self,
         sums: &QualitySums,

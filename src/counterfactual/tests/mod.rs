@@ -1,4 +1,4 @@
-//! The strategies as a whole: against what other programs computed, and against what they promise.
+//! The strategies as a whole: compared with other programs, and checked for what they promise.
 
 mod adult;
 pub(crate) mod frame;
@@ -18,7 +18,7 @@ use crate::data::{
     RowIdKind,
 };
 
-/// The plan of plausible with these knobs beside `move: all` and `condition_on: label`.
+/// The plan of plausible with these settings, `move: all` and `condition_on: label`.
 fn plausible(knobs: &str) -> StrategyPlan {
     serde_json::from_str::<PlausibleBlock>(&format!(
         r#"{{"move": "all", "condition_on": "label"{knobs}}}"#
@@ -27,7 +27,7 @@ fn plausible(knobs: &str) -> StrategyPlan {
     .plan()
 }
 
-/// The plan of greedy with these knobs beside `condition_on: label`.
+/// The plan of greedy with these settings and `condition_on: label`.
 fn greedy(knobs: &str) -> StrategyPlan {
     serde_json::from_str::<GreedyBlock>(&format!(r#"{{"condition_on": "label"{knobs}}}"#))
         .unwrap()
@@ -140,7 +140,7 @@ fn generate(
     mover.generate(&samples, &layout.attributes[0], to)
 }
 
-/// The rows of the other world in words, as [`rows`] takes them, without the class.
+/// The counterfactual rows in words, as [`rows`] takes them, without the class.
 fn rows_in_words(layout: &Layout, generated: &GeneratedBatch) -> Vec<String> {
     let word = |f: usize, j: usize| match &generated.rows.columns[f] {
         FeatureColumn::Number(values) => values[j].to_string(),

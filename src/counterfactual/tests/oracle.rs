@@ -255,7 +255,7 @@ impl<'a> OracleCase<'a> {
         Box::new(MapFlipGenerator::new(read))
     }
 
-    /// The value of a column of a row of the other world.
+    /// The value of a column of a counterfactual row.
     fn value(&self, feature: usize, rows: &FeatureRows, j: usize) -> Json {
         match &rows.columns[feature] {
             FeatureColumn::Number(values) => json!(values[j]),
@@ -299,8 +299,8 @@ fn same(found: &Json, expected: &Json) -> bool {
     }
 }
 
-/// Everything that is made, one entry per counterfactual in the order of the expected rows: row,
-/// target, index within its batch.
+/// Compares all counterfactuals, in the order of the expected rows: row, target, index within its
+/// batch.
 fn check(
     case: &OracleCase<'_>,
     reference: ReferenceBatch,

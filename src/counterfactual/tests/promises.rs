@@ -104,7 +104,7 @@ fn batches_and_threads_change_nothing() {
     assert!(n_more > 50, "{n_more}");
 }
 
-/// What is learnt does not depend on how the reference is cut.
+/// The fitted state does not depend on how the reference is cut into batches.
 #[test]
 fn the_cut_of_the_reference_changes_nothing() {
     let layout = people();
@@ -201,7 +201,7 @@ fn twins_stay_in_the_group_that_is_changed() {
     assert_ne!(fit(r#""all""#), fit(r#"["x"]"#));
 }
 
-/// A preset is nothing but its knobs, and a knob that is written wins.
+/// A preset is nothing but its settings, and a setting in the job overrides it.
 #[test]
 fn presets_are_their_knobs() {
     let printed = plausible(r#", "preset": "as_printed""#);
@@ -228,7 +228,7 @@ fn presets_are_their_knobs() {
     );
 }
 
-/// Knobs come back from their own words; words that mean nothing are refused.
+/// Settings survive writing and reading; words without a meaning are refused.
 #[test]
 fn knobs_survive_being_written() {
     for condition in [r#""label""#, r#""none""#, r#"{"label":"raw"}"#, r#"{"prediction":"live"}"#] {
@@ -304,8 +304,8 @@ fn the_best_of_several() {
     assert!(several > 10);
 }
 
-/// Rows that get none: those of the target group, of no group, and without a class; only the last
-/// are counted here.
+/// Rows without counterfactuals: those of the target group, of no group, and without a class; only
+/// the last are counted here.
 #[test]
 fn rows_without_counterfactuals() {
     let layout = layout(&["g:a,b", "x"]);

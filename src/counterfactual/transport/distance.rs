@@ -1,11 +1,10 @@
-//! How far rows are from each other for transport: the variables that may move, each in its own
-//! unit.
+//! The distance between rows for transport: the variables that may move, each in its own unit.
 //!
 //! Units: a number or an ordered level counts in population standard deviations of the reference
 //! (of its values that are not missing); a category counts 1 when it differs. A missing value of a
-//! source costs nothing and stays missing; a missing level that stands for missing values
-//! (`barred`) is treated as missing too. A one-hot group is one category; with no 1 or several it
-//! is missing. A feature that is the same in all rows of the reference costs nothing.
+//! source costs nothing and stays missing; a level that represents missing values (`barred`) is
+//! treated as missing too. A one-hot group is one category; with no 1 or several it is missing. A
+//! feature that is constant in the reference costs nothing.
 
 use std::collections::HashMap;
 
@@ -21,15 +20,14 @@ use crate::num::moments::mean_and_sd;
 #[serde(deny_unknown_fields)]
 pub struct TransportDistance {
     variables: Vec<StrategyVariable>,
-    /// What counts as 1: a standard deviation; for categories 1.
+    /// The difference that costs 1: a standard deviation; for categories 1.
     units: Vec<f64>,
-    /// For ordered features the values that the reference has, ascending; empty for others.
+    /// For ordered features the values in the reference, ascending; empty for others.
     steps: Vec<Vec<f64>>,
 }
 
 impl TransportDistance {
-    /// The distance over these features, with the units of these rows: all of the reference,
-    /// whatever their group and class.
+    /// The distance over these features, with units from all rows of the reference.
     pub fn new(variables: Vec<StrategyVariable>, reference: &FeatureRows) -> TransportDistance {
         let units = variables
             .iter()
@@ -42,8 +40,9 @@ impl TransportDistance {
         TransportDistance::with_units(variables, units, reference)
     }
 
-    /// The distance over these features with units given, one per feature; 0 or less makes a
-    /// feature cost nothing.
+    /// The distance over these features with given units, one per feature.
+    ///
+    /// A feature with a unit of 0 or less costs nothing.
     pub(super) fn with_units(
         variables: Vec<StrategyVariable>,
         units: Vec<f64>,
@@ -73,14 +72,15 @@ impl TransportDistance {
         &self.variables
     }
 
-    /// For each feature the difference that costs 1: a standard deviation, or 1 for a category; 0
-    /// where a feature costs nothing.
+    /// For each feature the difference that costs 1: a standard deviation, or 1 for a category.
+    ///
+    /// 0 where a feature costs nothing.
     pub fn units(&self) -> &[f64] {
         &self.units
     }
 
-    /// The value of the reference that is nearest to `x` for an ordered feature, of equals the
-    /// lower; `x` where there is none.
+    /// For an ordered feature the reference value nearest to `x`, ties to the lower; `x` without
+    /// values.
     pub fn nearest_value(&self, variable: usize, x: f64) -> f64 {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
@@ -102,7 +102,8 @@ impl TransportDistance {
         self.variables.iter().all(|variable| !variable.value(rows, i).is_nan())
     }
 
-    /// Adds the costs from a source to the targets from position `start` on to a row of zeros.
+    /// Adds the costs from a source to the targets from position `start` on; `row` starts with
+    /// zeros.
     pub(super) fn costs(
         &self,
         cost: TransportCost,
@@ -189,13 +190,13 @@ impl WeightedPoints {
         points
     }
 
-    /// How many there are.
+    /// Number of points.
     pub(super) fn len(&self) -> usize {
         self.first_row.len()
     }
 }
 
-/// The same for equal numbers, and for all that are none.
+/// The bits of a number: the same for equal numbers, and the same for every NaN.
 fn bits(x: f64) -> u64 {
     if x.is_nan() { f64::NAN.to_bits() } else { (x + 0.0).to_bits() }
 }

@@ -1,11 +1,10 @@
-//! What a row makes of the targets that transport gives it: one of them, their mean, or all.
+//! The image of a row under a transport plan: one of its targets, their mean, or all of them.
 //!
 //! The features that may move are set; a value that is missing in the row stays missing, all other
-//! columns are copied. The column of the sensitive attribute is left to the caller.
-//! Choice: in a barycentre an ordinal takes the value of the reference that is nearest to the mean
-//! (of equals the lower), a whole number is rounded as generation rounds it, floor(x + 0.5 + 1e-9),
-//! and of categories with equal mass the first in declared order is taken; so that models get
-//! values that can occur.
+//! columns are copied. The caller sets the column of the sensitive attribute.
+//! Choice: in a barycentre an ordinal takes the reference value nearest to the mean (ties to the
+//! lower), a whole number is rounded as in generation, floor(x + 0.5 + 1e-9), and of categories
+//! with equal mass the first in declared order is taken; so models get values that can occur.
 
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::{
@@ -20,23 +19,25 @@ use crate::error::{Fault, Result};
 pub struct TransportImages {
     /// For each counterfactual the position of its row in the samples, ascending.
     pub parent: Vec<usize>,
-    /// Its number among those of the row, from 0; with [`TransportImage::All`] most mass first.
+    /// Its number among the counterfactuals of the row, from 0; with [`TransportImage::All`] most
+    /// mass first.
     pub cf_index: Vec<u16>,
-    /// Its share of the row: 1, but for [`TransportImage::All`], where those of a row sum to 1.
+    /// Its share of the row: 1, or with [`TransportImage::All`] shares that sum to 1 per row.
     pub weight: Vec<f64>,
     /// The position in the reference of the row whose values it has; `None` for a barycentre.
     pub target: Vec<Option<usize>>,
-    /// Whether its stratum was solved in parts.
+    /// Whether its stratum was solved in blocks.
     pub approximate: Vec<bool>,
     /// The rows.
     pub rows: FeatureRows,
 }
 
-/// The counterfactuals of all samples that are in a block, in the order of the samples. `solved`
-/// belongs to `blocks` one by one.
+/// The counterfactuals of all samples that are in a block, in the order of the samples.
+///
+/// `solved` holds the solution of each of `blocks`, in the same order.
 ///
 /// # Errors
-/// A row with more counterfactuals than `cf_index` can number.
+/// A row has more counterfactuals than `cf_index` can number.
 pub fn images(
     image: TransportImage,
     distance: &TransportDistance,
@@ -70,7 +71,7 @@ pub fn images(
         approximate: Vec::with_capacity(n),
         rows: FeatureRows { n: 0, columns: Vec::new() },
     };
-    // For each counterfactual what its row goes to.
+    // For each counterfactual the targets of its row.
     let mut goes_to = Vec::with_capacity(n);
     for (sample, of, approximate) in of_sample {
         let mut push = |k: usize, weight: f64, target: Option<usize>| -> Result<()> {
@@ -127,7 +128,7 @@ fn barycentre(
     if let VariableScale::Categorical(_) = variable.scale {
         return heaviest_level(values.collect());
     }
-    // Around the first value, so that the mean of equal values is that value.
+    // Relative to the first value, so that the mean of equal values is exactly that value.
     let first = variable.value(reference, of.matches[0].target);
     let mean =
         first + values.map(|(x, mass)| (x - first) * (mass as f64 / of.supply as f64)).sum::<f64>();
@@ -138,7 +139,7 @@ fn barycentre(
     }
 }
 
-/// The level with the most mass, of equals the lowest.
+/// The level with the most mass; ties go to the lowest.
 fn heaviest_level(mut levels: Vec<(f64, u64)>) -> f64 {
     levels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut best = (f64::NAN, 0);

@@ -1,11 +1,10 @@
-//! Transport as a strategy: what it learns of a reference, and the plans that are made of it once
-//! the samples are known.
+//! Transport as a strategy: its fitted state, and the plans made from it once samples are known.
 //!
-//! [`FittedTransport`] is learnt and is what an artifact holds: the variables, the units of
-//! distance, and the counts that quality is measured by. Plans rest on all samples together, so
+//! [`FittedTransport`] is the fitted state that artifacts store: the variables, the units of
+//! distance, and the counts that quality is measured by. Plans depend on all samples together, so
 //! [`FittedTransport::match_samples`] takes them, with the rows of the reference as targets, and
-//! gives a generator that knows the image of every sample by its key. Both are held in memory with
-//! the variables that move, and nothing else.
+//! gives a generator that holds the image of every sample by its key. Samples and targets are held
+//! in memory, with the columns of the variables that move only.
 
 use std::collections::HashMap;
 
@@ -26,7 +25,7 @@ use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::param::Seed;
 
-/// What transport learnt of a reference.
+/// What transport learnt from a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedTransport {
@@ -34,10 +33,11 @@ pub struct FittedTransport {
     pub variables: Vec<StrategyVariable>,
     /// Number of declared groups of the attribute.
     pub n_groups: usize,
-    /// Within what rows are matched beside the group.
+    /// What rows are matched within, in addition to the group.
     pub condition: Conditioning,
-    /// The distance, over the variables that move; their columns are positions among the columns of
-    /// these variables.
+    /// The distance over the variables that move.
+    ///
+    /// Column positions in it count only the columns of these variables.
     pub distance: TransportDistance,
     /// For each variable of the distance its position among all.
     pub moving: Vec<usize>,
@@ -47,7 +47,7 @@ pub struct FittedTransport {
     pub counts: ReferenceCounts,
 }
 
-/// Rows with the columns that transport looks at, and what it must know of them.
+/// Rows with the columns that transport uses, and their keys, groups and classes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TransportRows {
     keys: Vec<u64>,
@@ -58,7 +58,7 @@ pub struct TransportRows {
 }
 
 impl TransportRows {
-    /// All rows of a batch, of whatever group, in the columns of these variables.
+    /// All rows of a batch, of any group, in the columns of these variables.
     pub fn from_all(variables: &[&StrategyVariable], samples: &SampleBatch<'_>) -> Self {
         TransportRows::from_chosen(
             variables,
@@ -104,7 +104,7 @@ impl TransportRows {
         }
     }
 
-    /// Adds the rows of a later batch.
+    /// Appends the rows of a later batch.
     pub fn append(&mut self, other: TransportRows) {
         self.keys.extend(other.keys);
         self.groups.extend(other.groups);
@@ -124,13 +124,13 @@ impl TransportRows {
         }
     }
 
-    /// The rows alone.
+    /// The features alone, without keys, groups and classes.
     pub fn to_rows(&self) -> FeatureRows {
         FeatureRows { n: self.keys.len(), columns: self.columns.clone() }
     }
 }
 
-/// The same variables with columns counted among their own.
+/// The same variables, with column positions that count only their own columns.
 pub fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable> {
     let mut next = 0;
     let of = |variable: &&StrategyVariable| {
@@ -141,20 +141,20 @@ pub fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable
     variables.iter().map(of).collect()
 }
 
-/// Runs independent pieces of work, on any thread, and gives the results in order.
+/// Runs independent tasks on any thread and returns the results in order.
 pub type ProblemSolver<'a> = dyn Fn(usize, &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)) -> Result<Vec<SolvedProblem>>
     + 'a;
 
-/// What became of the samples.
+/// The outcome of matching the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransportTally {
     /// Samples that were matched.
     pub n: u64,
-    /// Of these, in strata that were solved in parts.
+    /// The number of these in strata that were solved in blocks.
     pub n_approximate: u64,
     /// Samples with a group and a class for which the reference has no target.
     pub n_without_target: u64,
-    /// The sum of the costs of all that were matched, in squared standard deviations.
+    /// Sum of the costs of all matched samples, in squared standard deviations.
     pub cost: f64,
 }
 
@@ -164,7 +164,7 @@ impl FittedTransport {
         self.moving.iter().map(|&v| &self.variables[v]).collect()
     }
 
-    /// A batch of the reference as the population of targets.
+    /// The targets in a batch of the reference.
     pub fn targets(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
         let samples = SampleBatch {
             keys: &group.keys,
@@ -175,7 +175,7 @@ impl FittedTransport {
         TransportRows::from_grouped(&self.moving_variables(), self.condition, &samples)
     }
 
-    /// A batch of rows as the population of sources.
+    /// The sources in a batch of rows.
     pub fn sources(&self, samples: &SampleBatch<'_>) -> TransportRows {
         TransportRows::from_grouped(&self.moving_variables(), self.condition, samples)
     }
@@ -183,7 +183,7 @@ impl FittedTransport {
     /// Matches all samples with the reference, for every target group.
     ///
     /// # Errors
-    /// A problem that cannot be solved: says which; the run is to stop.
+    /// A problem cannot be solved (the message names it), or the run is stopped.
     pub fn match_samples(
         &self,
         settings: &TransportSettings,
@@ -232,7 +232,7 @@ impl FittedTransport {
     }
 }
 
-/// Generates the counterfactuals of samples that were matched.
+/// Generates the counterfactuals of matched samples.
 #[derive(Debug)]
 pub struct TransportGenerator {
     carriage: FittedTransport,
@@ -281,7 +281,7 @@ impl TransportGenerator {
         }
     }
 
-    /// What became of the samples of a group in another.
+    /// The outcome of matching the samples of group `from` in group `to`.
     pub fn tally(&self, from: usize, to: usize) -> TransportTally {
         let key = (
             u16::try_from(from).unwrap_or(MISSING_GROUP),

@@ -4,26 +4,27 @@
 //! Source: Black, Yeom and Fredrikson 2020, "FlipTest: Fairness Testing via Optimal Transport";
 //! they solve the same linear program with equal group sizes, 1,000 rows a group, and no condition
 //! on the label. Here: for a pair of groups (a, b) and a class y the sources are the samples (a,
+//! on the label. Here: for a pair of groups (a, b) and a class y the sources are the samples (a,
 //! y), the targets the rows of the reference (b, y) without a missing value in the features that
-//! may move. Every source weighs 1/n, every target 1/m; the plan x >= 0 with these row and column
-//! sums minimises the sum of cost(source, target) * x, exactly ([`crate::num::transport`]). The
-//! cost is a squared distance in standard deviations of the reference ([`distance`]); what a source
-//! makes of its targets is its image ([`image`]).
+//! may move. Every source has the weight 1/n, every target 1/m; the plan x >= 0 with these row and
+//! column sums minimises the sum of cost(source, target) * x, exactly ([`crate::num::transport`]).
+//! The cost is a squared distance in standard deviations of the reference ([`distance`]); the row
+//! that a source becomes is its image ([`image`]).
 //!
 //! Unlike with other strategies a counterfactual depends on all samples of its stratum, not on its
-//! row alone: samples must come together. Work is cut into [`TransportProblem`]s that know nothing
-//! of each other: [`blocks`], then [`solve`] for each of them on any thread and in any order, then
-//! [`image::images`].
+//! row alone: all samples must be known first. The work is divided into independent
+//! [`TransportProblem`]s: [`transport_problems`], then [`solve`] for each of them on any thread and
+//! in any order, then [`image::images`].
 //!
 //! Rows with the same values in those features become one point with their number as its weight,
-//! which makes problems smaller and gives equal rows equal counterfactuals. Choice: the lowest row
-//! key stands for a point. Kept apart, equal rows would go to different targets by nothing but the
-//! hash of their keys.
+//! which makes problems smaller and gives equal rows equal counterfactuals.
+//! Choice: the lowest row key represents a point. As separate points, equal rows would go to
+//! different targets by the hashes of their keys alone.
 //! Choice: costs get 1e-6 * u01(h(0, i, j)) for the row keys i, j, which makes the optimum unique
-//! but for accidents; reported costs and ties do not see it.
+//! except for coincidences; reported costs and ties exclude it.
 //! Choice: a stratum with more than `max_rows` points on a side is solved approximately. Sources:
 //! in ascending order of h(seed, i, 0), cut into ceil(n / max_rows) blocks whose sizes differ by at
-//! most one row, so that no block is too small to stand for its stratum. Targets: for block k the
+//! most one row, so that no block is too small to represent its stratum. Targets: for block k the
 //! `max_rows` rows of least h(seed, j, k + 1). A side that is small enough is used whole. Time:
 //! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
 //! block.
@@ -44,14 +45,15 @@ use crate::num::transport::{CostMatrix, TransportError, solve as cheapest};
 use crate::param::{Count, Seed};
 use distance::{TransportDistance, WeightedPoints};
 
-/// How plans are made.
+/// Settings of the transport plans.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TransportSettings {
     /// What a row becomes.
     pub image: TransportImage,
     /// The distance of two rows.
     pub cost: TransportCost,
-    /// The most distinct rows a side that are matched exactly; larger strata are cut into blocks.
+    /// Largest number of distinct rows a side that are matched exactly; larger strata are cut into
+    /// blocks.
     pub max_rows: Count,
 }
 
@@ -81,20 +83,21 @@ pub enum TransportCost {
     L1Squared,
 }
 
-/// Rows, and what transport must know of them.
+/// Rows with the keys, groups and classes that transport needs.
 #[derive(Debug, Clone, Copy)]
 pub struct TransportPopulation<'a> {
     /// The features.
     pub rows: &'a FeatureRows,
-    /// For each row the number that hashes take; different for different rows.
+    /// For each row the key that enters the hashes; distinct for distinct rows.
     pub row_key: &'a [u64],
     /// For each row its group of the attribute; [`MISSING_GROUP`] = none.
     pub groups: &'a [u16],
-    /// For each row its class; `None` = none. All the same where nothing is conditioned on.
+    /// For each row its class; `None` = none. One class for all rows where nothing is conditioned
+    /// on.
     pub classes: &'a [Option<u32>],
 }
 
-/// One problem of transport: rows of one group and class, and the rows they go to.
+/// One transport problem: source rows of one group and class, and target rows of another group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransportProblem {
     /// The group of the sources.
@@ -107,21 +110,22 @@ pub struct TransportProblem {
     pub sources: Vec<usize>,
     /// Positions in the reference, ascending.
     pub targets: Vec<usize>,
-    /// Whether it is a part of a stratum that was too large to be solved whole.
+    /// Whether it is one block of a stratum that was too large to be solved whole.
     pub approximate: bool,
 }
 
-/// The problems of all strata that lead to one group.
+/// The problems of all strata with one target group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransportProblems {
-    /// Ascending by group and class of the sources, then as a stratum was cut.
+    /// Ascending by group and class of the sources, then by block of the stratum.
     pub problems: Vec<TransportProblem>,
     /// Positions of the samples with a group and a class for which the reference has no target.
     pub without_target: Vec<usize>,
 }
 
-/// The strata of all samples outside group `to`, cut where they are larger than `max_rows`. Samples
-/// without group or class are in none.
+/// The strata of all samples outside group `to`, cut into blocks above `max_rows`.
+///
+/// Samples without a group or a class are in none.
 pub fn transport_problems(
     settings: &TransportSettings,
     distance: &TransportDistance,
@@ -187,7 +191,7 @@ fn split_problem(
         made.push(whole);
         return;
     }
-    // By hash, equal hashes by key.
+    // Sorted by hash; equal hashes by key.
     let hashed =
         |side: &TransportPopulation<'_>, at: &[usize], stream: u64| -> Vec<(u64, u64, usize)> {
             at.iter().map(|&i| (h(seed.0, side.row_key[i], stream), side.row_key[i], i)).collect()
@@ -223,17 +227,16 @@ fn ascending(part: &[(u64, u64, usize)]) -> Vec<usize> {
 pub struct TransportMatch {
     /// Position in the reference: of the rows with these values the one with the lowest key.
     pub target: usize,
-    /// What of the source goes there, in units of which the source has
-    /// [`TransportMatches::supply`].
+    /// The mass that goes from the source to this target, in units of [`TransportMatches::supply`].
     pub mass: u64,
-    /// The cost of one unit, without what makes the optimum unique.
+    /// The cost of one unit of mass, without the perturbation that makes the optimum unique.
     pub cost: f64,
 }
 
-/// The targets of a source, most mass first; of equals the cheapest, then the lowest row key.
+/// The targets of a source, most mass first; ties go to the cheapest, then to the lowest row key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransportMatches {
-    /// At least one.
+    /// The targets; at least one.
     pub matches: Vec<TransportMatch>,
     /// The sum of their masses.
     pub supply: u64,
@@ -246,12 +249,11 @@ pub struct SolvedProblem {
     pub point_of: Vec<u32>,
     /// For each point the targets.
     pub points: Vec<TransportMatches>,
-    /// The mean cost of a source, without what makes the optimum unique; in squared standard
-    /// deviations.
+    /// The mean cost of a source in squared standard deviations, without the perturbation.
     pub cost: f64,
 }
 
-/// The optimal plan of a block. Blocks are independent: any order, any thread.
+/// Solves a block optimally. Blocks are independent: any order, any thread.
 ///
 /// # Errors
 /// The costs do not fit into memory, or a distance is beyond the range of numbers.
@@ -292,8 +294,8 @@ fn solve_exactly(
             *cost += 1e-6 * u01(h(0, key, reference.row_key[first]));
         }
     })?;
-    // A row of n sources weighs m, one of m targets n; fewer units where they have a common
-    // divisor.
+    // A row of n sources has m units, one of m targets n units, both divided by their greatest
+    // common divisor.
     let (n, m) = (block.sources.len() as u64, block.targets.len() as u64);
     let common = greatest_common_divisor(n, m);
     let weights = |points: &WeightedPoints, unit: u64| -> Result<Vec<u64>, TransportError> {

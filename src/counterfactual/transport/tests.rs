@@ -11,7 +11,7 @@ use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 
-/// Rows of which a test may own the parts.
+/// Rows with owned parts, for tests.
 #[derive(Clone)]
 struct TestPopulation {
     rows: FeatureRows,
@@ -191,7 +191,7 @@ fn distances_are_in_standard_deviations() {
         }
     }
     assert_eq!(costs, [9.0 + 4.0 + 1.0, 1.0 + 0.0 + 1.0, 4.0, 0.0, 36.0, 4.0, 4.0, 0.0]);
-    // What is missing stays missing.
+    // A missing value stays missing.
     let made = run(&with(TransportImage::Argmax), &distance, &samples, &reference, 1).images;
     assert!(made.rows.numbers(0)[1].is_nan() && !made.rows.numbers(1)[1].is_nan());
 }

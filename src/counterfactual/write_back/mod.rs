@@ -1,26 +1,26 @@
-//! What follows once a strategy has set a sensitive attribute: the columns it is derived from are
-//! set, derived features computed again.
+//! Updates the columns linked to a sensitive attribute that a strategy has set.
 //!
-//! An attribute may be derived from other columns, and a model reads those. After generation,
-//! whatever the strategy:
+//! The columns that the attribute is derived from are set, and derived features are computed again.
+//! An attribute may be derived from other columns, and a model may read those. After generation,
+//! for every strategy:
 //! * a cross sets those of its parts that differ between the two groups, and these theirs in turn;
-//!   a part that stays keeps its raw value;
+//!   a part that does not differ keeps its raw value;
 //! * a mapped attribute sets its raw column to the most frequent raw value among the reference rows
 //!   of the target group with the row's label; a row without a label takes the most frequent value
 //!   of the group over all labels, and so does one whose label has no reference row in the group;
 //!   where no reference row at all belongs to the group nothing can be written, and there is no
 //!   counterfactual ([`WriteBack::can_set_group`]);
-//! * a binned number stays as the strategy left it: it is a feature like any other. Where that is
-//!   not in the bin of the group, because a thin stratum or a check kept it away, the row
+//! * a binned number stays as the strategy left it: it is a feature like any other. Where it is not
+//!   in the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
-//! * every other derived feature is computed again in the rows where a column that it is made of
+//! * every other derived feature is computed again in the rows where one of its parent columns
 //!   changed. It is never moved on its own, so it cannot contradict its parents.
 //!
 //! Choice: ties between raw values go to the first level of the raw column (declared order, then
-//! bytes), among numbers to the lowest. A part of a cross is set as if it stood alone: its raw
-//! value is the most frequent one of the part's group, not of the cross. The level `missing`
-//! belongs to a group only where the map names it. Rows are counted, not their weights. A name that
-//! no row of the data has has no level: then the feature is missing.
+//! bytes), among numbers to the lowest. A part of a cross is set as if it were the whole attribute:
+//! its raw value is the most frequent one of the part's group, not of the cross. The level
+//! `missing` belongs to a group only where the map names it. Counts are of rows, not of their
+//! weights. A name without a row in the data has no level: then the feature is missing.
 //! Cost: one pass over the reference rows where something is mapped; then linear in the rows.
 
 use std::collections::{BTreeMap, HashMap};
@@ -31,7 +31,7 @@ use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
 
-/// Counts of the raw values below a mapped attribute by label; add rows and merge in any order.
+/// Counts, by label, of the raw values that an attribute is mapped from; merge in any order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawCounts {
     columns: Vec<RawValueCounts>,
@@ -49,7 +49,7 @@ fn class_of_label(label: Option<bool>) -> usize {
 }
 
 impl RawCounts {
-    /// No rows yet, for the attribute at a position.
+    /// An empty accumulator for the attribute at a position.
     pub fn new(layout: &Layout, attribute: usize) -> Self {
         let mut features = Vec::new();
         raw_features(layout, layout.attributes[attribute].feature, &mut features);
@@ -64,12 +64,12 @@ impl RawCounts {
         RawCounts { columns: features.into_iter().map(column).collect() }
     }
 
-    /// Whether there is anything to count.
+    /// Whether the attribute is mapped from any raw column.
     pub fn has_columns(&self) -> bool {
         !self.columns.is_empty()
     }
 
-    /// Counts reference row `i`; its label is none where it is missing or the job has none.
+    /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
     pub fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
         for raw in &mut self.columns {
             match &rows.columns[raw.feature] {
@@ -87,7 +87,7 @@ impl RawCounts {
         }
     }
 
-    /// Adds the rows counted elsewhere.
+    /// Merges the counts of other rows.
     pub fn merge(&mut self, other: &RawCounts) {
         let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
             mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
@@ -100,8 +100,9 @@ impl RawCounts {
         }
     }
 
-    /// The raw value that stands for `name` in rows of this class: the most frequent of its label,
-    /// else of all.
+    /// The raw value for the group `name` in rows of this class.
+    ///
+    /// It is the most frequent one of the class, or of all classes where the class has none.
     fn most_frequent(
         &self,
         layout: &Layout,
@@ -127,7 +128,7 @@ impl RawCounts {
             );
         }
         let best = |count: &dyn Fn(&[u64; N_CLASSES]) -> u64| {
-            // Of equal counts the first wins.
+            // Ties go to the first.
             let best = values.iter().rev().max_by_key(|(_, counts)| count(counts))?;
             (count(&best.1) > 0).then_some(best.0)
         };
@@ -136,9 +137,9 @@ impl RawCounts {
     }
 }
 
-/// The bits of a number in an order that is its own.
+/// The bits of a number, in the order of numbers.
 fn ordered_bits(x: f64) -> u64 {
-    // The two zeros are one value.
+    // The two zeros count as one value.
     let bits = (x + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
@@ -147,8 +148,9 @@ fn number_of_bits(ordered: u64) -> f64 {
     f64::from_bits(if ordered >> 63 == 1 { ordered & !(1 << 63) } else { !ordered })
 }
 
-/// The name of a level of a raw column; the level that stands for missing values has one only where
-/// the rule names it.
+/// The name that a rule gives a level of its raw column.
+///
+/// The level for missing values has a name only where the rule gives it one.
 fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
     match rule {
         DerivationRule::Map { names, .. } if level == MISSING_LEVEL => {
@@ -158,7 +160,7 @@ fn name_of_level<'a>(rule: &'a DerivationRule, level: &str) -> Option<&'a str> {
     }
 }
 
-/// The features that a map below this feature is made of.
+/// Collects the features below this one that a map reads.
 fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
     let Some(derived) = layout.derivation(feature) else { return };
     let parents = || derived.parents.iter().flatten().copied();
@@ -204,8 +206,9 @@ pub struct WriteBackRow {
     pub to: usize,
 }
 
-/// The features that are set with the attribute at a position: its own, and those that it is mapped
-/// or crossed from.
+/// The features that are set with the attribute at a position.
+///
+/// They are its own feature, and the features that it is mapped or crossed from.
 pub fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
     let mut set = vec![layout.attributes[attribute].feature];
     let mut next = 0;
@@ -228,7 +231,7 @@ pub fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
     set
 }
 
-/// The numbers that the attribute at a position is binned from, itself or in parts.
+/// The numbers from which the attribute at a position, or one of its parts, is binned.
 pub fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
     let set = features_set_with(layout, attribute);
     let bins = layout.derived.iter().filter(|derived| {
@@ -237,7 +240,7 @@ pub fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
     bins.flat_map(|derived| derived.parents.iter().flatten().copied()).collect()
 }
 
-/// A feature that is set to a level or number, and what it is derived from, which follows.
+/// A feature that is set to a level or number, with the features that it is derived from.
 #[derive(Debug, Clone, PartialEq)]
 struct FeatureAssignment {
     feature: usize,
@@ -246,8 +249,9 @@ struct FeatureAssignment {
 }
 
 impl FeatureAssignment {
-    /// Calls `visit` with every feature that changes in a row: what has its value already stays
-    /// with all that is below it.
+    /// Calls `visit` with every feature that changes in a row.
+    ///
+    /// A feature that has its value already is left unchanged, and so are the features below it.
     fn for_each_change(
         &self,
         originals: &FeatureRows,
@@ -266,20 +270,20 @@ impl FeatureAssignment {
     }
 }
 
-/// What follows when one sensitive attribute is set.
+/// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteBack {
-    /// For each group and class what is set; none where nothing stands for the group, or for a part
-    /// of it.
+    /// For each group and class what is set; `None` where the group, or a part of it, has no raw
+    /// value.
     assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
     recomputations: Vec<Recomputation>,
-    /// Where a number decides on the group: positions in `recomputations` of what the attribute is
-    /// made of.
+    /// Where a number decides on the group: positions in `recomputations` of the features of the
+    /// attribute.
     group_deciding: Vec<usize>,
 }
 
 impl WriteBack {
-    /// For the attribute at a position, with the raw values of its reference rows.
+    /// The updates for the attribute at a position, from the raw values of its reference rows.
     pub fn new(layout: &Layout, attribute: usize, counts: &RawCounts) -> Self {
         let of = &layout.attributes[attribute];
         let sets = |&level: &u32| {
@@ -290,7 +294,7 @@ impl WriteBack {
         let sets = of.level_of_group.iter().map(sets).collect();
         let own = features_set_with(layout, attribute);
         let is_bins = |derived: &DerivedFeature| matches!(derived.rule, DerivationRule::Bins(_));
-        // A number that no model reads stays where it is, and says nothing.
+        // A number that no model reads is not moved, so it cannot contradict the group.
         let seen = |derived: &DerivedFeature| {
             derived.parents.iter().all(|parent| {
                 parent.is_some_and(|parent| layout.is_input(parent) || !is_bins(derived))
@@ -319,7 +323,7 @@ impl WriteBack {
         }
     }
 
-    /// For rows whose attribute stays: derived features alone are computed again.
+    /// The updates for rows whose attribute is kept: derived features alone are computed again.
     pub fn derived_only(layout: &Layout) -> Self {
         let n_groups =
             layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
@@ -335,8 +339,8 @@ impl WriteBack {
         }
     }
 
-    /// Whether a generated row, after [`WriteBack::apply`], is set to a group that its own numbers
-    /// deny.
+    /// Whether a generated row, after [`WriteBack::apply`], has numbers outside the group it is set
+    /// to.
     pub fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
         let held = |feature: usize| made.codes(feature).get(row).copied();
         self.group_deciding
@@ -345,18 +349,19 @@ impl WriteBack {
             .any(|again| held(again.feature) != Some(again.code(made, row, &mut HashMap::new())))
     }
 
-    /// Whether nothing follows: no attribute and no feature is derived.
+    /// Whether there is nothing to update: no attribute and no feature is derived.
     pub fn is_empty(&self) -> bool {
         self.recomputations.is_empty()
     }
 
-    /// Whether rows can be set to a group: each mapped column has a raw value that stands for it.
+    /// Whether rows can be set to group `to`: each mapped column has a raw value for it.
     pub fn can_set_group(&self, to: usize) -> bool {
         self.assignments[to].iter().all(Option::is_some)
     }
 
-    /// Applies what follows to the generated rows, and says what was written. `originals` are the
-    /// rows that they were made from, `labels` the labels of these, empty without a label.
+    /// Updates the generated rows and returns what was written.
+    ///
+    /// `originals` are their original rows, `labels` the labels of these, empty without a label.
     pub fn apply(
         &self,
         made: &mut FeatureRows,
@@ -418,21 +423,24 @@ impl WriteBack {
     }
 }
 
-/// How many counterfactuals of a direction got which value in a column that is not derived itself;
-/// merge in any order.
+/// How often counterfactuals of a direction got each value in a column that is not derived.
+///
+/// Merge in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenCounts(BTreeMap<(usize, usize, usize, u64), u64>);
 
 impl WrittenCounts {
-    /// Adds what was written elsewhere.
+    /// Merges other counts.
     pub fn merge(&mut self, other: &WrittenCounts) {
         for (&key, n) in &other.0 {
             *self.0.entry(key).or_default() += n;
         }
     }
 
-    /// For each direction (original and target group) and column the values that were written, and
-    /// how often; by group, then column, then in the order of the column's values.
+    /// For each direction (original and target group) and column the values written, with their
+    /// counts.
+    ///
+    /// Sorted by group, then column, then in the order of the column's values.
     pub fn values<'a>(
         &'a self,
         layout: &'a Layout,
@@ -460,8 +468,9 @@ fn differs(made: &FeatureColumn, row: usize, original: &FeatureColumn, parent: u
     }
 }
 
-/// A feature set to a level, and what it is derived from so that it follows; none where a group has
-/// no raw value.
+/// A feature set to a level, with the assignments of the features it is derived from.
+///
+/// `None` where a group has no raw value.
 fn assign_with_parents(
     layout: &Layout,
     counts: &RawCounts,
@@ -498,8 +507,9 @@ fn assign_with_parents(
     Some(set)
 }
 
-/// Finds a level of each part, from part `k` on, whose names joined are `name`; false where there
-/// are none.
+/// Finds a level of each part, from part `k` on, whose names joined give `name`.
+///
+/// Returns false where there are none.
 fn find_part_levels(
     layout: &Layout,
     derived: &DerivedFeature,
@@ -526,7 +536,7 @@ fn find_part_levels(
     false
 }
 
-/// How a derived feature is computed again.
+/// How to compute a derived feature again.
 #[derive(Debug, Clone, PartialEq)]
 struct Recomputation {
     feature: usize,
@@ -553,7 +563,7 @@ impl Recomputation {
         }
     }
 
-    /// The code of one row; codes of combinations of coded parents are formed once.
+    /// The code of one row; `known` caches the codes of combinations of coded parents.
     fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
         let code = |name: Option<&str>| {
             name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)

@@ -154,7 +154,7 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
     assert_eq!((made.codes(0), made.codes(5)), (rows().codes(0), rows().codes(5)));
 }
 
-/// A row in a band of ages must have an age of the band; ages that no model reads are not asked.
+/// A row in a band of ages must have an age of the band; ages that no model reads are not checked.
 #[test]
 fn numbers_that_deny_their_group_are_found() {
     let mut layout = layout();
@@ -188,7 +188,7 @@ fn a_group_without_reference_rows_is_out_of_reach() {
 #[test]
 fn a_part_of_a_cross_that_stays_keeps_its_raw_value() {
     let layout = layout();
-    // Of the reference rows the Other are Asian.
+    // In the reference rows the group Other is Asian.
     let back = fitted(&layout, 2, &[0, 1, 4]);
     let mut made = rows();
     made.columns[2] = FeatureColumn::Code(vec![3; 8]);
@@ -218,7 +218,7 @@ fn mapped_numbers_are_set_to_the_most_frequent_number() {
     let layout = layout();
     let back = fitted(&layout, 3, &[0, 1, 2, 3, 4, 5]);
     // a: 1 once and 2 once where positive (the lowest wins), 2 where negative; without a label 2 is
-    // the most frequent. Who is in a stays.
+    // the most frequent. Rows in group a keep their value.
     assert_eq!(applied(&back, &layout, 3, 0).numbers(7), [1.0, 2.0, 2.0, 2.0, 1.0, 2.0, 1.0, 1.0]);
     assert_eq!(applied(&back, &layout, 3, 1).numbers(7), [3.0; 8]);
 }
