@@ -1,21 +1,21 @@
 //! ADASYN: synthetic rows of the rarer class, more of them where rows of the other class are near.
 //!
 //! Source: He, Bai, Garcia and Li 2008, "ADASYN: Adaptive synthetic sampling approach for
-//! imbalanced learning", Algorithm ADASYN, as settled in `generation.md` 12.6. In: m rows with a
-//! binary class, their vectors in z-space. Out: for each synthetic row its base, a neighbour and
-//! the place between them.
+//! imbalanced learning", Algorithm ADASYN, with the choices of `generation.md` 12.6. Input: m rows
+//! with a binary class, their vectors in z-space. Output: for each synthetic row its base, a
+//! neighbour and the position between them.
 //!
-//! With m_s rows of the rarer class and m_l of the other: nothing where m_s / m_l >= `threshold`
+//! With m_s rows of the rarer class and m_l of the other: no rows where m_s / m_l >= `threshold`
 //! (d_th), else G = (m_l - m_s) beta. r_i = share of the other class among the K nearest of all
-//! other rows; g_i = floor(G r_i / sum(r) + 0.5 + 1e-9) rows are made from row i, the t-th towards
+//! other rows; row i is the base of g_i = floor(G r_i / sum(r) + 0.5 + 1e-9) rows, the t-th towards
 //! element floor(u01(h(seed, i, 2t)) k) of its k = min(K, m_s - 1) nearest rows of its class, at
 //! lambda = u01(h(seed, i, 2t + 1)). Numbers are x_i + lambda (x_z - x_i), whole ones and ordered
 //! levels rounded by floor(x + 0.5 + 1e-9), ordinal numbers to the nearest value that a row has;
-//! all else is that of the nearer parent (i where lambda < 0.5).
+//! all other values are those of the nearer parent (i where lambda < 0.5).
 //!
 //! Choice: squared distances are compared as whole numbers of 1e-9, ties by row number. A number
-//! that a parent lacks is that of the nearer parent. A lone row of its class has no neighbour and
-//! makes nothing. Rows are counted, not their weights.
+//! that is missing in a parent is that of the nearer parent. A class of a single row has no
+//! neighbour and gives no synthetic row. Counts are of rows, not of their weights.
 //! Cost: a search among all rows for each row of the rarer class ([`crate::num::neighbours`]); all
 //! rows are in memory.
 
@@ -29,31 +29,31 @@ use crate::data::FeatureRows;
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, u01};
 
-/// Units of a squared distance of 1.
+/// Units in a squared distance of 1.
 const DISTANCE_UNITS: f64 = 1e9;
 
-/// The knobs of ADASYN.
+/// The settings of ADASYN.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdasynSettings {
-    /// K: neighbours that are looked at, 1 or more.
+    /// K: number of neighbours, at least 1.
     pub neighbours: usize,
-    /// Share of the difference between the classes that is made up for, 0 or more: 1 = all of it.
+    /// Share of the difference between the classes that synthetic rows fill, at least 0; 1 = all of
+    /// it.
     pub beta: f64,
-    /// d_th: nothing is made where the rarer class has at least this share of the size of the
-    /// other.
+    /// d_th: no rows are added where the rarer class has at least this share of the other's size.
     pub threshold: f64,
     /// The seed of the draws.
     pub seed: u64,
 }
 
-/// A synthetic row: where it lies between two rows of the rarer class.
+/// A synthetic row: its position between two rows of the rarer class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SyntheticRow {
-    /// Number of the row it is made from.
+    /// Number of its base row.
     pub base: u32,
-    /// Number of the row it is made towards.
+    /// Number of the neighbour that it moves towards.
     pub neighbour: u32,
-    /// Its place, from 0 (the base) to below 1.
+    /// Its position between the two, from 0 (the base) to below 1.
     pub lambda: f64,
 }
 
@@ -64,7 +64,7 @@ impl SyntheticRow {
     }
 }
 
-/// What is to be made.
+/// The synthetic rows to add, with the counts behind them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AdasynPlan {
     /// The rarer class.
@@ -73,15 +73,16 @@ pub struct AdasynPlan {
     pub rows: Vec<u32>,
     /// For each of these the share of the other class among its neighbours.
     pub other_class_shares: Vec<f64>,
-    /// For each of these the number of rows made from it.
+    /// For each of these the number of synthetic rows with this base.
     pub rows_per_base: Vec<u64>,
     /// The synthetic rows, by base, then in the order of their draws.
     pub synthetic: Vec<SyntheticRow>,
 }
 
 impl AdasynSettings {
-    /// What is to be made of rows with these vectors and classes. Runs on the threads of the
-    /// caller's pool.
+    /// The synthetic rows for rows with these vectors and classes.
+    ///
+    /// Runs on the threads of the caller's pool.
     pub fn plan(&self, points: PointMatrix<'_>, classes: &[bool]) -> AdasynPlan {
         let of = |class: bool| {
             (0_u32..)
@@ -142,7 +143,7 @@ impl AdasynSettings {
     }
 }
 
-/// The vectors of rows in their own z-space, row by row, and how many numbers a vector has.
+/// The vectors of rows in their own z-space, row by row, and the length of a vector.
 pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
     let (groups, classes) = (vec![0; rows.n], vec![None; rows.n]);
     let counts = ReferenceCounts::from_samples(
@@ -159,7 +160,8 @@ pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>,
     (all, space.width())
 }
 
-/// The synthetic rows between these. What is derived from a number is not computed again here.
+/// The values of the synthetic rows between these rows; derived features are not computed again
+/// here.
 pub fn synthetic_rows(
     variables: &[StrategyVariable],
     rows: &FeatureRows,
@@ -194,7 +196,7 @@ pub fn synthetic_rows(
     new
 }
 
-/// The nearest of ascending values; of two the higher.
+/// The nearest of ascending values; ties go to the higher.
 fn nearest_of(known: &[f64], x: f64) -> f64 {
     let above = known.partition_point(|&value| value < x);
     match (above.checked_sub(1).map(|below| known[below]), known.get(above)) {

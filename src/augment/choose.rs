@@ -1,15 +1,15 @@
-//! Which counterfactuals of the training rows are taken: all, those that switch, or a fraction of
-//! those that match rules.
+//! Which counterfactuals of the training rows an arm takes: all, switched, or a fraction of
+//! matches.
 //!
 //! Source: `generation.md` 12.1. A fraction f of the m matches of a rule is its floor(f m + 0.5 +
-//! 1e-9) matches with the smallest `h(seed, row key, position of the target group)`; over rules the
-//! union is taken. So the choice depends on neither threads nor the order of the rows. Choice: ties
-//! of hashes go by row key, target group, attribute, number of the counterfactual.
+//! 1e-9) matches with the smallest `h(seed, row key, position of the target group)`; the selection
+//! is the union over rules. So it depends on neither threads nor the order of the rows. Choice:
+//! ties of hashes go by row key, target group, attribute, number of the counterfactual.
 //! Cost: a rule holds 32 bytes per match.
 
 use crate::num::seed::h;
 
-/// What is known of a counterfactual of a training row.
+/// A counterfactual of a training row, with what rules test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterfactualCandidate {
     /// The key of its row.
@@ -18,28 +18,28 @@ pub struct CounterfactualCandidate {
     pub attribute: usize,
     /// Position of the group of its row.
     pub from: u16,
-    /// Position of its own group.
+    /// Position of the group of the counterfactual.
     pub to: u16,
-    /// Number among those of the row and group.
+    /// Its number among the counterfactuals of the row and group.
     pub cf_index: u16,
     /// The label of its row.
     pub label: bool,
-    /// What the base model predicts of its row; none where nobody asked, or without a score.
+    /// The base model's prediction for the row; `None` where it was not requested, or without a
+    /// score.
     pub predicted: Option<bool>,
-    /// What the base model predicts of the counterfactual.
+    /// The base model's prediction for the counterfactual; `None` as above.
     pub predicted_cf: Option<bool>,
 }
 
 impl CounterfactualCandidate {
-    /// Whether the base model decides otherwise than for its row. One that it does not score is not
-    /// known to.
+    /// Whether the base model's decision differs from that for its row; false without a score.
     pub fn switches(&self) -> bool {
         matches!((self.predicted, self.predicted_cf),
             (Some(before), Some(after)) if before != after)
     }
 }
 
-/// What a counterfactual must be: all that is said.
+/// A selection rule: the conditions that it names must all hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SelectionRule {
     /// Position of the attribute that is changed.
@@ -50,14 +50,14 @@ pub struct SelectionRule {
     pub to: Option<u16>,
     /// The label.
     pub label: Option<bool>,
-    /// What the base model predicts of the row.
+    /// The base model's prediction for the row.
     pub predicted: Option<bool>,
-    /// What the base model predicts of the counterfactual.
+    /// The base model's prediction for the counterfactual.
     pub predicted_cf: Option<bool>,
 }
 
 impl SelectionRule {
-    /// Whether a counterfactual is all of that.
+    /// Whether a counterfactual satisfies all conditions.
     pub fn matches(&self, candidate: &CounterfactualCandidate) -> bool {
         fn is<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
             wanted.is_none_or(|wanted| wanted == found)
@@ -73,7 +73,7 @@ impl SelectionRule {
     }
 }
 
-/// Where a counterfactual stands among the matches of a rule.
+/// The sort key of a counterfactual among the matches of a rule.
 type SelectionKey = (u64, u64, u16, usize, u16);
 
 fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
@@ -89,12 +89,12 @@ pub struct RuleMatches {
 }
 
 impl RuleMatches {
-    /// None yet.
+    /// An empty accumulator.
     pub fn new(rules: &[SelectionRule], seed: u64) -> Self {
         RuleMatches { rules: rules.to_vec(), seed, keys: vec![Vec::new(); rules.len()] }
     }
 
-    /// Looks at a candidate.
+    /// Adds a candidate to the matches of each rule that it satisfies.
     pub fn add(&mut self, candidate: &CounterfactualCandidate) {
         for (rule, tickets) in self.rules.iter().zip(&mut self.keys) {
             if rule.matches(candidate) {
@@ -103,12 +103,12 @@ impl RuleMatches {
         }
     }
 
-    /// Adds the matches found elsewhere.
+    /// Merges other matches of the same rules.
     pub fn merge(&mut self, other: RuleMatches) {
         self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
     }
 
-    /// How many match each rule.
+    /// Number of matches of each rule.
     pub fn counts(&self) -> Vec<u64> {
         self.keys.iter().map(|tickets| tickets.len() as u64).collect()
     }
@@ -126,12 +126,12 @@ impl RuleMatches {
     }
 }
 
-/// What was drawn of the matches of every rule.
+/// The matches drawn for every rule.
 #[derive(Debug, Clone)]
 pub struct DrawnMatches {
     rules: Vec<SelectionRule>,
     seed: u64,
-    /// Of each rule the last match that is taken; none where it takes none.
+    /// For each rule its last match that is taken; `None` where it takes none.
     last_keys: Vec<Option<SelectionKey>>,
 }
 

@@ -1,22 +1,22 @@
 //! Which rows are added to the training rows before a model is trained again.
 //!
-//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness", as settled in
-//! `generation.md` section 12. An *experiment* trains a model several times on the same training
-//! rows R of a fold: once as they are (*base*), and once for each *arm* with rows added. Every
-//! model is then measured on the same audited rows and their counterfactuals.
+//! Source: the augmentation experiments of "Towards Counterfactual Group Fairness", with the
+//! choices of `generation.md` section 12. An *experiment* trains a model several times on the same
+//! training rows R of a fold: once without additions (*base*), and once for each *arm* with rows
+//! added. Every model is then measured on the same audited rows and their counterfactuals.
 //!
 //! | arm | rows added to R |
 //! | --- | --- |
 //! | `base` | none |
 //! | `all` | every valid counterfactual of R |
-//! | `switched` | those that the base model of the same fold decides otherwise than their original |
-//! | `directed` | those that match a rule, and of each rule's matches a fraction |
+//! | `switched` | the counterfactuals with another decision of the fold's base model |
+//! | `directed` | of each rule, a fraction of the counterfactuals that match it |
 //! | `adasyn` | synthetic rows between neighbours of the rarer class |
-//! | `cfs_adasyn` | those of another arm, then synthetic rows from the enlarged set |
+//! | `cfs_adasyn` | the counterfactuals of another arm, then synthetic rows from the enlarged set |
 //!
-//! A counterfactual carries the label and the weight of its original. [`choose`] says which
-//! counterfactuals are taken, [`adasyn`] makes rows. Both see one row, or rows in memory, at a
-//! time; files, folds, models and what becomes of them are left to the stages.
+//! A counterfactual carries the label and the weight of its original. [`choose`] decides which
+//! counterfactuals are taken, [`adasyn`] generates rows. Both work on one row at a time, or on rows
+//! in memory; files, folds and models are left to the pipeline.
 
 pub mod adasyn;
 pub mod choose;
@@ -26,14 +26,15 @@ mod tests;
 
 use std::fmt;
 
-/// What is trained in an experiment.
+/// An arm of an experiment: the rows that a model is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ExperimentArm {
-    /// The training rows as they are.
+    /// The training rows alone.
     Base,
     /// With every valid counterfactual.
     All,
-    /// With the counterfactuals that the base model decides otherwise than their originals.
+    /// With the counterfactuals for which the base model decides otherwise than for their
+    /// originals.
     Switched,
     /// With a fraction of the counterfactuals that match a rule.
     Directed,
@@ -44,7 +45,7 @@ pub enum ExperimentArm {
 }
 
 impl ExperimentArm {
-    /// All of them, in the order in which they are shown.
+    /// All arms, in the order in which they are shown.
     pub const ALL: [ExperimentArm; 6] = [
         ExperimentArm::Base,
         ExperimentArm::All,

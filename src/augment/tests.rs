@@ -1,5 +1,4 @@
-//! Choices and synthetic rows against the oracle of two other programs, and against what they
-//! promise.
+//! Choices and synthetic rows: compared with two other programs, and checked for what they promise.
 
 use serde_json::{Value as Json, json};
 
@@ -180,11 +179,11 @@ fn adasyn_makes_nothing_where_nothing_lacks_or_nobody_is_near() {
     let made =
         |classes: &[bool], adasyn: AdasynSettings| adasyn.plan(points, classes).synthetic.len();
     let at = |positive: &[usize]| (0..8).map(|i| positive.contains(&i)).collect::<Vec<_>>();
-    // As many of both, one alone, none.
+    // Classes of equal size, a class of one row, and an empty class.
     for classes in [at(&[0, 1, 2, 3]), at(&[3]), at(&[])] {
         assert_eq!(made(&classes, adasyn), 0, "{classes:?}");
     }
-    // Three who are among themselves.
+    // Three rows of one class that lie close together, far from the others.
     let apart = [0.0, 1.0, 2.0, 3.0, 4.0, 50.0, 51.0, 52.0];
     let plan = adasyn.plan(PointMatrix { coordinates: &apart, width: 1 }, &at(&[5, 6, 7]));
     assert_eq!(
@@ -234,7 +233,7 @@ fn a_fraction_of_what_matches_rules() {
         matches
     };
     assert_eq!(matches(&candidates).counts(), wholes(case["matching"].as_array().unwrap()));
-    // In two parts, the later rows first.
+    // In two parts, the later rows merged first.
     let (early, late) = candidates.split_at(1000);
     let mut parts = matches(late);
     parts.merge(matches(early));
@@ -295,7 +294,7 @@ fn a_rule_asks_for_all_that_it_says() {
     ] {
         assert!(!other.matches(&of));
     }
-    // Where the base model gives no score, nothing is known.
+    // Without a score of the base model the prediction is unknown.
     assert!(
         !SelectionRule { predicted: Some(true), ..SelectionRule::default() }.matches(&candidate(3))
     );

@@ -7,7 +7,7 @@
 
 use crate::num::seed::RandomStream;
 
-/// How many of `n` trials succeed, each with probability `p` of [0, 1].
+/// Number of successes in `n` trials with success probability `p` in [0, 1].
 pub fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     debug_assert!((0.0..=1.0).contains(&p), "{p} is no probability");
     if p > 0.5 {
@@ -19,8 +19,9 @@ pub fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     if n as f64 * p < 10.0 { by_inversion(stream, n, p) } else { by_rejection(stream, n, p) }
 }
 
-/// How `n` things fall into cells of the given weights: calls `cell(i, count)` for every cell, in
-/// order. All counts are 0 where the weights sum to 0.
+/// How `n` draws fall into cells of the given weights: calls `cell(i, count)` per cell, in order.
+///
+/// All counts are 0 where the weights sum to 0.
 pub fn multinomial(
     stream: &mut RandomStream,
     n: u64,
@@ -56,7 +57,7 @@ fn by_inversion(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
             left -= share;
             share *= (n - k) as f64 / (k + 1) as f64 * odds;
         }
-        // Only rounding leads here, in a tail of probability below 1e-100: draw again.
+        // Only rounding leads here, in a tail of probability below 1e-100: the draw is repeated.
     }
 }
 
@@ -95,8 +96,7 @@ fn by_rejection(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     }
 }
 
-/// What Stirling's formula for ln k! leaves out: ln k! - [ln(2 pi)/2 + (k + 1/2) ln(k + 1) - (k +
-/// 1)].
+/// The error of Stirling's formula: ln k! - [ln(2 pi)/2 + (k + 1/2) ln(k + 1) - (k + 1)].
 fn stirling(k: f64) -> f64 {
     const SMALL: [f64; 10] = [
         0.081_061_466_795_327_26,
@@ -123,8 +123,8 @@ mod tests {
     use super::{binomial, multinomial, stirling};
     use crate::num::seed::RandomStream;
 
-    /// Chi-squared of drawn counts against the exact probabilities, cells with fewer than 5
-    /// expected put together.
+    /// Chi-squared of drawn counts against the exact probabilities; cells with fewer than 5
+    /// expected draws are pooled.
     fn check(n: u64, p: f64) {
         let draws = 200_000_u64;
         let mut stream = RandomStream::new(5, &format!("binomial {n} {p}"));

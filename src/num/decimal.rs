@@ -1,32 +1,32 @@
-//! Decimal numbers as people write them, kept exactly: `0.07` is 7 hundredths, not the nearest
-//! fraction of a power of two.
+//! Exact decimal numbers as users write them: `0.07` is 7 hundredths, not the nearest binary float.
 //!
-//! `0.07 * 100` in binary floats is a little above 7, so its next whole number is 8. Thresholds
-//! that decide about counts are compared with whole numbers instead.
+//! In binary floats `0.07 * 100` is a little above 7, so it rounds up to 8. Thresholds that decide
+//! about counts are therefore compared in whole numbers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Most places behind the point; 10^18 fits 64 bits.
+/// Largest number of decimal places; 10^18 fits 64 bits.
 const MAX_PLACES: u32 = 18;
 
-/// A number of at least 0: `digits / 10^places`, without zeros at the end.
+/// A number of at least 0: `digits / 10^places`, without trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Decimal {
     digits: u64,
     places: u32,
 }
 
-/// The text is no decimal number of at least 0, or has too many digits.
+/// The text is not a decimal number of at least 0, or has too many digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseDecimalError;
 
 impl Decimal {
     /// The decimal that a float was read from: the shortest text that reads back as the same float.
+    ///
     /// `None` for negative and infinite numbers, and for those that need more than 18 places or
     /// digits.
     pub fn from_f64(value: f64) -> Option<Decimal> {
-        // Without an exponent, whatever the size.
+        // `{}` never prints an exponent.
         format!("{value}").parse().ok()
     }
 

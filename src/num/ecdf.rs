@@ -1,19 +1,18 @@
-//! Empirical distributions: counts of values that can be merged, and from them value to rank and
-//! back, with ties and ends defined.
+//! Empirical distributions: mergeable counts of values, and the maps from value to rank and back.
 //!
-//! [`ValueTally`] counts values while rows stream by. It is exact up to 65,536 distinct values;
-//! beyond that, values share a cell with those whose bits agree in all but the lowest `shift` bits,
-//! `shift` being the smallest number that leaves at most 65,536 cells. Both the cells and `shift`
-//! follow from the multiset of values alone, so any partition and any order of merging give the
-//! same state. [`Ecdf`] is what is asked. Of a tally that is not exact it holds 16,384 quantiles at
-//! (i + 0.5) / 16,384, linear inside a cell, the first and last of them the least and the largest
-//! value.
+//! [`ValueTally`] is the accumulator. It is exact up to 65,536 distinct values; beyond that, values
+//! share a cell with those whose bits agree in all but the lowest `shift` bits, `shift` being the
+//! smallest number that leaves at most 65,536 cells. Both the cells and `shift` depend on the
+//! multiset of values alone, so any partition and any order of merging give the same state.
+//! [`Ecdf`] is the finished form that answers queries. For a tally that is not exact it holds
+//! 16,384 quantiles at (i + 0.5) / 16,384, linear inside a cell, the first and last of them the
+//! least and the largest value.
 //!
 //! Ranks are in rows: weak, the number of values up to x; midrank, half of those below x plus half
 //! of those up to x.
 //! Source: weak is the empirical distribution function itself; midrank is the mid-distribution
 //! function of Parzen 2004 ("Quantile probability and statistical data modeling").
-//! Cost: a tally sorts each batch; a question is a binary search, guided by 4,096 equal steps where
+//! Cost: a tally sorts each batch; a query is a binary search, guided by 4,096 equal steps where
 //! there are many values.
 
 use std::cmp::Ordering;
@@ -21,10 +20,10 @@ use std::cmp::Ordering;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Distinct values up to which a tally is exact.
+/// Largest number of distinct values at which a tally is exact.
 pub const EXACT_VALUES: usize = 65_536;
 
-/// Quantiles that stand for a tally that is not exact.
+/// Number of quantiles that represent a tally that is not exact.
 pub const QUANTILES: usize = 16_384;
 
 /// How a value that occurs several times has a rank.
@@ -38,7 +37,7 @@ pub enum Cdf {
     Weak,
 }
 
-/// Values that share a cell: the least, the largest, how many.
+/// Values that share a cell: the least, the largest, their number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct ValueCell(f64, f64, u64);
 
@@ -50,8 +49,10 @@ pub struct ValueTally {
     cells: Vec<ValueCell>,
 }
 
-/// The number of the cell of a value: its bits as a whole number that grows with it, without the
-/// lowest ones.
+/// The number of the cell of a value.
+///
+/// It is the value's bits as a whole number that increases with the value, without the lowest
+/// `shift` bits.
 fn cell_of(x: f64, shift: u32) -> u64 {
     let bits = x.to_bits();
     let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
@@ -75,11 +76,11 @@ impl ValueTally {
         tally
     }
 
-    /// The same of whole numbers that lie close together, without sorting; none of others.
+    /// The same for whole numbers in a small range, without sorting; `None` for other values.
     fn from_whole_values(values: &[f64]) -> Option<Self> {
         let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
         let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
-        // Such numbers are told apart by 64-bit floats, and there are no more of them than an exact
+        // Such numbers are exact in 64-bit floats, and there are no more of them than an exact
         // tally holds.
         if !(least.abs() < 1e15 && largest - least < EXACT_VALUES.min(4 * values.len()) as f64)
             || values.iter().any(|&x| x as i64 as f64 != x)
@@ -97,7 +98,7 @@ impl ValueTally {
         })
     }
 
-    /// Adds the values of another tally.
+    /// Merges another tally.
     pub fn merge(&mut self, other: &ValueTally) {
         self.merge_within(other, EXACT_VALUES);
     }
@@ -123,7 +124,7 @@ impl ValueTally {
         *self = merged;
     }
 
-    /// Appends a cell that does not begin before the last one.
+    /// Appends a cell whose least value is not below that of the last cell.
     fn push(&mut self, cell: ValueCell) {
         match self.cells.last_mut() {
             Some(last) if cell_of(last.0, self.shift) == cell_of(cell.0, self.shift) => {
@@ -147,25 +148,26 @@ impl ValueTally {
         self.cells.iter().map(|cell| cell.2).sum()
     }
 
-    /// Whether each distinct value is known.
+    /// Whether each distinct value has its own count.
     pub fn is_exact(&self) -> bool {
         self.shift == 0
     }
 
-    /// The least and the largest value; none of no values.
+    /// The least and the largest value; `None` without values.
     pub fn ends(&self) -> Option<(f64, f64)> {
         Some((self.cells.first()?.0, self.cells.last()?.1))
     }
 
-    /// Mean and population standard deviation, both 0 of no values; to the width of a cell where
-    /// the tally is not exact.
+    /// Mean and population standard deviation, both 0 without values.
+    ///
+    /// Accurate to the width of a cell where the tally is not exact.
     pub fn moments(&self) -> (f64, f64) {
         let n = self.n();
         let Some((least, largest)) = self.ends().filter(|ends| ends.0 < ends.1) else {
             return (self.ends().map_or(0.0, |ends| ends.0), 0.0);
         };
-        // Sums of values divided by the largest size, so that nothing overflows and no small unit
-        // is lost.
+        // Sums of values divided by the largest magnitude, so that nothing overflows and small
+        // units keep their precision.
         let size = least.abs().max(largest.abs());
         let middle = |cell: &ValueCell| 0.5 * (cell.0 / size) + 0.5 * (cell.1 / size);
         let mean =
@@ -176,7 +178,7 @@ impl ValueTally {
         (size * mean, size * variance.sqrt())
     }
 
-    /// The distribution.
+    /// The finished distribution.
     pub fn ecdf(&self) -> Ecdf {
         self.ecdf_of(QUANTILES)
     }
@@ -224,8 +226,7 @@ impl ValueTally {
     }
 }
 
-/// Where to look in an ascending list of numbers: equal steps from the first to the last, and where
-/// each step begins.
+/// An index into an ascending list of numbers: equal steps, and where each step begins.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct SearchGuide {
     first: f64,
@@ -234,7 +235,7 @@ struct SearchGuide {
 }
 
 impl SearchGuide {
-    /// The guide of `n` ascending numbers; of no use, and empty, for few.
+    /// The guide of `n` ascending numbers; empty and unused for few.
     fn new(n: usize, key: impl Fn(usize) -> f64) -> Self {
         let n_steps = (n / 4).min(4096);
         if n_steps < 16 {
@@ -255,16 +256,16 @@ impl SearchGuide {
         guide
     }
 
-    /// The step of a number; never falls as the number rises.
+    /// The step of a number; it never decreases as the number rises.
     fn step(&self, x: f64) -> usize {
         ((x - self.first) * self.steps_per_unit) as usize
     }
 
-    /// How many of the first `n` positions come before `x`, which `is_before` tells.
+    /// The number of the first `n` positions for which `is_before` is true, all of them before `x`.
     fn search(&self, n: usize, x: f64, is_before: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0, n);
         if let Some(last) = self.starts.len().checked_sub(2) {
-            // One step to either side, for a key that is off by a rounding.
+            // One step to either side, in case rounding put a number into the neighbouring step.
             let step = self.step(x).min(last);
             low = self.starts[step.saturating_sub(1)] as usize;
             high = self.starts[(step + 2).min(last + 1)] as usize;
@@ -281,7 +282,7 @@ impl SearchGuide {
     }
 }
 
-/// A distribution that is asked for ranks and values.
+/// A finished distribution that is queried for ranks and values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ecdf {
     values: Vec<f64>,
@@ -321,7 +322,7 @@ impl Ecdf {
         self.n_rows
     }
 
-    /// Whether the values are those of the rows, not quantiles of them.
+    /// Whether the values are those of the rows, and not quantiles of them.
     pub fn is_exact(&self) -> bool {
         self.is_exact
     }
@@ -331,12 +332,12 @@ impl Ecdf {
         &self.values
     }
 
-    /// Number of values that ranks count: rows, or quantiles.
+    /// Number of values that ranks count: rows where exact, else quantiles.
     pub fn total(&self) -> u64 {
         self.cumulative.last().copied().unwrap_or(0)
     }
 
-    /// The least and the largest value; none of no rows.
+    /// The least and the largest value; `None` without rows.
     pub fn ends(&self) -> Option<(f64, f64)> {
         Some((*self.values.first()?, *self.values.last()?))
     }
@@ -351,13 +352,14 @@ impl Ecdf {
         self.cumulative[j]
     }
 
-    /// Position of the first distinct value up to which there are enough values; their number if
-    /// there never are.
+    /// Position of the first distinct value whose cumulative count satisfies `enough`.
+    ///
+    /// The number of distinct values where none does.
     pub fn first_position(&self, enough: impl Fn(u64) -> bool) -> usize {
         self.cumulative.partition_point(|&end| !enough(end))
     }
 
-    /// How many values are below `x`, and how many are not above it.
+    /// The number of values below `x`, and the number not above it.
     pub fn around(&self, x: f64) -> (u64, u64) {
         let j = self.n_below(x);
         let below = self.up_to(j.checked_sub(1));
@@ -371,8 +373,9 @@ impl Ecdf {
         }
     }
 
-    /// The rank of `x`, in values: linear between the known values, that of the nearest end
-    /// outside. NaN of no values.
+    /// The rank of `x`, in values: linear between known values, that of the nearest end outside.
+    ///
+    /// NaN without values.
     pub fn rank(&self, x: f64, cdf: Cdf) -> f64 {
         let j = self.n_below(x);
         match (j.checked_sub(1), self.values.get(j)) {
@@ -387,10 +390,10 @@ impl Ecdf {
         }
     }
 
-    /// The value at a rank, in values: linear between the values of neighbouring ranks, the nearest
-    /// end outside. NaN of no values.
+    /// The value at a rank, in values: linear between neighbouring ranks, the nearest end outside.
     ///
-    /// Weak: value j stands at rank C_j. Midrank: at every rank from C_(j-1) + 0.5 to C_j - 0.5.
+    /// NaN without values. Weak: value j has the rank C_j. Midrank: it has every rank from C_(j-1)
+    /// + 0.5 to C_j - 0.5.
     pub fn value(&self, rank: f64, cdf: Cdf) -> f64 {
         let half = if cdf == Cdf::Weak { 0.0 } else { 0.5 };
         let j = self
@@ -411,8 +414,10 @@ impl Ecdf {
         }
     }
 
-    /// The quantile `q` of [0, 1] of m values: linear interpolation at position (m - 1) q, as
-    /// [`quantile`](crate::num::summary::quantile) of all of them. None of no values.
+    /// The quantile `q` in [0, 1] of m values: linear interpolation at position (m - 1) q.
+    ///
+    /// The same as [`quantile`](crate::num::summary::quantile) of all values; `None` without
+    /// values.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let last = self.total().checked_sub(1)?;
         let position = last as f64 * q.clamp(0.0, 1.0);
@@ -422,19 +427,20 @@ impl Ecdf {
     }
 }
 
-/// Where x lies on the way from a to b, a < b.
+/// The fraction of the way from a to b at which x lies, a < b.
 fn fraction_between(a: f64, b: f64, x: f64) -> f64 {
     if (b - a).is_finite() { (x - a) / (b - a) } else { (x / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0) }
 }
 
-/// What lies a share of the way from a to b.
+/// The value at this fraction of the way from a to b.
 fn interpolate(a: f64, b: f64, share: f64) -> f64 {
     if (b - a).is_finite() { a + (b - a) * share } else { a * (1.0 - share) + b * share }
 }
 
-/// The largest difference of two distribution functions and the area between them: the distances of
-/// Kolmogorov and Smirnov, and of Wasserstein (order 1, in the unit of the values). None where
-/// either has no values.
+/// The Kolmogorov-Smirnov and Wasserstein distances of two distributions.
+///
+/// The first is the largest difference of the distribution functions, the second (order 1) the area
+/// between them, in the unit of the values. `None` where either has no values.
 pub fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
     if a.values.is_empty() || b.values.is_empty() {
         return None;
@@ -508,7 +514,7 @@ mod tests {
         );
     }
 
-    /// Guided and plain searches agree, also where most values crowd into one step.
+    /// Guided and plain searches agree, also where most values fall into one step.
     #[test]
     fn guides_lead_to_the_same_place() {
         let mut stream = RandomStream::new(7, "guide");
@@ -583,7 +589,8 @@ mod tests {
         assert_eq!(ValueTally::from_values([0.1, 0.1, 0.1]).moments(), (0.1, 0.0));
     }
 
-    /// Below and beyond the limit, and across it, the state does not know how it came about.
+    /// Below, at and beyond the limit, the state does not depend on the partition or the order of
+    /// merging.
     #[test]
     fn any_partition_gives_the_same_tally() {
         let mut stream = RandomStream::new(5, "tally");

@@ -1,13 +1,15 @@
 //! Eigenvalues and eigenvectors of a dense symmetric matrix.
 //!
-//! Source: reduction to three diagonals by reflections (Householder 1958), then QL steps with
+//! Source: reduction to tridiagonal form by reflections (Householder 1958), then QL steps with
 //! implicit shifts (Bowdler, Martin, Reinsch and Wilkinson 1968, "The QR and QL algorithms for
-//! symmetric matrices"). Input: the lower triangle; output: values, largest first, and vectors of
-//! length 1. The sign of a vector is arbitrary but always the same for the same matrix.
-//! Choice: a value of the second diagonal counts as zero below the rounding of its neighbours; at
-//! most 60 steps per value, where two or three are usual.
-//! Cost: about 9 n^3 operations and 2 n^2 numbers: 600 columns take half a second, 1,500 eight.
-//! Expected values in the tests are worked by hand or follow from the equation A v = lambda v.
+//! symmetric matrices"). Input: the lower triangle; output: eigenvalues, largest first, and
+//! eigenvectors of length 1. The sign of a vector is arbitrary but always the same for the same
+//! matrix.
+//! Choice: a value of the off-diagonal counts as zero below the rounding of its neighbours; at most
+//! 60 steps per eigenvalue, where two or three are usual.
+//! Cost: about 9 n^3 operations and 2 n^2 numbers: 600 columns take half a second, 1,500 eight
+//! seconds. Expected values in the tests are worked by hand or follow from the equation A v =
+//! lambda v.
 
 use crate::num::linalg::SymmetricMatrix;
 
@@ -34,8 +36,10 @@ fn add(y: &mut [f64], factor: f64, x: &[f64]) {
     y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
 }
 
-/// The diagonal, the one below it (entry i stands between i and i + 1; the last is 0), and the rows
-/// of the transposed product of all reflections.
+/// The tridiagonal form and the product of the reflections.
+///
+/// Returns the diagonal, the off-diagonal (entry i is between i and i + 1; the last is 0), and the
+/// rows of the transposed product of all reflections.
 fn tridiagonal(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
     let n = matrix.n;
     let entry = |i: usize, j: usize| matrix.lower[SymmetricMatrix::at(i.max(j), i.min(j))];

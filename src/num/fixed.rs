@@ -1,5 +1,4 @@
-//! Sums of numbers as whole multiples of 2^-52, so that any order and any partition of the terms
-//! gives the same bits.
+//! Sums as whole multiples of 2^-52: any order and any partition of the terms give the same bits.
 //!
 //! Choice: a term is rounded to the nearest multiple, ties to even, before it is added. Scores in
 //! [0.5, 1] lose at most their last bit; a term below 2^-53 counts as zero. The error of a sum of n
@@ -29,15 +28,16 @@ impl<'de> Deserialize<'de> for FixedSum {
 /// Units in one: 2^52.
 const UNITS: f64 = (1_u64 << 52) as f64;
 
-/// Sizes below this fit 64 bits.
+/// Units below this fit 64 bits.
 const NARROW_LIMIT: f64 = (1_u64 << 63) as f64;
 
-/// The nearest whole number, ties to even. The method of the standard library is a call into the C
-/// library where the processor is not known to round by itself, and this is the innermost step of
-/// counting.
+/// The nearest whole number, ties to even.
+///
+/// The method of the standard library calls the C library where the target processor is not known
+/// to have a rounding instruction, and this is the innermost step of counting.
 #[inline]
 fn nearest(x: f64) -> f64 {
-    // From 2^52 on every number is whole; below, adding 2^52 leaves no room for a fraction.
+    // From 2^52 on every number is whole; below, adding 2^52 rounds the fraction away.
     if x.abs() < UNITS {
         let whole = UNITS.copysign(x);
         (x + whole) - whole
@@ -50,15 +50,15 @@ impl FixedSum {
     /// The empty sum.
     pub const ZERO: FixedSum = FixedSum(0);
 
-    /// Adds a term; it must be finite and below 2^11 = 2048 in size, so that it fits 64 bits of
-    /// units.
+    /// Adds a term; it must be finite and below 2^11 = 2048 in magnitude, so that it fits 64 bits.
     pub fn add(&mut self, term: f64) {
         debug_assert!(term.abs() < 2048.0, "{term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64);
     }
 
-    /// Adds a term as [`FixedSum::add`] does, `times` times; up to 2^32 times it is as if it were
-    /// added anew each time.
+    /// Adds a term as [`FixedSum::add`] does, `times` times.
+    ///
+    /// Up to 2^32 times this equals repeated addition.
     #[inline]
     pub fn add_times(&mut self, term: f64, times: u64) {
         debug_assert!(
@@ -68,28 +68,29 @@ impl FixedSum {
         self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
-    /// A finite term of any size, for [`FixedSum::add_term`]; one beyond 2^74 counts as 2^74.
+    /// A finite term of any magnitude, for [`FixedSum::add_term`]; one beyond 2^74 counts as 2^74.
     #[inline]
     pub fn from_f64(term: f64) -> FixedSum {
         let units = nearest(term * UNITS);
-        // The wide conversion is a call, and hardly any term needs it.
+        // The 128-bit conversion is a function call, and hardly any term needs it.
         FixedSum(if units.abs() < NARROW_LIMIT { i128::from(units as i64) } else { units as i128 })
     }
 
-    /// Adds a term that was rounded already.
+    /// Adds a term that is already rounded.
     #[inline]
     pub fn add_term(&mut self, term: FixedSum) {
         self.0 = self.0.saturating_add(term.0);
     }
 
-    /// Adds a finite term of any size; one beyond 2^74 counts as 2^74. Slower than
-    /// [`FixedSum::add`].
+    /// Adds a finite term of any magnitude; one beyond 2^74 counts as 2^74.
+    ///
+    /// Slower than [`FixedSum::add`].
     #[inline]
     pub fn add_wide(&mut self, term: f64) {
         self.add_term(FixedSum::from_f64(term));
     }
 
-    /// Adds another sum.
+    /// Merges another sum.
     pub fn merge(&mut self, other: FixedSum) {
         self.0 += other.0;
     }
@@ -99,7 +100,7 @@ impl FixedSum {
         self.0 as f64 / UNITS
     }
 
-    /// The sum in units of 2^-52, as tables hold it.
+    /// The sum in units of 2^-52, as tables store it.
     pub fn units(self) -> i128 {
         self.0
     }

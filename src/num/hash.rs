@@ -1,8 +1,8 @@
-//! A fast hash for look-up tables with keys of a few whole numbers, and for tables whose order
-//! never shows.
+//! A fast hash for look-up tables with small integer keys, whose iteration order is never visible.
 //!
-//! The standard one guards against keys chosen to collide, at several times the cost; here a key is
-//! a row's levels, and who chooses these slows down an audit of his own data.
+//! The hash of the standard library guards against keys chosen to collide, at several times the
+//! cost. Here a key is the levels of a row: whoever chooses them to collide slows down only the
+//! audit of their own data.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

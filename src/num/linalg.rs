@@ -1,8 +1,10 @@
-//! Cholesky factorisation and solution of small dense symmetric systems. Eigenvectors stand in
-//! [`crate::num::eigen`].
+//! Cholesky factorisation and solution of small dense symmetric systems.
+//!
+//! Eigenvectors are in [`crate::num::eigen`].
 
-/// A symmetric matrix of size `n`, its lower triangle by rows: entry (i, j) with j <= i stands at
-/// `i * (i + 1) / 2 + j`.
+/// A symmetric matrix of size `n`, its lower triangle by rows.
+///
+/// Entry (i, j) with j <= i is at `i * (i + 1) / 2 + j`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SymmetricMatrix {
     /// Number of rows.
@@ -17,14 +19,16 @@ impl SymmetricMatrix {
         i * (i + 1) / 2 + j
     }
 
-    /// Solves `A x = b` for a positive definite A by Cholesky, or `None` where A is not: a pivot is
-    /// not above `1e-13` times the largest diagonal entry.
+    /// Solves `A x = b` by Cholesky; `None` where A is not positive definite.
+    ///
+    /// That is where a pivot is not above `1e-13` times the largest diagonal entry.
     pub fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
         self.cholesky(1e-13).map(|factor| factor.solve(b))
     }
 
-    /// The factor L of A = L L', or `None` where a pivot is not above `tolerance` times the largest
-    /// diagonal entry.
+    /// The factor L of A = L L'.
+    ///
+    /// `None` where a pivot is not above `tolerance` times the largest diagonal entry.
     pub fn cholesky(&self, tolerance: f64) -> Option<CholeskyFactor> {
         let n = self.n;
         let largest = (0..n).map(|i| self.lower[Self::at(i, i)]).fold(0.0, f64::max);

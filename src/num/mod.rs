@@ -1,9 +1,9 @@
-//! Small numerical routines with no knowledge of fairness: exact sums, distributions, hashes and
-//! named random streams, quantiles, transport.
+//! Small numerical routines with no knowledge of fairness.
 //!
-//! Everything here gives the same bits on every machine: elementary functions come from the `libm`
-//! crate, sums that decide results are whole numbers. What is not done here: anything that reads a
-//! file or knows what a group is.
+//! Exact sums, distributions, hashes and named random streams, quantiles, transport. Everything
+//! here gives the same bits on every machine: elementary functions come from the `libm` crate, sums
+//! that decide results are whole numbers. Not done here: anything that reads a file or knows what a
+//! group is.
 
 pub mod binomial;
 pub mod decimal;

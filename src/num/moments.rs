@@ -1,19 +1,20 @@
-//! Mean and standard deviation, the same for any order of the values and in any unit of theirs.
+//! Mean and standard deviation, the same for any order and any unit of the values.
 
 use crate::num::fixed::FixedSum;
 
-/// A power of two above `x`; 1 for 0. The largest finite numbers have none: their scale is the
-/// largest power there is.
+/// A power of two above `x`; 1 for 0.
+///
+/// The largest finite numbers have none: their scale is the largest power of two.
 pub fn scale_above(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
 }
 
-/// The mean and the population standard deviation (divisor n) of the values that are numbers. None
-/// where there are none.
+/// The mean and the population standard deviation (divisor n) of the values, without NaN.
 ///
-/// Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the last
-/// bits whatever the unit of x; squares of the distances from the mean have a scale of their own,
-/// so that values far from zero and close together, such as times, keep theirs.
+/// `None` where every value is NaN. Sums are taken of x / scale, a power of two above all |x|, so
+/// that they are exact to the last bits in every unit of x; squares of the distances from the mean
+/// have a scale of their own, so that values far from zero and close together, such as times, keep
+/// their precision.
 pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let values = values.filter(|x| !x.is_nan());
     let scale = scale_above(values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
@@ -34,7 +35,7 @@ pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f6
         rest.add(x / near);
         squares.add(x / near * (x / near));
     }
-    // What rounding the mean left over.
+    // The rounding error of the mean.
     let rest = rest.to_f64() / n as f64;
     let variance = (squares.to_f64() / n as f64 - rest * rest).max(0.0);
     Some((scale * (mean + near * rest), scale * (near * variance.sqrt())))
@@ -54,7 +55,7 @@ mod tests {
         assert_eq!(of(&[1.0, f64::NAN, 3.0]), Some((2.0, 1.0)));
         let (mean, sd) = of(&[1e-300, 3e-300]).unwrap();
         assert!((mean / 2e-300 - 1.0).abs() < 1e-12 && (sd / 1e-300 - 1.0).abs() < 1e-12);
-        // Seconds since 1970, a step apart; the largest numbers there are.
+        // Seconds since 1970, a quarter apart; the largest finite numbers.
         let (mean, sd) = of(&[1.7e9, 1.7e9 + 0.25, 1.7e9 + 0.5]).unwrap();
         assert!(mean == 1.7e9 + 0.25 && (sd - 0.25 * (2.0_f64 / 3.0).sqrt()).abs() < 1e-15, "{sd}");
         assert_eq!(of(&[f64::MAX, -f64::MAX]), Some((0.0, f64::MAX)));

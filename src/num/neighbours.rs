@@ -1,4 +1,4 @@
-//! The nearest points by Euclidean distance, exact, ties broken by number: a k-d tree over distinct
+//! The nearest points by Euclidean distance, exact, ties by number: a k-d tree over distinct
 //! points.
 //!
 //! Source: Friedman, Bentley and Finkel 1977, "An algorithm for finding best matches in logarithmic
@@ -6,22 +6,22 @@
 //! points.
 //!
 //! Of two points at the same distance the one with the lower number is nearer. Distances are
-//! compared as sums of squares, added in the order of the coordinates. A box is left out only where
+//! compared as sums of squares, added in the order of the coordinates. A box is skipped only where
 //! its own distance, computed the same way, is larger, or as large while it holds no lower number:
 //! every step of that sum is monotone in floating point, so no rounding ever hides a nearer point,
 //! and the result does not depend on how the tree was built.
 //!
-//! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: further
-//! ones are never among the k nearest. Where a method asks for it, squared distances are compared
-//! in whole units ([`NeighbourTree::in_units`]); rounding is monotone too.
+//! Choice: points with equal coordinates share one place, which keeps the k lowest numbers: others
+//! are never among the k nearest. Where a method requires it, squared distances are compared in
+//! whole units ([`NeighbourTree::in_units`]); rounding is monotone too.
 //!
 //! Cost: n log n to build; a search visits a few leaves where coordinates are few, and all of them
-//! where they are many (from about 20 on) and fill their space evenly. Memory: 8 bytes a coordinate
-//! and about 40 a distinct point.
+//! where they are many (from about 20 on) and the points fill their space evenly. Memory: 8 bytes a
+//! coordinate and about 40 a distinct point.
 
 use std::cmp::Ordering;
 
-/// Points at a leaf.
+/// Number of points in a leaf.
 const LEAF: usize = 8;
 
 /// Points by their coordinates, row by row, `width` numbers each. All are finite.
@@ -29,7 +29,7 @@ const LEAF: usize = 8;
 pub struct PointMatrix<'a> {
     /// The coordinates.
     pub coordinates: &'a [f64],
-    /// How many a point has.
+    /// Number of coordinates of a point.
     pub width: usize,
 }
 
@@ -39,8 +39,8 @@ impl<'a> PointMatrix<'a> {
         &self.coordinates[number as usize * self.width..][..self.width]
     }
 
-    /// The numbers sorted by their coordinates, then by themselves, and where each run of equal
-    /// coordinates ends.
+    /// The numbers sorted by coordinates, then by number, and the end of each run of equal
+    /// coordinates.
     pub fn runs(self, mut numbers: Vec<u32>) -> (Vec<u32>, Vec<usize>) {
         let order = |x: u32, y: u32| {
             let differ =
@@ -55,7 +55,7 @@ impl<'a> PointMatrix<'a> {
     }
 }
 
-/// The sum of squares between two points.
+/// The squared distance of two points.
 fn distance(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum()
 }
@@ -69,12 +69,12 @@ pub struct NearestPoints {
 }
 
 impl NearestPoints {
-    /// None yet of so many.
+    /// An empty list for at most `most` points.
     pub fn new(most: usize) -> Self {
         NearestPoints { capacity: most, found: Vec::with_capacity(most + 1) }
     }
 
-    /// Forgets what was found.
+    /// Removes all points found.
     pub fn clear(&mut self) {
         self.found.clear();
     }
@@ -84,8 +84,9 @@ impl NearestPoints {
         self.found.iter().map(|(_, number)| *number)
     }
 
-    /// Whether a point at this distance, or a box of points whose lowest number is this, may still
-    /// be among them.
+    /// Whether a point or box at this distance may still be among the nearest.
+    ///
+    /// For a box, `number` is the lowest number in it.
     fn wants(&self, distance: f64, number: u32) -> bool {
         match self.found.last() {
             Some(&(worst, last)) if self.found.len() == self.capacity => {
@@ -107,31 +108,31 @@ impl NearestPoints {
 #[derive(Debug, Clone)]
 pub struct NeighbourTree {
     width: usize,
-    /// Units in a squared distance of 1, where these are compared as whole numbers.
+    /// Units in a squared distance of 1, where squared distances are compared as whole numbers.
     per_one: Option<f64>,
     /// The coordinates of the distinct points, leaf by leaf.
     places: Vec<f64>,
-    /// For each of them where its numbers begin; one more for the end.
+    /// For each of them where its numbers begin; one more entry for the end.
     begins: Vec<usize>,
     numbers: Vec<u32>,
     nodes: Vec<NeighbourNode>,
-    /// The boxes of the nodes: their lower ends, then their upper ends.
+    /// The boxes of the nodes: their lower bounds, then their upper bounds.
     boxes: Vec<f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct NeighbourNode {
-    /// The lowest number below.
+    /// The lowest number in the subtree.
     lowest: u32,
-    /// Of an inner node the second child; the first comes right behind it. 0 for a leaf.
+    /// Second child of an inner node; the first child follows it directly. 0 for a leaf.
     second: usize,
-    /// The places below.
+    /// The range of places in the subtree.
     from: usize,
     to: usize,
 }
 
 impl NeighbourTree {
-    /// The tree of the points with these numbers, for searches of at most `capacity` points.
+    /// The tree of the points with these numbers, for searches of at most `most` points.
     pub fn new(points: PointMatrix<'_>, numbers: Vec<u32>, most: usize) -> Self {
         let (numbers, ends) = points.runs(numbers);
         let begin = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
@@ -158,8 +159,9 @@ impl NeighbourTree {
         tree
     }
 
-    /// Compares squared distances rounded to whole numbers of these units, of which a distance of 1
-    /// has `per_one`: noise of floating point then decides on no tie.
+    /// Compares squared distances rounded to whole units, `per_one` of them in a distance of 1.
+    ///
+    /// Floating-point noise then decides no tie.
     #[must_use]
     pub fn in_units(self, per_one: f64) -> Self {
         NeighbourTree { per_one: Some(per_one), ..self }
@@ -169,8 +171,7 @@ impl NeighbourTree {
         self.per_one.map_or(squared, |per_one| (squared * per_one).round())
     }
 
-    /// Builds the node of some runs, the first of which comes to the place `from`, and those below
-    /// it.
+    /// Builds the node of some runs, the first of which gets the place `from`, and its subtree.
     fn build<'p>(
         &mut self,
         runs: &mut [usize],
@@ -217,7 +218,7 @@ impl NeighbourTree {
         }
     }
 
-    /// The squared distance to a box, not above that to any point in it.
+    /// A lower bound of the squared distance to any point in the box of a node.
     fn bound(&self, node: usize, query: &[f64]) -> f64 {
         let (low, high) =
             self.boxes[node * 2 * self.width..][..2 * self.width].split_at(self.width);
@@ -272,8 +273,8 @@ mod tests {
         sorted.into_iter().take(most).map(|(_, n)| n).collect()
     }
 
-    /// Against every distance, on spaces with many equal points and distances, and on such without
-    /// any; split over two trees.
+    /// Compares with the distances to all points, in spaces with many equal points and distances
+    /// and in spaces without any, with the points in one tree or split over two.
     #[test]
     fn a_tree_finds_what_looking_at_all_finds() {
         let mut stream = RandomStream::new(8, "neighbours");

@@ -1,21 +1,22 @@
-//! Poisson(1) weights by row and replicate, read off hashes: a bootstrap whose rows may come in any
-//! order and any partition.
+//! Poisson(1) weights by row and replicate, from hashes: a bootstrap for rows in any order.
+//!
+//! The partition of the rows does not matter either.
 //!
 //! Source: Chamandy, Muralidharan, Najmi and Naidu 2012, "Estimating uncertainty for massive data
-//! streams": instead of drawing n of n rows, every row weighs an independent Poisson(1) in every
-//! replicate. A weight depends on seed, name, row and replicate alone.
+//! streams": instead of drawing n of n rows, every row has an independent Poisson(1) weight in
+//! every replicate. A weight depends on seed, name, row and replicate alone.
 //!
-//! Choice: a weight is read off 16 bits, four of one hash, so its distribution is one of multiples
-//! of 2^-16: mean exactly 1, variance 1.00009, no weight above [`MAX_WEIGHT`], and 2.6e-5 of the
-//! probability elsewhere than in the Poisson distribution. Cost: about 1.5 ns.
+//! Choice: a weight uses 16 bits, a quarter of a hash, so all probabilities are multiples of 2^-16:
+//! mean exactly 1, variance 1.00009, no weight above [`MAX_WEIGHT`], and a total variation distance
+//! of 2.6e-5 from the Poisson distribution.
+//! Cost: about 1.5 ns per weight.
 
 use crate::num::seed::{named_seed, sm};
 
 /// The largest weight.
 pub const MAX_WEIGHT: u32 = 8;
 
-/// Of 2^16 draws how many are 0, 1, ..., 8: the Poisson probabilities rounded so that the mean is
-/// exactly 1.
+/// Of 2^16 draws the number that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
 const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
     [24_109, 24_110, 12_055, 4018, 1004, 201, 33, 5, 1];
 
@@ -31,7 +32,7 @@ const THRESHOLDS: [u16; MAX_WEIGHT as usize] = {
     from
 };
 
-/// Weights are made this many at a time.
+/// Number of weights computed at a time.
 pub const LANES: usize = 64;
 
 /// Weights of one name under one seed.
@@ -39,16 +40,16 @@ pub const LANES: usize = 64;
 pub struct PoissonWeights(u64);
 
 impl PoissonWeights {
-    /// Weights of other names or seeds are independent of these for all practical purposes.
+    /// The weights of this name; those of other names or seeds are practically independent.
     pub fn new(seed: u64, name: &str) -> Self {
         PoissonWeights(sm(named_seed(seed, name)))
     }
 
-    /// The weights of a row in the replicates `first`, `first + 1`, ...; `first` is a multiple
-    /// of 4.
+    /// The weights of a row in the replicates `first`, `first + 1`, ...; `first` is a multiple of
+    /// 4.
     ///
-    /// Loops of known length over arrays, here and where the weights are used: the compiler makes
-    /// vectors of them, also in builds that check every step of an iterator.
+    /// Loops over arrays have a fixed length, here and where the weights are used, so that the
+    /// compiler vectorises them, also in builds that check every step of an iterator.
     pub fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
         self.lanes(row, first, weights, f64::from);
     }
@@ -64,8 +65,7 @@ impl PoissonWeights {
             first.is_multiple_of(4),
             "a hash holds four replicates, {first} stands inside one"
         );
-        // Both steps of `h(named_seed(seed, name), row, hash)` that do not change with the
-        // replicate.
+        // The steps of `h(named_seed(seed, name), row, hash)` that do not depend on the replicate.
         let row = sm(self.0 ^ row);
         let mut hash = first as u64 / 4;
         for weights in weights {

@@ -1,5 +1,4 @@
-//! Named random streams and per-row hashes: the same seed and name give the same numbers on any
-//! machine and any number of threads.
+//! Named random streams and per-row hashes, the same on any machine and any number of threads.
 //!
 //! Hashes follow splitmix64's finaliser: `h(seed, i, j) = sm(sm(sm(seed) ^ i) ^ j)`, all arithmetic
 //! modulo 2^64. Streams are xoshiro256++ (Blackman and Vigna 2021), whose state comes from
@@ -7,7 +6,7 @@
 
 use crate::num::summary::normal_quantile;
 
-/// The step of splitmix64: 2^64 divided by the golden ratio.
+/// The increment of splitmix64: 2^64 divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The finaliser of splitmix64.
@@ -23,13 +22,14 @@ pub fn h(seed: u64, i: u64, j: u64) -> u64 {
     sm(sm(sm(seed) ^ i) ^ j)
 }
 
-/// A hash as a number of [0, 1): its upper 53 bits.
+/// A hash as a number in [0, 1): its upper 53 bits.
 pub fn u01(hash: u64) -> f64 {
     (hash >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
-/// The seed of everything that is drawn under this name: where its stream starts, or the first
-/// argument of [`h`].
+/// The seed of everything drawn under this name.
+///
+/// It starts the stream of that name, or is the first argument of [`h`].
 pub fn named_seed(seed: u64, name: &str) -> u64 {
     sm(sm(seed) ^ xxhash_rust::xxh3::xxh3_64(name.as_bytes()))
 }
@@ -39,8 +39,9 @@ pub fn named_seed(seed: u64, name: &str) -> u64 {
 pub struct RandomStream([u64; 4]);
 
 impl RandomStream {
-    /// The stream of this name under this seed. Streams of different names are independent for all
-    /// practical purposes.
+    /// The stream of this name under this seed.
+    ///
+    /// Streams of different names are practically independent.
     pub fn new(seed: u64, name: &str) -> Self {
         let start = named_seed(seed, name);
         RandomStream([0, 1, 2, 3].map(|k| sm(start.wrapping_add(GOLDEN.wrapping_mul(k)))))
@@ -60,14 +61,14 @@ impl RandomStream {
         bits
     }
 
-    /// A number of [0, 1), a multiple of 2^-53.
+    /// A number in [0, 1), a multiple of 2^-53.
     pub fn u01(&mut self) -> f64 {
         u01(self.u64())
     }
 
     /// A draw from the standard normal distribution, by inversion.
     pub fn normal(&mut self) -> f64 {
-        // The middle of one of 2^52 equal cells: exact, and never 0 or 1.
+        // The midpoint of one of 2^52 equal cells: exact, and never 0 or 1.
         let cell = (self.u64() >> 12) as f64 + 0.5;
         normal_quantile(cell / (1_u64 << 52) as f64)
     }

@@ -1,8 +1,9 @@
-//! Quantiles: of a sample by linear interpolation, and of the normal distribution; mean, variance
-//! and interval of a weighted sample.
+//! Quantiles of samples and of the normal distribution; mean, variance, interval of weighted
+//! samples.
 
-/// The quantile `q` of [0, 1] of an ascending sample of `m` numbers: linear interpolation at
-/// position (m - 1) q. None where the sample is empty.
+/// The quantile `q` in [0, 1] of an ascending sample: linear interpolation at position (m - 1) q.
+///
+/// `m` is the size of the sample; `None` where it is empty.
 pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let position = last as f64 * q.clamp(0.0, 1.0);
@@ -16,13 +17,13 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 pub struct WeightedValue {
     /// The value.
     pub value: f64,
-    /// How many members of the sample have it, at least 1.
+    /// Number of members of the sample with this value, at least 1.
     pub copies: u64,
     /// The weight of each of them, above 0.
     pub weight: f64,
 }
 
-/// Where a sample lies and how far it spreads.
+/// Location and spread of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampleSpread {
     /// Mean.
@@ -34,21 +35,22 @@ pub struct SampleSpread {
 /// Variance and interval of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpreadEstimate {
-    /// Variance without bias: divisor M - 1 for equal weights, W - sum of w^2 / W in general (W the
-    /// sum of weights).
+    /// Unbiased variance: divisor M - 1 for equal weights, in general W - sum of w^2 / W.
+    ///
+    /// W is the sum of the weights.
     pub variance: f64,
-    /// Lower end.
+    /// Lower end of the interval.
     pub lo: f64,
-    /// Upper end.
+    /// Upper end of the interval.
     pub hi: f64,
 }
 
 impl SampleSpread {
-    /// Mean, variance and the interval that holds the middle `level` of the sample; `None` where it
-    /// is empty. Sums run in the order given.
+    /// Mean, variance and the interval that holds the middle `level` of the sample.
     ///
-    /// Quantiles are the weighted form of linear interpolation between order statistics (Akinshin
-    /// 2023, "Weighted quantile estimators", type 7): for equal weights position (M - 1) q.
+    /// `None` where it is empty. Sums run in the order given. Quantiles are the weighted form of
+    /// linear interpolation between order statistics (Akinshin 2023, "Weighted quantile
+    /// estimators", type 7): for equal weights position (M - 1) q.
     pub fn new(sample: &[WeightedValue], level: f64) -> Option<SampleSpread> {
         let sum = |term: &dyn Fn(&WeightedValue) -> f64| {
             sample.iter().map(|x| x.copies as f64 * term(x)).sum::<f64>()
@@ -66,7 +68,7 @@ impl SampleSpread {
             sum(&|x| x.weight * (x.value - mean) * (x.value - mean)) / (weight - squares / weight);
         let mut ascending = sample.to_vec();
         ascending.sort_by(|a, b| a.value.total_cmp(&b.value));
-        // A sample of that many equal weights would be as precise.
+        // The effective sample size: so many equal weights give the same precision.
         let size = weight * weight / squares;
         let quantile = |q: f64| {
             let position = (size - 1.0) * q;
@@ -77,7 +79,7 @@ impl SampleSpread {
                 sum += (share - below) * x.value;
                 below = share;
             }
-            // A mean of these values, which rounding must not carry past them.
+            // A weighted mean of these values; rounding must not put it outside their range.
             sum.clamp(ascending[0].value, ascending[ascending.len() - 1].value)
         };
         Some(SampleSpread {
@@ -91,8 +93,7 @@ impl SampleSpread {
     }
 }
 
-/// The value that a standard normal variable stays below with probability `p`; infinite at 0 and 1,
-/// NaN outside.
+/// The quantile `p` of the standard normal distribution; infinite at 0 and 1, NaN outside [0, 1].
 ///
 /// Source: Wichura 1988, algorithm AS 241, PPND16; relative error about 1e-16.
 pub fn normal_quantile(p: f64) -> f64 {

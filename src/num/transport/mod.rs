@@ -1,26 +1,25 @@
-//! The cheapest way to carry goods from sources to targets, exactly: the transportation problem by
-//! the network simplex.
+//! The transportation problem, solved exactly by the network simplex method.
 //!
 //! Source: Dantzig 1951 for the simplex on a spanning tree; Cunningham 1976, "A network simplex
 //! method", for strongly feasible trees; Grigoriadis 1986 for the block search of the entering arc.
 //! Input: costs of one unit from every source to every target, supplies and demands as positive
 //! whole numbers with equal sums. Output: flows x >= 0 with row sums = supplies and column sums =
-//! demands that minimise the sum of cost * x, and prices p that prove it: p_target - p_source <=
-//! cost for every pair, with equality where x > 0.
+//! demands that minimise the sum of cost * x, and dual prices p that prove it: p_target - p_source
+//! <= cost for every pair, with equality where x > 0.
 //!
 //! All arithmetic is in whole numbers. Costs are rounded to multiples of 2^-k, with the largest k
-//! for which no reduced cost can leave 64 bits: |reduced cost| <= (min(sources, targets) + 1) *
+//! for which no reduced cost can exceed 64 bits: |reduced cost| <= (min(sources, targets) + 1) *
 //! largest cost, because a path of the tree alternates between the sides. At 4,000 points a side
-//! and costs up to 200 that is 2^-42. So optimal means optimal, no tolerance decides, and the
-//! result is the same on every machine.
+//! and costs up to 200 that is 2^-42. So the optimum is exact for the rounded costs, without a
+//! tolerance, and the result is the same on every machine.
 //!
 //! Degenerate pivots do not cycle, because every tree is strongly feasible: an arc without flow
 //! leads towards the root.
 //! Choice: the first tree comes from the cheapest open target of each source in turn; the root is
-//! the target that stays open last. Choice: the entering arc is the most negative one of a block of
-//! about the square root of all pairs, in row order, and the next search starts where the last one
-//! ended. Equal optima are told apart by this order alone: whoever needs a unique one perturbs the
-//! costs.
+//! the target that stays open last.
+//! Choice: the entering arc is the most negative one of a block of about the square root of all
+//! pairs, in row order, and the next search starts where the last one ended. This order alone
+//! decides between equal optima: a caller that needs a unique one perturbs the costs.
 //!
 //! Memory: 8 bytes per pair. Time grows about as n^2.5 for n points a side. No recursion.
 
@@ -36,11 +35,11 @@ pub enum TransportError {
     Empty,
     /// A supply or demand is zero.
     ZeroWeight,
-    /// Supplies and demands differ in number from the costs, or in their sums.
+    /// Supplies and demands do not match the costs in number, or differ in their sums.
     Unbalanced,
     /// A cost is negative, infinite or not a number.
     BadCost,
-    /// The matrix of costs does not fit into memory, or a sum of weights not into 64 bits.
+    /// The matrix of costs does not fit into memory, or a sum of weights does not fit into 64 bits.
     TooLarge,
 }
 
@@ -67,7 +66,7 @@ pub struct CostMatrix {
 }
 
 impl CostMatrix {
-    /// The costs that `fill` writes for a source into a row of zeros, one per target.
+    /// The costs that `fill` writes for each source into a row of zeros, one per target.
     ///
     /// # Errors
     /// No pairs, more than fit into memory, or a cost that is negative or not finite.
@@ -87,7 +86,7 @@ impl CostMatrix {
         let mut units: Vec<i64> = Vec::new();
         units.try_reserve_exact(n_pairs).map_err(|_| TransportError::TooLarge)?;
         // The largest cost decides the unit, so the matrix first holds the bits of the costs:
-        // asking twice would cost more.
+        // computing them twice would take longer.
         let mut row = vec![0.0; n_targets];
         let mut largest = 0.0_f64;
         for source in 0..n_sources {
@@ -114,22 +113,23 @@ impl CostMatrix {
     }
 }
 
-/// The largest power of two that keeps (shorter side + 1) * largest cost below 2^62; at most
-/// 2^1000, which no cost needs.
+/// The largest power of two that keeps (shorter side + 1) * largest cost below 2^62.
+///
+/// At most 2^1000, which no cost needs.
 fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
     let room = (1_u64 << 61) as f64 / (shorter_side as f64 + 2.0);
     let exponent = libm::floor(libm::log2(room) - libm::log2(largest.max(f64::MIN_POSITIVE)));
     libm::exp2(exponent.clamp(-1022.0, 1000.0))
 }
 
-/// What is carried from one source to one target.
+/// The flow from one source to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TransportFlow {
     /// Position of the source.
     pub source: u32,
     /// Position of the target.
     pub target: u32,
-    /// How much, above 0.
+    /// The amount, above 0.
     pub amount: u64,
 }
 
@@ -138,14 +138,14 @@ pub struct TransportFlow {
 pub struct TransportPlan {
     /// All flows above 0, ascending by source, then target; fewer than sources plus targets.
     pub flows: Vec<TransportFlow>,
-    /// The proof: a price per source and then per target, in units of cost.
+    /// The proof of optimality: a price per source and then per target, in units of cost.
     pub prices: Vec<i64>,
 }
 
-/// The cheapest plan.
+/// The plan with the least total cost.
 ///
 /// # Errors
-/// Weights that do not fit the costs, are zero, or sum to different totals or beyond 64 bits.
+/// Weights that do not match the costs, are zero, or sum to different totals or beyond 64 bits.
 pub fn solve(
     costs: &CostMatrix,
     supply: &[u64],
@@ -183,7 +183,7 @@ struct EnteringArc {
     reduced: i64,
 }
 
-/// Where the search for entering arcs stands.
+/// The position of the search for entering arcs.
 #[derive(Debug)]
 struct ArcSearch {
     block: usize,
@@ -192,7 +192,7 @@ struct ArcSearch {
 }
 
 impl ArcSearch {
-    /// The most negative pair of the first block that has one, going once round.
+    /// The most negative pair of the first block that has one, within one round over all pairs.
     fn entering(&mut self, costs: &CostMatrix, prices: &[i64]) -> Option<EnteringArc> {
         let (of_source, of_target) = prices.split_at(costs.n_sources);
         let mut best = EnteringArc { source: 0, target: 0, reduced: 0 };
@@ -204,7 +204,7 @@ impl ArcSearch {
             for ((at, &cost), &target_price) in
                 (self.target..).zip(row).zip(&of_target[self.target..end])
             {
-                // Prices may drift together past 64 bits; their differences cannot.
+                // All prices may drift past 64 bits together; their differences cannot.
                 let reduced = cost.wrapping_sub(target_price).wrapping_add(price);
                 if reduced < best.reduced {
                     best = EnteringArc { source: self.source, target: at, reduced };
@@ -235,14 +235,15 @@ struct SpanningNode {
     first_child: u32,
     next: u32,
     previous: u32,
-    /// Nodes below it, itself included.
+    /// Number of nodes in its subtree, itself included.
     size: u32,
-    /// What flows on the arc between it and its parent.
+    /// The flow on the arc between it and its parent.
     flow: u64,
 }
 
-/// A strongly feasible spanning tree with its flows and prices. Every arc leads from its source to
-/// its target.
+/// A strongly feasible spanning tree with its flows and prices.
+///
+/// Every arc leads from its source to its target.
 #[derive(Debug)]
 struct SpanningTree {
     n_sources: usize,
@@ -252,8 +253,9 @@ struct SpanningTree {
 }
 
 impl SpanningTree {
-    /// Each source in turn sends what it can to its cheapest open target; whichever of the two is
-    /// used up closes and hangs below the other.
+    /// The first tree: each source in turn sends what it can to its cheapest open target.
+    ///
+    /// Whichever of the two is used up is closed and becomes a child of the other.
     fn initial(costs: &CostMatrix, supply: &[u64], demand: &[u64]) -> SpanningTree {
         let n = supply.len();
         let empty = SpanningNode {
@@ -273,7 +275,7 @@ impl SpanningTree {
         let (mut supply, mut demand) = (supply.to_vec(), demand.to_vec());
         let mut open_sources: Vec<usize> = (0..n).collect();
         let mut open_targets: Vec<usize> = (0..demand.len()).collect();
-        // Who closed, in order: children before their parents.
+        // The closed nodes in order: children before their parents.
         let mut closed = Vec::with_capacity(tree.nodes.len());
         while !open_sources.is_empty() {
             let mut still_open = Vec::with_capacity(open_sources.len());
@@ -289,8 +291,8 @@ impl SpanningTree {
                     let flow = supply[source].min(demand[target]);
                     supply[source] -= flow;
                     demand[target] -= flow;
-                    // Where both are used up the target closes, and the source later without flow:
-                    // such an arc leads to the root.
+                    // Where both are used up the target is closed, and the source later without
+                    // flow: such an arc leads to the root.
                     if open_targets.len() == 1 || demand[target] > 0 {
                         tree.attach(source, n + target, flow);
                         closed.push(source);
@@ -351,7 +353,7 @@ impl SpanningTree {
         node < self.n_sources
     }
 
-    /// The lowest node above both.
+    /// The lowest common ancestor of two nodes.
     fn join(&self, mut a: usize, mut b: usize) -> usize {
         while a != b {
             if self.nodes[a].size < self.nodes[b].size {
@@ -363,13 +365,12 @@ impl SpanningTree {
         a
     }
 
-    /// Takes an arc into the tree and the one that blocks the flow out of it.
+    /// Puts an arc into the tree and removes the arc that blocks the flow.
     fn pivot(&mut self, entering: EnteringArc) {
         let (source, target) = (entering.source, self.n_sources + entering.target);
         let join = self.join(source, target);
         // Flow goes round: join, down to the source, over the new arc, up from the target to the
-        // join. Of the arcs that block it the last one on this way leaves, which keeps the tree
-        // strongly feasible.
+        // join. The last blocking arc on this path leaves, which keeps the tree strongly feasible.
         let (mut amount, mut leaving, mut source_moves) = (u64::MAX, source, true);
         let mut node = source;
         while node != join {
@@ -391,8 +392,8 @@ impl SpanningTree {
         }
         let (top, below) = if source_moves { (source, target) } else { (target, source) };
         self.move_subtree(leaving, top, below, amount, join);
-        // Both ends of the new arc must agree: the source may rise by the reduced cost, or the
-        // target fall.
+        // The reduced cost of the new arc must become 0: the source's price rises by its magnitude,
+        // or the target's falls by it.
         let by = if source_moves { entering.reduced.wrapping_neg() } else { entering.reduced };
         if 2 * (self.nodes[top].size as usize) <= self.nodes.len() {
             self.reprice(top, None, by);
@@ -401,7 +402,8 @@ impl SpanningTree {
         }
     }
 
-    /// Changes the flows from a node up to the join: arcs against the way lose, arcs along it gain.
+    /// Changes the flows from a node up to the join: arcs against the path lose, arcs along it
+    /// gain.
     fn send(&mut self, from: usize, join: usize, amount: u64, downwards: bool) {
         let mut node = from;
         while node != join {
@@ -414,8 +416,7 @@ impl SpanningTree {
         }
     }
 
-    /// Cuts the subtree of `leaving`, turns it so that `top` is its highest node, and hangs it
-    /// below `below`.
+    /// Cuts off the subtree of `leaving`, re-roots it at `top`, and makes it a child of `below`.
     fn move_subtree(&mut self, leaving: usize, top: usize, below: usize, flow: u64, join: usize) {
         let moved = self.nodes[leaving].size;
         let mut node = self.parent(leaving);
@@ -441,7 +442,7 @@ impl SpanningTree {
         }
     }
 
-    /// Adds to the prices of a subtree, without that of `except`.
+    /// Adds `by` to the prices of a subtree, without the subtree of `except`.
     fn reprice(&mut self, top: usize, except: Option<usize>, by: i64) {
         let mut node = top;
         loop {

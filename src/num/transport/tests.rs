@@ -8,7 +8,7 @@ fn costs(rows: &[&[f64]]) -> CostMatrix {
     CostMatrix::new(rows.len(), rows[0].len(), |i, row| row.copy_from_slice(rows[i])).unwrap()
 }
 
-/// The total in units of cost.
+/// The total cost in units.
 fn total(costs: &CostMatrix, plan: &TransportPlan) -> i128 {
     plan.flows
         .iter()
@@ -16,7 +16,7 @@ fn total(costs: &CostMatrix, plan: &TransportPlan) -> i128 {
         .sum()
 }
 
-/// That the plan carries exactly these weights and that its prices prove it optimal.
+/// Checks that the plan has exactly these weights and that its prices prove it optimal.
 #[track_caller]
 fn prove(costs: &CostMatrix, supply: &[u64], demand: &[u64], plan: &TransportPlan) {
     let (mut sent, mut received) = (vec![0; supply.len()], vec![0; demand.len()]);
@@ -39,7 +39,7 @@ fn prove(costs: &CostMatrix, supply: &[u64], demand: &[u64], plan: &TransportPla
     assert!(plan.flows.iter().all(|f| reduced(f.source as usize, f.target as usize) == 0));
 }
 
-/// The least cost by trying every plan, in units.
+/// The least cost over all plans, in units.
 fn by_force(
     costs: &CostMatrix,
     supply: &[u64],
@@ -163,7 +163,7 @@ fn prices_prove_large_plans_optimal() {
     }
 }
 
-/// On the line the cheapest plan for a convex cost pairs the points in their order.
+/// On a line the optimal plan for a convex cost pairs the points in their order.
 #[test]
 fn points_on_a_line_keep_their_order() {
     let mut stream = RandomStream::new(3, "line");
