@@ -1,9 +1,8 @@
-//! Scores from a program: kept in a scratch file in the order in which its rows were sent, and
-//! handed out in that order.
+//! Scores from a program: spooled to a scratch file in the order in which its rows were sent.
 //!
-//! A program answers at its own pace, and with folds several answer one after the other, while
-//! scores are written in the order of the rows. So each program's scores wait on disk, 8 bytes
-//! each, and memory does not grow with the rows.
+//! They are read back in the same order. A program answers at its own pace, and with folds several
+//! programs answer one after the other, while scores are written in the order of the rows. So each
+//! program's scores are kept on disk, 8 bytes each, and memory does not grow with the rows.
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,14 +10,14 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::exec::files::{self, File};
 
-/// Scores that come in.
+/// The writing side of the scratch file.
 #[derive(Debug)]
 pub struct ScoreSpool {
     file: BufWriter<File>,
     path: PathBuf,
 }
 
-/// Scores that go out, in the order in which they came in.
+/// The reading side of the scratch file: scores in the order in which they were written.
 #[derive(Debug)]
 pub struct SpooledScores {
     file: BufReader<File>,
@@ -29,16 +28,16 @@ impl ScoreSpool {
     /// Creates the scratch file.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         let file = files::create(path)?;
         Ok(ScoreSpool { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
     }
 
-    /// Takes scores; NaN where a row has none.
+    /// Appends scores; NaN where a row has none.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written.
     pub fn push(&mut self, scores: &[f64]) -> Result<()> {
         scores
             .iter()
@@ -46,10 +45,10 @@ impl ScoreSpool {
             .map_err(|e| Error::io("write", &self.path, &e))
     }
 
-    /// Turns from taking to giving.
+    /// Ends writing and opens the file for reading.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written or reopened.
     pub fn finish(mut self) -> Result<SpooledScores> {
         self.file.flush().map_err(|e| Error::io("write", &self.path, &e))?;
         let file = files::open(&self.path)?;
@@ -61,7 +60,7 @@ impl SpooledScores {
     /// The next score.
     ///
     /// # Errors
-    /// There are no more, or the disk refuses.
+    /// No score is left, or the file cannot be read.
     pub fn take(&mut self) -> Result<f64> {
         let mut bytes = [0; 8];
         self.file.read_exact(&mut bytes).map_err(|e| Error::io("read", &self.path, &e))?;
@@ -69,8 +68,10 @@ impl SpooledScores {
     }
 }
 
-/// What is wrong with a score of a program, in words; nothing if it is a probability. Other than in
-/// a file of scores, a row without a score is wrong: the program was asked for it and did not fail.
+/// What is wrong with a score from a program, in words; `None` if it is a probability.
+///
+/// Unlike in a file of scores, a missing score is a fault: the program was asked for it and did not
+/// fail.
 pub fn score_complaint(score: f64) -> Option<String> {
     if score.is_nan() {
         Some("gave no score (null or NaN) for a row".to_owned())

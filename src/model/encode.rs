@@ -5,11 +5,12 @@
 //! (x - mean) / sd with mean and population standard deviation of the training rows; a column with
 //! two levels in training becomes one indicator of the second, one with K > 2 levels K indicators,
 //! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing
-//! number is the training mean plus, where training rows have missing values, a missing-indicator
-//! of its own. Columns without variation in training give no encoded column.
+//! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing
+//! number is the training mean and, where training rows have missing values, 1 in a
+//! missing-indicator column. Columns without variation in training give no encoded column.
 //! Choice: the order of levels is the declared one, then bytes; so the second level of a sensitive
-//! attribute is its second group. Cost: three passes over the training rows; encoding a row is
-//! linear in its features.
+//! attribute is its second group.
+//! Cost: three passes over the training rows; encoding a row is linear in its features.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,9 +26,9 @@ use crate::num::moments::scale_above;
 enum FeatureEncoding {
     /// (x - mean) / sd at `at`; where missing, 0 there and 1 at `missing_at`.
     Number { mean: f64, sd: f64, at: Option<usize>, missing_at: Option<usize> },
-    /// 1 at `at[level]`, where there is one.
+    /// 1 at `at[level]`, if the level has a column.
     Levels { at: Vec<Option<usize>> },
-    /// The model does not see the feature.
+    /// The feature is hidden from the model.
     Omitted {},
 }
 
@@ -49,8 +50,9 @@ struct FeatureTally {
 }
 
 impl FeatureEncoder {
-    /// Learns means, deviations and levels from the training rows. `omit` names features that the
-    /// model must not see.
+    /// Learns means, deviations and levels from the training rows.
+    ///
+    /// `omit` names features that the model must not see.
     ///
     /// # Errors
     /// The training rows cannot be read.
@@ -71,7 +73,7 @@ impl FeatureEncoder {
             |part| tallies.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(&part)),
         )?;
         // Sums are taken of x / scale, a power of two above all |x|, so that they are exact to the
-        // last bits whatever the unit of x.
+        // last bits in every unit of x.
         let scales: Vec<f64> = tallies.iter().map(|t| scale_above(t.largest)).collect();
         let sum_of = |term: &(dyn Fn(usize, f64) -> f64 + Sync)| -> Result<Vec<f64>> {
             let mut sums = vec![FixedSum::ZERO; features.len()];
@@ -114,8 +116,9 @@ impl FeatureEncoder {
         Ok(encoder)
     }
 
-    /// The columns that each feature gets at most where all its levels train, a column of missing
-    /// numbers not counted.
+    /// The largest number of columns of each feature: all its levels occur in training.
+    ///
+    /// A missing-indicator column of a number is not counted.
     pub fn columns_at_most(features: &[Feature], omit: &[String]) -> Vec<u64> {
         let of = |feature: &Feature| match feature.levels.len() {
             _ if omit.contains(&feature.name) => 0,
@@ -163,8 +166,9 @@ impl FeatureEncoder {
         self.columns.len()
     }
 
-    /// The column of a number and how far it moves there when the number moves by 1; none where the
-    /// model does not see it, or it never varied in training.
+    /// The column of a number, and how far it moves when the number moves by 1.
+    ///
+    /// `None` where the model does not see the number, or it did not vary in training.
     pub fn number_column(&self, feature: usize) -> Option<(usize, f64)> {
         match self.features.get(feature)? {
             FeatureEncoding::Number { sd, at, .. } => at.map(|at| (at, 1.0 / sd)),
@@ -172,7 +176,7 @@ impl FeatureEncoder {
         }
     }
 
-    /// The column that is the indicator of a level; none where the level has no column of its own.
+    /// The indicator column of a level; `None` where the level has no column.
     pub fn level_column(&self, feature: usize, level: u32) -> Option<usize> {
         match self.features.get(feature)? {
             FeatureEncoding::Levels { at } => at.get(level as usize).copied().flatten(),
@@ -217,8 +221,7 @@ impl FeatureEncoder {
     }
 }
 
-/// Whether the encoding treats the feature as a number: levels with an order count by their
-/// position.
+/// Whether the encoding treats the feature as a number: ordered levels count by their position.
 fn is_number(feature: &Feature) -> bool {
     matches!(
         feature.kind,
@@ -226,8 +229,9 @@ fn is_number(feature: &Feature) -> bool {
     )
 }
 
-/// The number of a feature in a row: itself, or the position of an ordered level; NaN where
-/// missing.
+/// The number of a feature in a row: itself, or the position of an ordered level.
+///
+/// NaN where missing.
 fn number_at(rows: &FeatureRows, feature: usize, i: usize) -> f64 {
     match &rows.columns[feature] {
         FeatureColumn::Number(values) => values[i],
@@ -236,7 +240,7 @@ fn number_at(rows: &FeatureRows, feature: usize, i: usize) -> f64 {
     }
 }
 
-/// Visits the numbers of a feature that are there.
+/// Visits the numbers of a feature that are not missing.
 fn visit_numbers(feature: &Feature, rows: &FeatureRows, f: usize, mut visit: impl FnMut(f64)) {
     if is_number(feature) {
         (0..rows.n).map(|i| number_at(rows, f, i)).filter(|x| !x.is_nan()).for_each(&mut visit);

@@ -1,12 +1,12 @@
 //! Logistic regression with an L2 penalty, fitted by Newton steps over streamed rows.
 //!
 //! Minimises sum_i a_i ln(1 + exp(-m_i)) + l2/2 |w|^2 with m_i = +-(b + w.x_i) over the encoded
-//! training rows; a_i is the weight of the row, 1 without weights; the intercept b is free: the
-//! objective of scikit-learn's LogisticRegression with C = 1/l2 and sample_weight a_i on the same
-//! matrix. Weights do not enter the encoding. Each step passes once over the rows and sums loss,
-//! gradient and Hessian; the step is halved while the loss rises. Sums run over fixed blocks of
-//! 1,024 rows in f64, and over blocks in fixed point, so the result does not depend on threads or
-//! row groups.
+//! training rows; a_i is the weight of the row, 1 without weights; the intercept b is not
+//! penalised: the objective of scikit-learn's LogisticRegression with C = 1/l2 and sample_weight
+//! a_i on the same matrix. Weights do not enter the encoding. Each step passes once over the rows
+//! and sums loss, gradient and Hessian; the step is halved while the loss rises. Sums run over
+//! fixed blocks of 1,024 rows in f64, and over blocks in fixed point, so the result does not depend
+//! on threads or row groups.
 //! Choice: stops when the predicted decrease of the loss is below 1e-14 of it; at most 100 steps.
 //! Cost: a step costs the number of rows times the square of the features of a row; memory is the
 //! square of the encoded width per thread. Expected coefficients in the tests come from
@@ -29,7 +29,7 @@ const MAX_STEPS: usize = 100;
 /// Version of the artifact.
 const VERSION: u32 = 1;
 
-/// What logistic regression is asked to fit.
+/// The settings of a logistic regression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogisticTrainer {
     /// The features of the rows.
@@ -59,7 +59,7 @@ impl LogisticModel {
     /// Reads the artifact back.
     ///
     /// # Errors
-    /// The text is no artifact of this version; says why.
+    /// The text is not an artifact of this version; the error says why.
     pub fn from_json(text: &str) -> Result<LogisticModel, String> {
         let model: LogisticModel = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if model.version == VERSION {
@@ -93,8 +93,7 @@ impl TrainedModel for LogisticModel {
     }
 
     fn score_encoded(&self, encoded: &[f64]) -> f64 {
-        // In the order of `margin`, so that a row that nothing moved keeps its score to the last
-        // bit.
+        // In the order of `margin`, so that an unmoved row keeps its score to the last bit.
         sigmoid(
             self.coefficients.iter().zip(encoded).fold(self.intercept, |sum, (b, x)| sum + b * x),
         )
@@ -162,8 +161,8 @@ impl LogisticTrainer {
     /// `l2: 0`).
     pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
         let n = rows.check_both_classes()?;
-        // Weights and penalty are divided by the same power of two: the minimum stays where it is,
-        // and sums stay in reach whatever the unit of the weights.
+        // Weights and penalty are divided by the same power of two: that keeps the minimum, and
+        // sums stay in range in every unit of the weights.
         let largest = rows.largest_weight()?;
         let scale = if largest == 1.0 { 1.0 } else { scale_above(largest) };
         let l2 = self.l2 / scale;
@@ -183,7 +182,7 @@ impl LogisticTrainer {
         for pass in 0..MAX_STEPS {
             let sums = Self::pass(&model, rows, scale)?;
             if pass == 0 && scale != 1.0 {
-                // Where all coefficients are 0 everybody costs ln 2.
+                // Where all coefficients are 0 the loss is ln 2 per unit of weight.
                 people = sums.loss.to_f64() / std::f64::consts::LN_2;
             }
             let loss = sums.loss.to_f64()
@@ -220,7 +219,7 @@ impl LogisticTrainer {
             if self.l2 == 0.0 && loss < 1e-6 * people {
                 break;
             }
-            // The last step is taken too: it squares the error that is left.
+            // The last step is taken too: it squares the remaining error.
             model.take_step(&step, 1.0);
             if decrease <= 1e-14 * (people / n as f64 + loss) {
                 return Ok(model);
@@ -246,7 +245,7 @@ impl LogisticTrainer {
 }
 
 impl LogisticModel {
-    /// Goes `-sign` times the step.
+    /// Moves the coefficients by `-sign` times the step.
     fn take_step(&mut self, step: &[f64], sign: f64) {
         for (w, s) in self.coefficients.iter_mut().zip(step) {
             *w -= sign * s;
@@ -269,7 +268,7 @@ fn sum_group(model: &LogisticModel, group: &TrainingBatch, scale: f64) -> Newton
             let p = sigmoid(margin);
             let y = if group.labels[i] { 1.0 } else { 0.0 };
             let people = group.weight(i) / scale;
-            // ln(1 + exp(-|m|)) plus the part of the wrong side.
+            // ln(1 + exp(-|m|)), plus |m| where the row is on the wrong side.
             let signed = if group.labels[i] { margin } else { -margin };
             loss += people * (libm::log1p(libm::exp(-signed.abs())) + (-signed).max(0.0));
             entries.push((n - 1, 1.0));
@@ -318,7 +317,7 @@ mod tests {
         }
     }
 
-    /// What nothing moves must not cross a threshold that is its own score.
+    /// A row that is not moved must keep its score exactly: that score may be its own threshold.
     #[test]
     fn encoded_rows_score_as_rows_do() {
         let columns = |k: u32| {
@@ -370,7 +369,7 @@ mod tests {
     }
 
     /// The gradient of the weighted loss is zero, and the unit of the weights changes nothing where
-    /// the penalty has the same.
+    /// the penalty has the same unit.
     #[test]
     fn weights_count_people() {
         let x: Vec<f64> = (0..200).map(|i| f64::from(i % 17) - 0.3 * f64::from(i % 5)).collect();

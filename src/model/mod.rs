@@ -1,11 +1,10 @@
-//! What a scorer is: rows in, one score in [0, 1] per row out; and where scorers come from.
+//! Scorers: rows in, one score in [0, 1] per row out.
 //!
 //! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
-//! can be written down: two types, so that nobody can score with an untrained model. Scores made
-//! elsewhere have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of
-//! a program in order. What a score means as a decision (threshold and its rule) is
-//! [`ThresholdComparison`], the same for the factual and the counterfactual row. Strategies and
-//! metrics are unknown here.
+//! can be serialised: two types, so that an untrained model cannot score. Scores made elsewhere
+//! have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of a program
+//! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
+//! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
 
 pub mod command;
 pub mod encode;
@@ -23,17 +22,18 @@ use crate::model::encode::FeatureEncoder;
 
 /// A kind of model that can be trained here.
 pub trait ModelTrainer {
-    /// Fits the model on training rows with labels; passes over them as often as it needs.
+    /// Fits the model on training rows with labels, in as many passes as it needs.
     ///
     /// # Errors
     /// The training rows cannot be read, hold one class only, or do not determine the model.
     fn fit(&self, rows: &TrainingRows<'_>) -> Result<Box<dyn TrainedModel>>;
 
-    /// Bytes that fitting takes next to the rows in flight: its largest tables, forecast from the
-    /// levels of all features.
+    /// Bytes that fitting needs in addition to the rows in flight.
+    ///
+    /// An upper estimate of its largest tables from the levels of all features.
     fn bytes(&self, n_training: u64, threads: usize) -> u64;
 
-    /// The encoded columns that each feature gets at most, in the order of the features.
+    /// The largest number of encoded columns of each feature, in the order of the features.
     fn columns(&self) -> Vec<u64>;
 }
 
@@ -46,21 +46,21 @@ pub trait Scorer: Send + Sync {
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 }
 
-/// A model that was trained here: it says how it turns rows into numbers, and can score numbers
-/// that no row could have.
+/// A model that was trained here: it exposes its encoding, and can score any encoded vector.
 pub trait TrainedModel: Scorer {
-    /// How the model turns rows into numbers.
+    /// The encoding of rows.
     fn encoder(&self) -> &FeatureEncoder;
 
-    /// The score of one encoded row, all its columns in order; indicators may lie between 0 and 1,
-    /// or beyond (section 10 of CF-GU).
+    /// The score of one encoded row, all its columns in order.
+    ///
+    /// Indicators may lie between 0 and 1, or outside (section 10 of CF-GU).
     fn score_encoded(&self, encoded: &[f64]) -> f64;
 
-    /// The model as JSON: the artifact of its stage, read back by the function that its kind names.
+    /// The model as JSON: the artifact of its stage, read back by the function of its kind.
     fn to_json(&self) -> serde_json::Value;
 }
 
-/// Turns a score into a decision.
+/// How a score is compared with the threshold: the decision rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThresholdComparison {
     /// Positive where score >= threshold.
@@ -70,7 +70,7 @@ pub enum ThresholdComparison {
 }
 
 impl ThresholdComparison {
-    /// The decision, unless score or threshold is missing (NaN).
+    /// The decision; `None` where score or threshold is missing (NaN).
     pub fn decide(self, score: f64, threshold: f64) -> Option<bool> {
         if score.is_nan() || threshold.is_nan() {
             return None;

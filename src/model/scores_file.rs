@@ -1,11 +1,11 @@
 //! Scores made elsewhere: joined to the rows by key, in the order of the rows.
 //!
-//! The file is read once from front to back while the rows go by. Where it has the order of the
-//! rows, the next entry is always the one that is wanted, and nothing is looked up. Entries that
-//! are not wanted yet wait in memory, so a file in the order of the rows needs memory for one of
-//! its row groups, and a file in another order, or one that lacks a row, up to about 50 bytes an
-//! entry. Every entry must belong to a row: a key that stands twice, an unknown row and a wrong own
-//! group are faults, never skipped.
+//! The file is read once from front to back, in step with the rows. Where it has the order of the
+//! rows, the next entry is always the requested one, and nothing is looked up. Entries read before
+//! their row are kept in memory, so a file in the order of the rows needs memory for one of its row
+//! groups, and a file in another order, or one that lacks a row, up to about 50 bytes an entry.
+//! Every entry must belong to a row: a duplicate key, an unknown row and a wrong own group are
+//! faults, never skipped.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,53 +13,56 @@ use std::collections::hash_map::Entry;
 use crate::data::exchange::keyed::{KeyedScores, ScoreEntry, ScoreKey};
 use crate::error::{Fault, Result};
 
-/// Hands out the scores of a file by key.
+/// Looks up the scores of a file by key.
 #[derive(Debug)]
 pub struct ScoreJoin<'a> {
     file: &'a KeyedScores,
     next_group: usize,
-    /// The row group at hand; entries before `next` are handed out.
+    /// The current row group; entries before `next` are already used.
     current: Vec<ScoreEntry>,
     next: usize,
     waiting: HashMap<ScoreKey, ScoreEntry>,
 }
 
-/// What a score file holds beside what was asked for.
+/// Why an entry of a score file was not requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftoverScore {
-    /// The row is known and was not asked for: it is not audited, not of a declared group, or asked
-    /// for on behalf of another model.
+    /// The row is known but was not requested.
+    ///
+    /// It is not audited, not of a declared group, or requested for another model.
     NotAsked,
-    /// The key was asked for before: it stands twice in the file.
+    /// The key was requested before: the file holds it twice.
     Duplicate,
-    /// A row of its own group that was not asked for again.
+    /// A counterfactual in the row's own group, which was not requested for a recheck.
     OwnGroup,
-    /// The row is there and has no such counterfactual.
+    /// The row exists but has no such counterfactual.
     NoCounterfactual,
-    /// The data have no such row.
+    /// The data do not have the row.
     Unknown,
 }
 
-/// What to do about a file that answers another request than the one that this job would make now.
+/// What to do about a file that answers another request than the present job would make.
 pub const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share of \
     `recheck` have changed since the rows to score were written, take the file away (or name \
     another one in the job) and run again: the rows to score are then written afresh";
 
-/// What a key is.
+/// The parts of a key.
 pub const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a counterfactual \
     also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
-    /// Starts at the front of the file.
+    /// A join that starts at the front of the file.
     pub fn new(file: &'a KeyedScores) -> Self {
         ScoreJoin { file, next_group: 0, current: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
-    /// The score of a key; none where the file does not have it, NaN where it has it without a
-    /// score. `own` is the row's own group.
+    /// The score of a key; `None` where the file lacks the key, NaN where it has it without a
+    /// score.
+    ///
+    /// `own` is the row's own group.
     ///
     /// # Errors
-    /// A damaged file, a key that stands twice, a score outside [0, 1], an own group that is not
+    /// A damaged file, a duplicate key, a score outside [0, 1], or an own group that differs from
     /// the row's.
     pub fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
         let Some(entry) = self.find(key)? else { return Ok(None) };
@@ -113,7 +116,7 @@ impl<'a> ScoreJoin<'a> {
         Ok(())
     }
 
-    /// Lets the entries at hand wait: they are not in the order of the rows.
+    /// Keeps the entries of the current row group: they are not in the order of the rows.
     fn set_aside(&mut self) -> Result<()> {
         for entry in self.current.drain(self.next..) {
             match self.waiting.entry(entry.key) {
@@ -130,10 +133,10 @@ impl<'a> ScoreJoin<'a> {
         Ok(())
     }
 
-    /// Reads the rest of the file; the number of entries that nobody asked for.
+    /// Reads the rest of the file and returns the number of entries that were not requested.
     ///
     /// # Errors
-    /// A damaged file, or a key that stands twice.
+    /// A damaged file, or a duplicate key.
     pub fn read_rest(&mut self) -> Result<usize> {
         self.set_aside()?;
         while self.next_group < self.file.n_groups() {
@@ -143,15 +146,15 @@ impl<'a> ScoreJoin<'a> {
         Ok(self.waiting.len())
     }
 
-    /// The keys that were read and that nobody asked for yet.
+    /// The keys that were read and not yet requested.
     pub fn waiting(&self) -> impl Iterator<Item = &ScoreKey> {
         self.waiting.keys()
     }
 
-    /// Judges what nobody asked for, after [`ScoreJoin::read_rest`].
+    /// Classifies the entries that were not requested, after [`ScoreJoin::read_rest`].
     ///
     /// # Errors
-    /// An entry that stands twice or belongs to no row; of several the first in the file.
+    /// An entry that is a duplicate or belongs to no row; of several the first in the file.
     pub fn finish(self, judge: impl Fn(&ScoreKey) -> LeftoverScore) -> Result<()> {
         let mut left: Vec<&ScoreEntry> = self.waiting.values().collect();
         left.sort_by_key(|entry| entry.file_row);

@@ -1,8 +1,9 @@
-//! Thresholds that are fitted: the score from which on a model predicts positive, chosen on the
-//! rows that it learned from.
+//! Fitted thresholds: the score from which on a model predicts positive, chosen on its training
+//! rows.
 //!
 //! Candidates are the observed scores; class 1 where score >= t. With TPR(t) the share of positive
-//! and TNR(t) that of negative rows that are decided right (both by weight, where rows have one):
+//! rows classified right and TNR(t) that of negative rows (both by weight, where rows have
+//! weights):
 //! - `maximise_recall`: the smallest t with TNR(t) >= `tnr_floor`; none: just above the largest
 //!   score. The papers give no floor, and without one the smallest score always wins
 //!   (generation.md, section 12.5).
@@ -10,25 +11,25 @@
 //! - `f_beta`: the t with the largest (1 + b^2) TP / ((1 + b^2) TP + b^2 FN + FP) (van Rijsbergen
 //!   1979).
 //!
-//! Choice: of several best the smallest t, which misses the fewest positive rows. Rows without a
-//! score are not counted.
+//! Choice: ties go to the smallest t, which misses the fewest positive rows. Rows without a score
+//! are not counted.
 //! Cost: a sort of the training scores, 24 bytes each.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
 
-/// What a threshold is to reach.
+/// The objective that a threshold maximises.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ThresholdObjective {
-    /// Most positive rows found, while this share of the negative ones is kept out.
+    /// The largest TPR with a TNR of at least `tnr_floor`.
     MaximiseRecall {
-        /// The share, in [0, 1].
+        /// The smallest TNR allowed, in [0, 1].
         tnr_floor: f64,
     },
-    /// The largest sum of both shares that are decided right.
+    /// The largest TPR + TNR.
     Youden,
-    /// The largest F score, recall counting beta times as much as precision; above 0.
+    /// The largest F score, with recall weighted `beta` times as much as precision; above 0.
     FBeta(f64),
 }
 
@@ -39,11 +40,11 @@ pub struct ScoredTrainingRow {
     pub score: f64,
     /// Its label.
     pub positive: bool,
-    /// What it weighs; 1 where rows have no weight.
+    /// Its weight; 1 where rows have no weight.
     pub weight: u64,
 }
 
-/// A fitted threshold and what it reaches on the rows that it was fitted on.
+/// A fitted threshold and the rates that it reaches on its training rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedThreshold {
@@ -51,7 +52,7 @@ pub struct FittedThreshold {
     pub threshold: f64,
     /// Training rows with a score.
     pub n_rows: u64,
-    /// Positive ones among them.
+    /// The number of these that are positive.
     pub n_positive: u64,
     /// Share of the positive ones at or above the threshold, by weight.
     pub tpr: f64,
@@ -59,7 +60,7 @@ pub struct FittedThreshold {
     pub tnr: f64,
 }
 
-/// Rows by class, by weight.
+/// Total weight of the rows of each class.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct ClassWeights {
     positive: u128,
@@ -122,10 +123,10 @@ impl ThresholdObjective {
         }
     }
 
-    /// Whether a higher threshold, with these rows below it, is better than the best one so far.
+    /// Whether a higher threshold, with these rows below it, is better than the best one before.
     fn is_better(self, below: ClassWeights, best: ClassWeights, all: ClassWeights) -> bool {
         match self {
-            // A higher threshold finds fewer.
+            // A higher threshold never finds more positive rows.
             ThresholdObjective::MaximiseRecall { .. } => false,
             // In whole numbers: the difference of TNR against that of TPR.
             ThresholdObjective::Youden => {
@@ -180,8 +181,8 @@ mod tests {
         );
         // TPR + TNR: 1, 4/3, 1, 4/3, 5/3, 4/3.
         assert_eq!(fit(ThresholdObjective::Youden).threshold, 0.5);
-        // F1: 6/9, 6/8, 4/7, 4/6, 4/5, 2/4; F2 weighs what is missed four times: 15/18 at 0.1,
-        // 15/17 at 0.2, ...
+        // F1: 6/9, 6/8, 4/7, 4/6, 4/5, 2/4; F2 counts a missed positive row four times: 15/18 at
+        // 0.1, 15/17 at 0.2, ...
         assert_eq!(fit(ThresholdObjective::FBeta(1.0)).threshold, 0.5);
         assert_eq!(fit(ThresholdObjective::FBeta(2.0)).threshold, 0.2);
     }

@@ -1,12 +1,12 @@
-//! Gradient boosting and random forests: what trees answer to a row.
+//! Gradient boosting and random forests: the score of a row from the trees.
 //!
-//! Trees are grown by LightGBM (`lightgbm`) on the one encoding of rows (`encode`) and kept as its
-//! own text. They are walked here and not by the library: its handle of a model cannot be shared by
-//! threads, and its probabilities come from the `exp` of the C library, which differs in the last
-//! bit from machine to machine. Each inner node asks whether an encoded value, in single precision
-//! as in training, is at most its threshold. Boosting sums the leaves in the order of the trees and
-//! gives 1 / (1 + exp(-sum)); a forest gives the mean of the leaves, each the share of positive
-//! training rows in it.
+//! Trees are grown by LightGBM (`lightgbm`) on the one encoding of rows (`encode`) and stored in
+//! its text format. They are evaluated here and not by the library: its handle of a model cannot be
+//! shared by threads, and its probabilities come from the `exp` of the C library, which differs in
+//! the last bit from machine to machine. Each inner node tests whether an encoded value, in single
+//! precision as in training, is at most its threshold. Boosting sums the leaves in the order of the
+//! trees and gives 1 / (1 + exp(-sum)); a forest gives the mean of the leaves, each the share of
+//! positive training rows in it.
 //! Cost: a row costs the depth of each tree. Expected values of the tests come from LightGBM's own
 //! predictions.
 
@@ -22,7 +22,7 @@ use crate::model::{Scorer, TrainedModel};
 /// Version of the artifact.
 const VERSION: u32 = 1;
 
-/// What the leaves of the trees add up to.
+/// How the leaves of the trees combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeEnsemble {
@@ -66,10 +66,10 @@ struct DecisionNode {
 }
 
 impl TreesModel {
-    /// The model that LightGBM's text describes, over the columns of the encoder.
+    /// The model in LightGBM's text, over the columns of the encoder.
     ///
     /// # Errors
-    /// The text is not what LightGBM writes for such a model; says why.
+    /// The text is not what LightGBM writes for such a model; the error says why.
     pub fn new(
         ensemble: TreeEnsemble,
         encoder: FeatureEncoder,
@@ -81,7 +81,7 @@ impl TreesModel {
     /// Reads the artifact back.
     ///
     /// # Errors
-    /// The text is no artifact of this version; says why.
+    /// The text is not an artifact of this version; the error says why.
     pub fn from_json(text: &str) -> Result<TreesModel, String> {
         let artifact: TreesArtifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if artifact.version != VERSION {
@@ -98,15 +98,15 @@ impl TreesModel {
         if trees.is_empty() {
             return Err("the text of LightGBM holds no tree".to_owned());
         }
-        // LightGBM cuts what is 0 or 1 just above 0. For a row that is the same as one half; for a
-        // counterfactual with a level by a hundredth it is not.
+        // LightGBM puts the threshold of a 0/1 column just above 0. For a row that equals one half;
+        // for a counterfactual whose indicator is 0.01 it does not.
         let indicators = artifact.encoder.indicators();
         for node in trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
             if indicators[node.column] && (0.0..1.0).contains(&node.threshold) {
                 node.threshold = 0.5;
             }
         }
-        // A tree of a forest that could cut none of the columns it drew knows no share of anybody.
+        // A forest's tree without any split holds no share of positive rows, so it is dropped.
         if artifact.ensemble == TreeEnsemble::Forest
             && trees.iter().any(|tree| !tree.nodes.is_empty())
         {
@@ -115,13 +115,15 @@ impl TreesModel {
         Ok(TreesModel { artifact, trees })
     }
 
-    /// Number of trees; fewer than were asked for where the columns that a tree drew could not be
-    /// cut: boosting ends there, a forest does without the tree.
+    /// Number of trees, at most the number asked for.
+    ///
+    /// Where none of the columns that a tree drew can be split, boosting ends, and a forest drops
+    /// the tree.
     pub fn n_trees(&self) -> usize {
         self.trees.len()
     }
 
-    /// Whether it says the same to everybody.
+    /// Whether every row gets the same score.
     pub fn is_constant(&self) -> bool {
         self.trees.iter().all(|tree| tree.nodes.is_empty())
     }
@@ -131,7 +133,7 @@ impl TreesModel {
         let sum = self.trees.iter().fold(0.0, |sum, tree| sum + tree.leaf(&row));
         match self.artifact.ensemble {
             TreeEnsemble::Boosting => sigmoid(sum),
-            // Rounding may leave a share of one a little above it.
+            // Rounding may put the mean of shares slightly above 1.
             TreeEnsemble::Forest => (sum / self.trees.len() as f64).clamp(0.0, 1.0),
         }
     }
@@ -165,7 +167,7 @@ impl TrainedModel for TreesModel {
     }
 }
 
-/// The single precision in which trees see encoded values, in training as in scoring.
+/// The single precision in which trees read encoded values, in training as in scoring.
 pub(super) fn to_single(value: f64) -> f32 {
     (value as f32).clamp(f32::MIN, f32::MAX)
 }
@@ -181,8 +183,9 @@ impl DecisionTree {
     }
 }
 
-/// The trees of LightGBM's text format, version 4: blocks that begin with `DecisionTree=k`, a
-/// `key=value` each line.
+/// Parses LightGBM's text format, version 4.
+///
+/// Each tree is a block that begins with `DecisionTree=k`, with one `key=value` per line.
 fn parse_trees(text: &str, width: usize) -> Result<Vec<DecisionTree>, String> {
     if !text.starts_with("tree\nversion=v4\n") {
         return Err("not LightGBM's text of version v4".to_owned());
@@ -210,8 +213,8 @@ fn parse_tree(block: &str, width: usize) -> Result<DecisionTree, String> {
         if [columns.len(), decisions.len(), left.len(), right.len()] != [n; 4] {
             return Err("its lists have different lengths".to_owned());
         }
-        // Bit 0 is a split by category, bits 2 and 3 say how missing values go: the encoding knows
-        // neither.
+        // Bit 0 is a split by category, bits 2 and 3 the treatment of missing values: the encoding
+        // has neither.
         if decisions.iter().any(|d| d & 0b1101 != 0) {
             return Err("splits by category or by missing values".to_owned());
         }
@@ -279,7 +282,7 @@ mod tests {
         assert_eq!(stump[0].leaf(|_| 0.0), 0.7);
     }
 
-    /// Whatever a damaged artifact holds, scoring must end and not step outside.
+    /// For any damaged artifact scoring must end and stay within the arrays.
     #[test]
     fn damaged_trees_are_refused() {
         let sound = tree("1 -1", "-2 -3");

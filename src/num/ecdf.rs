@@ -124,7 +124,7 @@ impl ValueTally {
         *self = merged;
     }
 
-    /// Appends a cell whose least value is not below that of the last cell.
+    /// Appends a cell that is not below the last one, or merges the two if they are the same cell.
     fn push(&mut self, cell: ValueCell) {
         match self.cells.last_mut() {
             Some(last) if cell_of(last.0, self.shift) == cell_of(cell.0, self.shift) => {

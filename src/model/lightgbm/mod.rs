@@ -1,21 +1,19 @@
-//! Grows trees by LightGBM: gradient boosting (Ke et al. 2017) and random forests (Breiman 2001) on
-//! the one encoding.
+//! Grows trees by LightGBM: gradient boosting (Ke et al. 2017) and random forests (Breiman 2001).
 //!
-//! Boosting minimises the log loss. A forest is LightGBM's `rf` on the squared error of labels 0
-//! and 1, so that a leaf holds the share of its positive training rows, as in scikit-learn; its
-//! trees sample rows without replacement, and columns at each split. With the log loss the leaves
-//! of `rf` would be one Newton step from the base rate, which is no share.
-//! Weights are divided by their mean over the training rows, so that their unit does not matter;
-//! rows of weight 0 are left out.
-//! The library runs on one thread with its switches for repeatable results (`deterministic`,
-//! `force_row_wise`) and sees the rows in the order of the prepared file, so the trees do not
-//! depend on threads or batches.
-//! Choice: LightGBM looks for columns that no cut can split before it is told how large a leaf must
-//! be, and takes 20 for it; so 20 is the least that can be asked for, and where no column passes
+//! They use the one encoding. Boosting minimises the log loss. A forest is LightGBM's `rf` on the
+//! squared error of labels 0 and 1, so that a leaf holds the share of its positive training rows,
+//! as in scikit-learn; its trees sample rows without replacement, and columns at each split. With
+//! the log loss the leaves of `rf` would be one Newton step from the base rate, which is not a
+//! share. Weights are divided by their mean over the training rows, so that their unit does not
+//! matter; rows of weight 0 are left out. The library runs on one thread with its options for
+//! repeatable results (`deterministic`, `force_row_wise`) and gets the rows in the order of the
+//! prepared file, so the trees do not depend on threads or batches.
+//! Choice: LightGBM drops columns without a usable split point before it reads the smallest leaf
+//! size, and assumes 20 for it; so 20 is the smallest leaf size allowed, and where no column passes
 //! the training is refused here.
-//! Cost: 4 bytes for each training row and encoded column while the library takes them over, then 1
-//! byte; time is linear in rows, columns and trees. Training cannot be halted half-way, so it runs
-//! beside: an interrupted run ends at once and leaves it behind.
+//! Cost: 4 bytes for each training row and encoded column while the library copies them, then 1
+//! byte; time is linear in rows, columns and trees. Training cannot be stopped half-way, so it runs
+//! on a thread of its own: an interrupted run ends at once and abandons that thread.
 
 use crate::data::Feature;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
@@ -26,34 +24,34 @@ use crate::model::{ModelTrainer, TrainedModel};
 use crate::num::fixed::FixedSum;
 use crate::num::moments::scale_above;
 
-/// Fewest rows on either side of a cut for LightGBM to keep a column.
+/// Smallest number of rows on either side of a split point for LightGBM to keep a column.
 const MIN_SIDE_ROWS: usize = 20;
 
-/// What trees are asked to be.
+/// The settings of the trees.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TreesTrainer {
     /// The features of the rows.
     pub features: Vec<Feature>,
     /// Features that the model must not see.
     pub omit: Vec<String>,
-    /// What the leaves add up to.
+    /// How the leaves combine to a score.
     pub ensemble: TreeEnsemble,
     /// Number of trees, at least 1.
     pub trees: u64,
-    /// Most leaves of a tree, at least 2.
+    /// Largest number of leaves of a tree, at least 2.
     pub leaves: u64,
-    /// Fewest rows in a leaf, at least 20.
+    /// Smallest number of rows in a leaf, at least 20.
     pub smallest_leaf: u64,
-    /// What each tree of a boosting adds of its own answer, above 0; a forest has none.
+    /// Learning rate of boosting: the weight of each new tree, above 0; a forest has none.
     pub learning_rate: f64,
     /// Penalty on the squared values of leaves, 0 or above.
     pub l2: f64,
-    /// Share of the rows that each tree sees, in (0, 1]; below 1 for a forest.
+    /// Share of the rows that each tree samples, in (0, 1]; below 1 for a forest.
     pub row_share: f64,
-    /// Share of the encoded columns, in (0, 1]: of each tree in a boosting, of each split in a
+    /// Share of the encoded columns sampled, in (0, 1]: per tree in boosting, per split in a
     /// forest.
     pub column_share: f64,
-    /// Seed of all that is drawn.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
@@ -62,7 +60,7 @@ impl ModelTrainer for TreesTrainer {
         self.fit_model(rows).map(|model| Box::new(model) as Box<dyn TrainedModel>)
     }
 
-    /// The matrix of encoded rows that the library is given.
+    /// Size of the matrix of encoded rows that is passed to the library.
     fn bytes(&self, n_training: u64, _: usize) -> u64 {
         self.columns().iter().sum::<u64>().saturating_mul(n_training).saturating_mul(8)
     }
@@ -74,10 +72,10 @@ impl ModelTrainer for TreesTrainer {
 
 /// The training rows as the library takes them.
 struct LightgbmMatrix {
-    /// Row after row.
+    /// Row by row.
     values: Vec<f32>,
     labels: Vec<f32>,
-    /// Empty where all rows weigh the same.
+    /// Empty where all rows have the same weight.
     weights: Vec<f32>,
     width: usize,
 }
@@ -87,7 +85,7 @@ impl TreesTrainer {
     ///
     /// # Errors
     /// No training rows, one class only, or no tree that can be split; memory does not suffice; the
-    /// run is to stop; this build does without LightGBM.
+    /// run is stopped; this build is without LightGBM.
     pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
         rows.check_both_classes()?;
         let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
@@ -108,8 +106,8 @@ impl TreesTrainer {
         })?;
         if model.n_trees() < self.trees as usize && !model.is_constant() {
             let n = model.n_trees();
-            // Of a model of the job it is an issue of the run; of arms of experiments it stands
-            // here alone.
+            // A model of the job also gets an issue in the run; for an arm of an experiment this
+            // line is the only report.
             tracing::debug!(
                 "{n} of {} trees: the columns that the next ones drew could not be cut; ask for a \
                  larger `column_share`",
@@ -150,7 +148,7 @@ impl TreesTrainer {
             "bagging_freq": u8::from(self.row_share < 1.0),
             "bagging_fraction": self.row_share,
             columns: self.column_share,
-            // The library takes 31 bits.
+            // The library takes a seed of 31 bits.
             "seed": if draws { self.seed >> 33 } else { 0 },
             "deterministic": true,
             "force_row_wise": true,
@@ -194,8 +192,8 @@ impl LightgbmMatrix {
         Ok(whole)
     }
 
-    /// The rows of a group that stand for anybody, and their weights; no weights where each stands
-    /// for one.
+    /// The encoded rows of a group with a weight above 0, and their weights; no weights where all
+    /// are 1.
     fn encode_group(encoder: &FeatureEncoder, group: &TrainingBatch) -> (LightgbmMatrix, Vec<f64>) {
         let mut part = LightgbmMatrix {
             values: Vec::new(),
@@ -220,8 +218,9 @@ impl LightgbmMatrix {
         (part, weights)
     }
 
-    /// Whether some column has a cut with 20 rows on either side: the 20th smallest value is below
-    /// the 20th largest.
+    /// Whether some column has a split point with 20 rows on either side.
+    ///
+    /// That is: its 20th smallest value is below its 20th largest.
     fn can_split(&self) -> bool {
         let n = self.labels.len();
         let splits = |column: usize| {
@@ -237,7 +236,7 @@ impl LightgbmMatrix {
 
 #[cfg(feature = "lightgbm")]
 mod library {
-    //! The calls of the library, on a thread of their own.
+    //! The calls of the library, on a separate thread.
 
     use std::sync::mpsc::{RecvTimeoutError, channel};
     use std::time::Duration;
@@ -247,10 +246,10 @@ mod library {
     use super::LightgbmMatrix;
     use crate::error::{Error, Fault, Result};
 
-    /// How often a training asks whether the run is to stop.
+    /// How often a training checks whether the run is stopped.
     const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-    /// The trees as text.
+    /// Trains and returns the trees as text.
     pub(super) fn train(
         matrix: LightgbmMatrix,
         parameters: serde_json::Value,
@@ -258,7 +257,7 @@ mod library {
     ) -> Result<String> {
         let (sender, receiver) = channel();
         let work = move || {
-            // Nobody listens any more where the run was stopped.
+            // The receiver is gone where the run was stopped.
             let _ = sender.send(grow(matrix, &parameters));
         };
         let thread = std::thread::Builder::new()
@@ -286,7 +285,7 @@ mod library {
         parameters: &serde_json::Value,
     ) -> Result<String, lightgbm3::Error> {
         let LightgbmMatrix { values, labels, weights, width } = matrix;
-        // A width beyond this is refused by the library.
+        // The library refuses a width beyond this.
         let width = i32::try_from(width).unwrap_or(0);
         let mut rows = Dataset::from_slice(&values, &labels, width, true)?;
         // The library has its own copy.
@@ -300,7 +299,7 @@ mod library {
 
 #[cfg(not(feature = "lightgbm"))]
 mod library {
-    //! Stands in for the library; `check` has refused jobs that need it.
+    //! Replaces the library in builds without it; `check` has refused jobs that need it.
 
     use super::LightgbmMatrix;
     use crate::error::{Fault, Result};

@@ -1,5 +1,5 @@
-//! Trees against LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and what
-//! they promise.
+//! Trees: compared with LightGBM's own predictions (tests/oracle/trees.json, made by trees.py), and
+//! checked for what they promise.
 
 use serde_json::Value;
 
@@ -48,7 +48,7 @@ fn boosting() -> TreesTrainer {
         l2: 0.5,
         row_share: 1.0,
         column_share: 1.0,
-        // The library sees 7.
+        // The library gets 7.
         seed: 7 << 33,
     }
 }
@@ -116,8 +116,8 @@ fn the_unit_of_weights_changes_nothing_and_rows_of_weight_zero_are_not_there() {
         let mut fewer = TrainingRows::in_memory(rows().take(&kept), labels_kept);
         let without = trainer.fit_model(&fewer).unwrap();
         fewer = TrainingRows::weighted(rows(), labels(), some);
-        // The encoding is learned from all rows, so thresholds may differ in the last bits; the
-        // answers may not.
+        // The encoding is learnt from all rows, so thresholds may differ in the last bits; the
+        // predictions may not.
         let with = trainer.fit_model(&fewer).unwrap();
         scores(&with).iter().zip(scores(&without)).for_each(|(a, b)| assert!((a - b).abs() < 1e-9));
     }
@@ -134,8 +134,8 @@ fn chance_follows_the_seed_and_nothing_else() {
     assert_eq!(fit(&boosting(), Vec::new()), fit(&again, Vec::new()), "nothing is drawn");
 }
 
-/// Counterfactuals of causal graphs have levels by halves: a little of a level is none of it, and
-/// most of it is the level.
+/// Counterfactuals of causal graphs have fractional indicators: below one half they count as 0,
+/// above as 1.
 #[test]
 fn a_level_by_parts_is_rounded() {
     let levels = Feature {

@@ -1,15 +1,14 @@
-//! Which columns an input of the model gets, their values as it takes them, and what its
-//! probabilities mean.
+//! The columns of each input of the model, their values, and the position of the positive class.
 
 use super::OnnxParams;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Error, Fault, Result};
 
-/// What rounding may add to a probability of single precision.
+/// Largest rounding error of a probability in single precision.
 const ROUNDING: f64 = 1e-6;
 
 impl OnnxParams {
-    /// A fault of this model's file.
+    /// A fault about this model's file.
     pub(super) fn fault(&self, code: &'static str, what: impl Into<String>) -> Fault {
         Fault::new(code, what).in_file(&self.path)
     }
@@ -19,8 +18,10 @@ impl OnnxParams {
         (0..self.features.len()).filter(|&f| !self.omit.contains(&self.features[f].name)).collect()
     }
 
-    /// The columns of an input. `only` says that the model has no other, `width` how many it takes,
-    /// where it says so.
+    /// The columns of an input.
+    ///
+    /// `only` means that the model has no other input; `width` is the number of columns that it
+    /// takes, where the model declares it.
     pub(super) fn columns(
         &self,
         input: &str,
@@ -142,7 +143,7 @@ impl OnnxParams {
         }
     }
 
-    /// The words of a column into every `width`-th place.
+    /// Writes the words of a column into every `width`-th place.
     pub(super) fn words<'a>(
         &'a self,
         rows: &FeatureRows,
@@ -190,7 +191,7 @@ impl OnnxParams {
         })
     }
 
-    /// A score as it may stand.
+    /// A score as a probability, clamped if it is outside [0, 1] by rounding only.
     pub(super) fn checked(&self, score: f64) -> Result<f64> {
         if (-ROUNDING..=1.0 + ROUNDING).contains(&score) {
             return Ok(score.clamp(0.0, 1.0));

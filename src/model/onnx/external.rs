@@ -1,8 +1,8 @@
-//! The files beside an ONNX model that hold its weights, as the model names them.
+//! The names of the files that hold the weights of an ONNX model, read from the model.
 //!
-//! A model above 2 GB, and any other that was saved so, keeps tensors in files of its folder: who
-//! swaps such a file has another model. This reads the fields of the protobuf that lead to their
-//! names, and skips the rest without loading it.
+//! A model above 2 GB, and any other that was saved so, keeps tensors in files of its folder:
+//! replacing such a file changes the model. This reads the fields of the protobuf that lead to
+//! their names, and skips the rest without loading it.
 //! Source: onnx.proto of ONNX 1.18 (`TensorProto.external_data`, key `location`, relative to the
 //! folder of the model).
 
@@ -12,13 +12,13 @@ use std::path::Path;
 
 use crate::exec::files;
 
-/// Messages inside messages: graphs stand in attributes of nodes of graphs.
+/// Largest nesting of messages: attributes of nodes hold graphs, which hold nodes.
 const MAX_DEPTH: usize = 100;
 
-/// Bytes of a key or a location.
+/// Largest size of a key or a location, in bytes.
 const MAX_KEY_BYTES: u64 = 1 << 16;
 
-/// The messages that are looked into.
+/// The messages whose fields are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OnnxMessage {
     Model,
@@ -32,7 +32,7 @@ enum OnnxMessage {
 }
 
 impl OnnxMessage {
-    /// What a field of this message holds, if it leads to a tensor.
+    /// The message in a field, if it leads to a tensor.
     fn field(self, number: u64) -> Option<OnnxMessage> {
         use OnnxMessage::{
             Attribute, Function, Graph, Model, Node, SparseTensor, Tensor, Training,
@@ -50,13 +50,13 @@ impl OnnxMessage {
     }
 }
 
-/// Field of a tensor: where its values are, as pairs of key and value.
+/// Field of a tensor with the place of its values, as pairs of key and value.
 const EXTERNAL_DATA: u64 = 13;
 
 /// The locations that the tensors of a model name, each once, sorted.
 ///
 /// # Errors
-/// The file cannot be read, or is no protobuf of a model; in words.
+/// The file cannot be read, or is not the protobuf of a model; in words.
 pub fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
     let file = files::open(path).map_err(|e| e.cause())?;
     let end = file.metadata().map_err(|e| e.to_string())?.len();
@@ -97,8 +97,9 @@ impl<R: Read + Seek> ProtobufWalk<R> {
         self.file.seek_relative(n).map_err(|e| e.to_string())
     }
 
-    /// Calls `each` with the number and the end of every field of bytes up to `end`; what it leaves
-    /// is skipped.
+    /// Calls `each` with the number and the end of every field of bytes up to `end`.
+    ///
+    /// Bytes that `each` does not read are skipped.
     fn fields(
         &mut self,
         end: u64,
@@ -137,7 +138,7 @@ impl<R: Read + Seek> ProtobufWalk<R> {
         })
     }
 
-    /// A pair of key and value; of a location the value is kept.
+    /// Reads a pair of key and value; the value of a location is kept.
     fn pair(&mut self, end: u64) -> Result<(), String> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         self.fields(end, |walk, number, end| match number {
@@ -196,7 +197,7 @@ mod tests {
         locations(file.path()).map(|found| found.into_iter().collect())
     }
 
-    /// Tensors stand in initializers, in attributes of nodes, in graphs of attributes, in functions
+    /// Tensors occur in initializers, in attributes of nodes, in graphs of attributes, in functions
     /// and in sparse tensors.
     #[test]
     fn every_place_of_a_tensor_is_found() {
@@ -233,7 +234,7 @@ mod tests {
         ];
         assert_eq!(found(&model).unwrap(), expected);
         assert_eq!(found(&[]).unwrap(), [""; 0]);
-        // No cut or changed byte stops it but with words.
+        // A truncated file or a changed byte gives an error in words, never a panic.
         for n in 1..model.len().min(2000) {
             let _ = found(&model[..n]);
         }

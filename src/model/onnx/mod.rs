@@ -1,28 +1,28 @@
-//! Scores of an ONNX model by the ONNX runtime, whose library is found and loaded when a job has
-//! such a model.
+//! Scores of an ONNX model by the ONNX runtime, whose library is loaded when a job has such a
+//! model.
 //!
 //! Rows become the inputs of the model by name: a matrix of several columns, or one column each.
-//! Numbers go into inputs of numbers, text into inputs of text; the levels of a coded column count
-//! as numbers where all are. The score is the probability of the positive class: a column of the
-//! output (LinearClassifier, TreeEnsembleClassifier), the entry of a map (ZipMap), or the output
-//! itself.
-//! Choice: each session runs on one thread, and row groups run side by side in sessions of their
+//! Numbers go into inputs of numbers, text into inputs of text; the levels of a coded column are
+//! numbers where all of them are. The score is the probability of the positive class: a column of
+//! the output (LinearClassifier, TreeEnsembleClassifier), the entry of a map (ZipMap), or the
+//! output itself.
+//! Choice: each session runs on one thread, and row groups run in parallel in sessions of their
 //! own, because the order in which a session adds depends on its threads. Rows go in blocks of
-//! 4,096; a single row is sent twice, since the runtime takes another way for one row than for
+//! 4,096; a single row is sent twice, since the runtime computes one row in another way than
 //! several. So a score does not depend on the rows around it.
-//! Choice: probabilities may leave [0, 1] by the rounding of single precision, 1e-6; they are
-//! brought back.
+//! Choice: probabilities outside [0, 1] by at most the rounding of single precision, 1e-6, are
+//! clamped.
 //! Cost: a session per thread, each with the model in memory.
 
 use std::path::PathBuf;
 
 use crate::data::Feature;
 
-/// How to get the library.
+/// How to install the library.
 pub const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name its \
     file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
 
-/// What the job says about a model.
+/// The settings of a model in the job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OnnxParams {
     /// The file.

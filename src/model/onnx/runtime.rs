@@ -15,7 +15,7 @@ use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
 
-/// Rows of a block.
+/// Rows per block.
 const BLOCK_ROWS: usize = 4096;
 
 /// An ONNX model that is ready to score.
@@ -24,24 +24,24 @@ pub struct OnnxScorer {
     environment: Environment,
     inputs: Vec<OnnxInput>,
     output: String,
-    /// Sessions that nobody uses just now.
+    /// Sessions that are not in use.
     idle: Mutex<Vec<Session>>,
 }
 
 struct OnnxInput {
     name: String,
     element: TensorElementType,
-    /// Whether it is a list and no table.
+    /// Whether it is a vector and not a matrix.
     flat: bool,
     columns: Vec<usize>,
 }
 
 impl OnnxScorer {
-    /// Loads the library, from the first of these places where it is, and the model.
+    /// Loads the library, from the first of these places that has it, and the model.
     ///
     /// # Errors
-    /// The library is nowhere; the file is no model that it takes; inputs or outputs do not fit the
-    /// rows.
+    /// No place has the library; the file is not a model that it can load; inputs or outputs do not
+    /// fit the rows.
     pub fn load(params: OnnxParams, libraries: &[PathBuf]) -> Result<OnnxScorer> {
         let environment = environment(libraries, &params)?;
         let session = open_session(&params, &environment)?;
@@ -101,7 +101,7 @@ impl OnnxScorer {
         self.read(output, range.len(), scores)
     }
 
-    /// The columns of an input as the runtime takes them.
+    /// The columns of an input as a tensor of the runtime.
     fn value(&self, input: &OnnxInput, rows: &FeatureRows, range: &[usize]) -> Result<DynValue> {
         let width = input.columns.len();
         let n = range.len() * width;
@@ -172,7 +172,7 @@ impl OnnxScorer {
         })
     }
 
-    /// The scores of an output for `n` rows.
+    /// Reads the scores of an output for `n` rows.
     fn read(&self, output: DynValue, n: usize, scores: &mut Vec<f64>) -> Result<()> {
         let params = &self.params;
         let wrong = |what: String| params.fault("bad-model", what);
@@ -288,7 +288,7 @@ fn first_line(error: &impl std::fmt::Display) -> String {
     error.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
-/// The library, once it is loaded: it takes one environment per process, for all models.
+/// The loaded library: it allows one environment per process, for all models.
 static LOADED: Mutex<Option<Environment>> = Mutex::new(None);
 
 fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
@@ -299,8 +299,9 @@ fn environment(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment
     }
 }
 
-/// Loads the library. What cannot be loaded is no reason to stop looking, unless it is all there
-/// is.
+/// Loads the library from the first place where loading succeeds.
+///
+/// If only one place was given, the error names its cause.
 pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result<Environment> {
     let mut tried = Vec::new();
     for library in libraries {
@@ -314,7 +315,7 @@ pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result
                 };
                 let environment =
                     builder.with_name("cfaudit").with_telemetry(false).build().map_err(fault)?;
-                // Its warnings would stand among the lines of this program.
+                // Its warnings would mix with the lines of this program.
                 environment.set_log_level(LogLevel::Error);
                 return Ok(environment);
             }

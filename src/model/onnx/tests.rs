@@ -45,7 +45,7 @@ fn params(model: &str) -> OnnxParams {
     }
 }
 
-/// The places of the library; none, with a message, where it is not installed.
+/// The places of the library; `None`, with a message, where it is not installed.
 fn installed() -> Option<Vec<PathBuf>> {
     let libraries = libraries();
     match OnnxScorer::load(params("linear"), &libraries) {
@@ -181,7 +181,7 @@ fn what_does_not_fit_is_said() {
 
 #[test]
 fn an_absent_library_is_said_with_the_way_to_get_it() {
-    // Asked directly: what another test has loaded stays loaded.
+    // `load_library` is called directly: what another test has loaded stays loaded.
     let said = |libraries: &[PathBuf]| {
         load_library(libraries, &params("linear")).err().map(|e| e.to_string()).unwrap_or_default()
     };
