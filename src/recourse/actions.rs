@@ -1,16 +1,16 @@
-//! What there is to judge: the subgroups of a pair of groups, the valid actions of each, and the
-//! distinct sets of changes behind them.
+//! The plan of a recourse audit: subgroups of a pair of groups, their valid actions, and change
+//! sets.
 //!
 //! An action is valid for a subgroup if it is frequent among the unaffected with exactly the
 //! columns of the subgroup, changes something, and each change may be made
-//! ([`MayChange`](crate::recourse::steps::MayChange)); an action that names every column and
-//! changes all of them is none. That is what all published code does; [`ActionMatch::SubFeatures`]
-//! is the sentence of the paper. A subgroup walks down the tree of candidates along its own
-//! columns, so that only valid actions are ever met.
+//! ([`AllowedChanges`](crate::recourse::steps::AllowedChanges)); an action that names every column
+//! and changes all of them is not valid. That is what all published code does;
+//! [`ActionMatch::SubFeatures`] is the sentence of the paper. A subgroup walks down the tree of
+//! candidates along its own columns, so that only valid actions are visited.
 //!
 //! Choice: "subgroups" in the paper's tables are those with at least one valid action, "affected
 //! individuals" of its appendix D are the rows with label 0; here both numbers of subgroups are
-//! kept, and affected is who has the unfavourable decision.
+//! kept, and affected are the rows with the unfavourable decision.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -25,33 +25,33 @@ use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, subgroups, too_ma
 use crate::recourse::steps::FeatureChanges;
 use crate::recourse::{ActionMatch, AuditedRows, SearchSettings};
 
-/// Subgroups whose actions are sought at a time.
+/// Number of subgroups whose actions are searched for at a time.
 const BLOCK: usize = 4096;
 
-/// The cost of a change that may not be made.
+/// Marks a change that may not be made in tables of costs.
 const NOT_ALLOWED: i64 = -1;
 
-/// Everything that is known before the model is asked.
+/// Everything that is computed before the model is queried.
 #[derive(Debug)]
 pub struct RecoursePlan<'a> {
     pub(super) audited: &'a AuditedRows,
     pub(super) items: ItemIndex<'a>,
     pub(super) population: PairPopulation,
-    /// Least number of affected people of each group in a subgroup.
+    /// Smallest number of affected people of each group in a subgroup.
     pub min_affected: [u32; 2],
-    /// Least number of unaffected people who have the levels of an action.
+    /// Smallest number of unaffected people who have the levels of an action.
     pub min_unaffected: u32,
     /// The subgroups by number of items, then by the bytes of their texts.
     pub(super) subgroups: ItemSets,
     pub(super) item_rows: ItemRows,
     /// Texts of the items that occur.
     texts: Vec<String>,
-    /// Behind the last action of each subgroup.
+    /// For each subgroup the position after its last action.
     action_ends: Vec<usize>,
     pub(super) costs: Vec<i64>,
     /// The set of changes of each action.
     pub(super) change_of: Vec<u32>,
-    /// Distinct sets of changes: ascending items.
+    /// Distinct sets of changes, each as ascending items.
     pub(super) changes: Vec<Box<[u32]>>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> RecoursePlan<'a> {
     /// Searches subgroups and actions.
     ///
     /// # Errors
-    /// A group has nobody to help; there is more than the search allows; a cost does not fit.
+    /// A group has no affected row; there is more than the search allows; a cost does not fit.
     pub fn new(
         audited: &'a AuditedRows,
         pair: &GroupPair,
@@ -127,7 +127,7 @@ impl<'a> RecoursePlan<'a> {
         self.subgroups.len()
     }
 
-    /// Affected people of each group in a subgroup.
+    /// Number of affected people of each group in a subgroup.
     pub fn n(&self, subgroup: usize) -> [u32; 2] {
         self.subgroups.n[subgroup]
     }
@@ -137,13 +137,14 @@ impl<'a> RecoursePlan<'a> {
         self.subgroups.items_of(subgroup).iter().map(|&item| self.item(item))
     }
 
-    /// `f = v, f = v`.
+    /// The subgroup as text: `f = v, f = v`.
     pub fn text(&self, subgroup: usize) -> String {
         self.joined(self.subgroups.items_of(subgroup))
     }
 
-    /// The valid actions of a subgroup, by cost, then by the text of all their levels; positions in
-    /// the list of all actions.
+    /// The valid actions of a subgroup, by cost, then by the text of all their levels.
+    ///
+    /// They are positions in the list of all actions.
     pub fn actions(&self, subgroup: usize) -> Range<usize> {
         subgroup.checked_sub(1).map_or(0, |before| self.action_ends[before])
             ..self.action_ends[subgroup]
@@ -164,12 +165,12 @@ impl<'a> RecoursePlan<'a> {
         self.changes[self.change_of[action] as usize].iter().map(|&item| self.item(item))
     }
 
-    /// `f = v, f = v` of the changes of an action.
+    /// The changes of an action as text: `f = v, f = v`.
     pub fn changes_text(&self, action: usize) -> String {
         self.joined(&self.changes[self.change_of[action] as usize])
     }
 
-    /// `f = v, f = v` of a subgroup once an action has changed it.
+    /// A subgroup as text after an action has changed it: `f = v, f = v`.
     pub fn changed_text(&self, subgroup: usize, action: usize) -> String {
         let changes = &self.changes[self.change_of[action] as usize];
         let new = |&item: &u32| {
@@ -201,7 +202,7 @@ impl<'a> RecoursePlan<'a> {
     }
 }
 
-/// The order of the joined texts of two sets of items, without joining them.
+/// Compares the joined texts of two sets of items without joining them.
 fn by_text(a: &[u32], b: &[u32], texts: &[String]) -> Ordering {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let bytes = |set: &[u32]| -> Vec<u8> {
@@ -214,7 +215,7 @@ fn by_text(a: &[u32], b: &[u32], texts: &[String]) -> Ordering {
             .flat_map(|(more, text)| [if more { b", ".as_slice() } else { b"" }, text].concat())
             .collect()
     };
-    // The first item that differs decides, unless its text is the beginning of the other's.
+    // The first item that differs decides, unless one text is a prefix of the other.
     if let (Some(&x), Some(&y)) = (a.get(same), b.get(same)) {
         let (x, y) = (texts[x as usize].as_bytes(), texts[y as usize].as_bytes());
         if !x.starts_with(y) && !y.starts_with(x) {
@@ -238,9 +239,9 @@ fn sorted(found: &ItemSets, texts: &[String]) -> ItemSets {
 
 /// Costs of the changes from frequent items of the affected to frequent items of the unaffected.
 struct CostTable {
-    /// Position of an item among those of its column, as old and as new level.
+    /// Position of an item among the items of its column, as old and as new level.
     slots: Vec<[u32; 2]>,
-    /// New levels of each column.
+    /// Number of new levels of each column.
     widths: Vec<usize>,
     /// For each column the costs, by old and new level; [`NOT_ALLOWED`] where not allowed.
     costs: Vec<Vec<i64>>,
@@ -277,7 +278,7 @@ impl CostTable {
     }
 }
 
-/// What the search for the actions of a subgroup knows.
+/// The inputs of the search for the actions of a subgroup.
 struct ActionSearch<'a> {
     items: &'a ItemIndex<'a>,
     tree: &'a CandidateTree,
@@ -286,17 +287,17 @@ struct ActionSearch<'a> {
     matching: ActionMatch,
 }
 
-/// An action while it is sought.
+/// An action during the search.
 #[derive(Default)]
 struct FoundAction {
     cost: i64,
     changes: Vec<u32>,
-    /// All its levels.
+    /// The levels of all columns that the action names.
     levels: Vec<u32>,
 }
 
 impl ActionSearch<'_> {
-    /// The valid actions of a subgroup in their order.
+    /// The valid actions of a subgroup, in their order.
     fn actions(&self, subgroup: &[u32]) -> Vec<FoundAction> {
         let mut found = Vec::new();
         self.descend(subgroup, 0, CandidateTree::ROOT, &mut FoundAction::default(), &mut found);

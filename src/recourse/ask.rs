@@ -1,11 +1,11 @@
-//! Asks the model about changed rows: each row once per set of changes that some subgroup of it
+//! Queries the model about changed rows: each row once per set of changes that a subgroup of it
 //! needs.
 //!
 //! Thousands of pairs of subgroup and action share few sets of changes (on Adult 104,232 pairs have
 //! 1,327), and whether a change helps depends on the row and the changes only. So 48 million pairs
-//! of row and action come down to 2.5 million questions, and to a million where equal changed rows
-//! are asked about once ([`DistinctRows`]): worth its while for trees and models elsewhere, not for
-//! linear ones.
+//! of row and action come down to 2.5 million queries, and to a million where equal changed rows
+//! are queried once ([`DistinctRows`]): worthwhile for trees and models elsewhere, not for linear
+//! models.
 
 use rayon::prelude::*;
 
@@ -15,26 +15,26 @@ use crate::num::seed::{h, sm};
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::{RecourseFeature, bits};
 
-/// Rows of one question to a model.
+/// Rows per query of a model.
 const BATCH: usize = 65_536;
 
-/// One column that gets another level.
+/// A new level of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelChange {
-    /// Position in [`Audited::features`](crate::recourse::Audited::features).
+    /// Position in [`AuditedRows::features`](crate::recourse::AuditedRows::features).
     pub feature: usize,
-    /// The new level. A model that reads numbers gets
-    /// [`Behind::targets`](crate::recourse::Behind::targets) of it.
+    /// The new level. A model that reads numbers gets its entry in
+    /// [`ModelNumbers::targets`](crate::recourse::ModelNumbers::targets).
     pub level: u32,
 }
 
 /// A model with its threshold.
 pub trait DecisionModel: Sync {
-    /// Appends, for each of these audited rows, whether its decision is favourable once the changes
-    /// are made.
+    /// Appends, for each of these audited rows, whether its decision is favourable after the
+    /// changes.
     ///
     /// # Errors
-    /// The rows cannot be scored, or the run is to stop.
+    /// The rows cannot be scored, or the run is stopped.
     fn decide(
         &self,
         rows: &[u32],
@@ -61,19 +61,19 @@ impl RowSets {
         &self.bits[change * self.words..(change + 1) * self.words]
     }
 
-    /// How many pairs of row and set of changes there are.
+    /// Number of pairs of row and set of changes.
     pub fn len(&self) -> usize {
         bits::count(&self.bits) as usize
     }
 
-    /// Whether there are none.
+    /// Whether there is no pair.
     pub fn is_empty(&self) -> bool {
         self.bits.iter().all(|&word| word == 0)
     }
 }
 
 impl RecoursePlan<'_> {
-    /// The changes of a set of changes.
+    /// The set of changes with this number.
     pub fn change_set(&self, change: usize) -> Vec<LevelChange> {
         let change_of = |&item: &u32| LevelChange {
             feature: self.items.original_positions[self.items.feature(item) as usize],
@@ -82,8 +82,9 @@ impl RecoursePlan<'_> {
         self.changes[change].iter().map(change_of).collect()
     }
 
-    /// The affected rows for which each set of changes has to be tried: those of all subgroups that
-    /// have an action with it.
+    /// The affected rows for which each set of changes has to be tried.
+    ///
+    /// They are the rows of all subgroups that have an action with that set.
     pub fn needed(&self) -> RowSets {
         let mut needed = RowSets::empty(self);
         let words = needed.words;
@@ -106,10 +107,10 @@ impl RecoursePlan<'_> {
         bits::ones(needed.rows_of(change)).filter_map(|bit| self.population.affected[bit]).collect()
     }
 
-    /// Asks about every needed pair of row and set of changes.
+    /// Queries the model about every needed pair of row and set of changes.
     ///
     /// # Errors
-    /// What the model says.
+    /// Those of the model.
     pub fn query_model(&self, needed: &RowSets, model: &impl DecisionModel) -> Result<RowSets> {
         let answers = |change: usize| -> Result<Vec<u64>> {
             let mut favourable = Vec::new();
@@ -133,12 +134,13 @@ impl RecoursePlan<'_> {
     }
 }
 
-/// The changed rows that differ in something that the model reads, each with one way to make it.
+/// The distinct changed rows, by what the model reads; each is given by one pair that makes it.
 #[derive(Debug)]
 pub struct DistinctRows {
-    /// Audited row and set of changes; by set of changes, then by row as they were first needed.
+    /// Audited row and set of changes; sorted by set of changes, then by row in order of first
+    /// need.
     pub rows: Vec<(u32, u32)>,
-    /// Which of `item_rows` each needed pair is, in order of sets of changes.
+    /// For each needed pair, in order of sets of changes, the position in `rows`.
     of_pair: Vec<u32>,
 }
 
@@ -163,7 +165,7 @@ impl DistinctRows {
                         Some(&id) if known.same(distinct.rows[id as usize], (row, change)) => {
                             break id;
                         }
-                        // Another row with the same hash: look in the next place.
+                        // Another row has the same hash: try the next place.
                         Some(_) => key = sm(key),
                     }
                 };
@@ -173,8 +175,7 @@ impl DistinctRows {
         distinct
     }
 
-    /// The decisions about the distinct rows, one each in their order, as answers to all needed
-    /// pairs.
+    /// Expands the decisions about the distinct rows, in their order, to all needed pairs.
     pub fn answers(
         &self,
         plan: &RecoursePlan<'_>,
@@ -194,10 +195,10 @@ impl DistinctRows {
         helped
     }
 
-    /// Asks the model about the distinct rows only.
+    /// Queries the model about the distinct rows only.
     ///
     /// # Errors
-    /// What the model says.
+    /// Those of the model.
     pub fn query_model(
         &self,
         plan: &RecoursePlan<'_>,
@@ -219,22 +220,21 @@ impl DistinctRows {
     }
 }
 
-/// What the model reads of every row and what it would read of changed ones, as numbers that are
-/// equal where the values are.
+/// What the model reads of rows and of changed rows, as numbers that are equal for equal values.
 struct EncodedRows {
     width: usize,
-    /// Row by row: one number per column, then that of everything else.
+    /// Row by row: one number per column, then one for everything else.
     values: Vec<u32>,
-    /// What each of these adds to the hash of its row.
+    /// The term that each of these numbers adds to the hash of its row.
     marks: Vec<u64>,
     hashes: Vec<u64>,
     /// For each set of changes the new value of each column, or [`UNCHANGED`].
     new: Vec<u32>,
-    /// For each set of changes its columns, and what their new values add to a hash together.
+    /// For each set of changes its columns, and the sum of the hash terms of their new values.
     changes: Vec<(Vec<usize>, u64)>,
 }
 
-/// A column that does not change; values are numbered from 0 and never get so far.
+/// Marks an unchanged column; values are numbered from 0 and never reach this number.
 const UNCHANGED: u32 = u32::MAX;
 
 impl EncodedRows {
@@ -274,8 +274,8 @@ impl EncodedRows {
         EncodedRows { width, values, marks, hashes, new, changes }
     }
 
-    /// A hash of the changed row, from that of the row: the marks of old values go, those of new
-    /// ones come.
+    /// The hash of the changed row from that of the row: terms of old values are replaced by new
+    /// ones.
     fn hash(&self, row: u32, change: u32) -> u64 {
         let (columns, come) = &self.changes[change as usize];
         let start = row as usize * self.width;
@@ -284,7 +284,7 @@ impl EncodedRows {
             .fold(self.hashes[row as usize] ^ come, |hash, f| hash ^ self.marks[start + f])
     }
 
-    /// Whether two changed rows agree in everything.
+    /// Whether two changed rows agree in all values.
     fn same(&self, a: (u32, u32), b: (u32, u32)) -> bool {
         let own = |(row, change): (u32, u32)| {
             let old = &self.values[row as usize * self.width..][..self.width];
@@ -295,13 +295,15 @@ impl EncodedRows {
     }
 }
 
-/// What a value of a column adds to the hash of its row.
+/// The term that a value of a column adds to the hash of its row.
 fn mark(feature: usize, value: u32) -> u64 {
     h(0, feature as u64, u64::from(value))
 }
 
-/// Numbers for the values of a column that the model reads, and for the targets of its levels where
-/// these are not the levels themselves.
+/// Numbers for the values of a column that the model reads.
+///
+/// The second list holds those for the targets of its levels, where these are not the levels
+/// themselves.
 fn numbered(feature: &RecourseFeature) -> (Vec<u32>, Option<Vec<u32>>) {
     let Some(behind) = &feature.model_numbers else { return (feature.codes.clone(), None) };
     let mut known: FastMap<u64, u32> = FastMap::default();

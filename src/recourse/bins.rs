@@ -1,7 +1,7 @@
-//! Numbers cut into bins, and the number that stands for a bin when a row is moved there.
+//! Binned numbers, and the number that a row gets when it is moved to a bin.
 //!
-//! Bins are `(lo, hi]`, the lowest also holds its left edge. Published results cut so; the paper's
-//! text on COMPAS writes `[1, 5)`, its figures and code `(1.0, 5.0]`.
+//! Bins are `(lo, hi]`, the lowest also holds its left edge. Published results use such bins; the
+//! paper's text on COMPAS writes `[1, 5)`, its figures and code `(1.0, 5.0]`.
 //!
 //! Choice: a model that reads the number gets the lower median of the audited rows of the target
 //! bin, so an action's success depends on row and changes only. In the published results models
@@ -11,22 +11,22 @@ use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
 use crate::recourse::ModelNumbers;
 
-/// A column of numbers in levels.
+/// A binned column of numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BinnedColumn {
-    /// The bins in declared order, then `missing` where a number is missing or outside of all bins.
+    /// The bins in declared order, then `missing` where a number is missing or outside all bins.
     pub levels: Vec<String>,
     /// The level of each row.
     pub codes: Vec<u32>,
     /// The level of rows that are in no bin.
     pub missing: Option<u32>,
-    /// Rows whose number is outside of all bins.
+    /// Number of rows whose number is outside all bins.
     pub outside: u64,
-    /// What the model reads.
+    /// The numbers that the model reads.
     pub model_numbers: ModelNumbers,
 }
 
-/// Cuts numbers (NaN is missing) into bins.
+/// Puts numbers into bins; NaN is missing.
 pub fn bin_numbers(numbers: &[f64], bins: &[DerivedBin]) -> BinnedColumn {
     let nowhere = bins.len() as u32;
     let level =
@@ -54,7 +54,7 @@ pub fn bin_numbers(numbers: &[f64], bins: &[DerivedBin]) -> BinnedColumn {
     }
 }
 
-/// The value in the middle, the lower one of two; NaN of none.
+/// The lower median; NaN without values.
 fn lower_median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)

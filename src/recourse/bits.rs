@@ -17,25 +17,25 @@ pub(super) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// How many bits are set.
+/// Number of set bits.
 #[inline]
 pub(super) fn count(bits: &[u64]) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
-/// How many bits are set in both.
+/// Number of bits that are set in both.
 #[inline]
 pub(super) fn count_both(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
 }
 
-/// Keeps in `a` the bits of `b` only.
+/// Clears the bits of `a` that are not set in `b`.
 #[inline]
 pub(super) fn and(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a &= b);
 }
 
-/// Adds the bits of `b` to `a`.
+/// Sets the bits of `b` in `a`.
 #[inline]
 pub(super) fn or(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);

@@ -1,10 +1,10 @@
-//! Budgets that fit the data: percentiles of what it costs until half of a group of a subgroup is
+//! Budgets that fit the data: percentiles of the cost at which half of a subgroup's group is
 //! helped.
 //!
 //! Choice: each subgroup gives one cost per group, as in the authors' code; the paper's sentence
-//! may be read as one per subgroup. The percentile `q` of `m` sorted costs stands at position
-//! `(m - 1) q`, between neighbours in proportion, rounded to units of cost (ties to even). The
-//! published tables print rounded budgets and use these.
+//! may be read as one per subgroup. The percentile `q` of `m` sorted costs is at position `(m - 1)
+//! q`, with linear interpolation, rounded to units of cost (ties to even). The published tables
+//! print rounded budgets and use these.
 
 use crate::num::decimal::Decimal;
 use crate::recourse::DecimalShare;
@@ -13,7 +13,7 @@ use crate::recourse::definition::{RecourseView, cost_of};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::half_even;
 
-/// A percentile from 0 to 100, with at most 15 places behind the point.
+/// A percentile from 0 to 100, with at most 15 decimal places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Percentile(Decimal);
 
@@ -26,8 +26,10 @@ impl Percentile {
     }
 }
 
-/// The distinct budgets at these percentiles, ascending, in units of 1e-9; none where half of no
-/// group can be helped. `half` is the share that has to be helped, in the paper one half.
+/// The distinct budgets at these percentiles, ascending, in units of 1e-9.
+///
+/// Empty where half of no group can be helped. `half` is the share that has to be helped, in the
+/// paper one half.
 pub fn budgets(
     plan: &RecoursePlan<'_>,
     effects: &ActionEffects,
@@ -46,7 +48,7 @@ pub fn budgets(
     budgets
 }
 
-/// The percentile of sorted costs; `None` of none.
+/// The percentile of sorted costs; `None` without costs.
 fn percentile(costs: &[i64], Percentile(q): Percentile) -> Option<i64> {
     let last = costs.len().checked_sub(1)?;
     let (digits, unit) = q.fraction();

@@ -1,7 +1,7 @@
-//! Frequent sets of items among the unaffected: what actions may lead to.
+//! Frequent sets of items among the unaffected: the levels that actions may lead to.
 //!
-//! Searched as subgroups are, but only in combinations of columns that some subgroup has, and kept
-//! as a tree, so that a subgroup can walk down along its own columns.
+//! The search is that for subgroups, restricted to combinations of columns that some subgroup has.
+//! The result is a tree, so that a subgroup can walk down along its own columns.
 
 use std::ops::Range;
 
@@ -13,15 +13,16 @@ use crate::recourse::bits;
 use crate::recourse::groups::PairPopulation;
 use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, PrefixClass, too_many};
 
-/// Combinations of columns, as a tree: a path of ascending columns leads to a node if some subgroup
-/// has at least these columns.
+/// Combinations of columns, as a tree: a path of ascending columns leads to a node.
+///
+/// The node exists if some subgroup has at least these columns.
 #[derive(Debug, Default)]
 struct ColumnTree(FastMap<(u32, u32), u32>);
 
 impl ColumnTree {
     const ROOT: u32 = 0;
 
-    /// Subsets of a subgroup are subgroups, so every prefix is there too.
+    /// Subsets of a subgroup are subgroups, so every prefix has a node too.
     fn from_sets(sets: &ItemSets, items: &ItemIndex<'_>) -> ColumnTree {
         let mut tree = FastMap::default();
         for set in 0..sets.len() {
@@ -39,7 +40,7 @@ impl ColumnTree {
     }
 }
 
-/// Nodes that stand together.
+/// Nodes that are stored next to each other.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChildRange {
     start: u32,
@@ -49,7 +50,7 @@ struct ChildRange {
 /// Candidates for actions, as a tree of items in ascending order; node 0 is the empty set.
 #[derive(Debug, Default)]
 pub(super) struct CandidateTree {
-    /// Items of the nodes; those below one node stand together, ascending.
+    /// Items of the nodes; the children of a node are next to each other, ascending.
     items: Vec<u32>,
     children: Vec<ChildRange>,
 }
@@ -57,7 +58,7 @@ pub(super) struct CandidateTree {
 impl CandidateTree {
     pub(super) const ROOT: u32 = 0;
 
-    /// The nodes that extend a candidate by an item of a column.
+    /// The children of a candidate that add an item of a column.
     pub(super) fn with(&self, node: u32, feature: Range<u32>) -> Range<u32> {
         let below = self.children[node as usize];
         let items = &self.items[below.start as usize..below.end as usize];
@@ -71,7 +72,7 @@ impl CandidateTree {
     }
 }
 
-/// What a search for candidates knows.
+/// The inputs of a search for candidates.
 struct CandidateSearch<'a> {
     items: &'a ItemIndex<'a>,
     columns: &'a ColumnTree,
@@ -81,8 +82,8 @@ struct CandidateSearch<'a> {
 }
 
 impl CandidateSearch<'_> {
-    /// Fills in what is below a node, whose item is number `i` of its class; `None` if there is too
-    /// much.
+    /// Adds the subtree of a node, whose item is number `i` of its class; `None` if there are too
+    /// many.
     fn extend(
         &self,
         tree: &mut CandidateTree,
@@ -121,8 +122,7 @@ impl CandidateSearch<'_> {
     }
 }
 
-/// The candidates, in combinations of columns that the subgroups have, and the items that they are
-/// made of.
+/// The candidates, in combinations of columns that the subgroups have, and their items.
 ///
 /// # Errors
 /// There are more than `max_results`.
@@ -158,7 +158,7 @@ pub(super) fn candidates(
     let branches: Option<Vec<CandidateTree>> =
         (0..frequent.len()).into_par_iter().map(branch).collect();
     let branches = branches.ok_or_else(|| too_many("candidates for actions", at_most))?;
-    // The root and its items first, then what is below each: node 0 of a branch is an item of the
+    // The root and its items first, then the subtree of each: node 0 of a branch is an item of the
     // root.
     let top = frequent.len() as u32;
     let mut tree = CandidateTree {

@@ -1,27 +1,26 @@
-//! How often chance alone gives a score as large as that of a subgroup, and which scores are left
-//! when thousands are looked at at once.
+//! Permutation p-values of subgroup scores, with control of the false discovery rate.
 //!
 //! Not in the paper, whose listings rank scores of groups of two people and of two thousand alike.
-//! The question asked: given the people of a subgroup, has the group that each belongs to anything
-//! to do with which actions help them? If not, any deal of these people to two groups of the same
-//! sizes was as likely as the real one. The p-value is the share of deals whose score is at least
-//! the real one, the real one counted among them: `(1 + larger) / (1 + deals)`. Source: Fisher's
-//! permutation test; Phipson and Smyth 2010 on the 1.
+//! The null hypothesis: given the people of a subgroup, their group is independent of which actions
+//! help them. Then any permutation of the groups over these people is as likely as the real
+//! assignment. The p-value is the share of permutations whose score is at least the real one, the
+//! real one counted among them: `(1 + larger) / (1 + permutations)`. Source: Fisher's permutation
+//! test; Phipson and Smyth 2010 on the 1.
 //!
-//! Choice: a question is dealt no further once enough deals had a score of at least the real one,
-//! where `p = stop_after / deals` (Besag and Clifford 1991, "Sequential Monte Carlo p-values"):
-//! most subgroups are far from unusual, and few deals show that. Infinite scores are equal. The
-//! smallest p-value is `1 / (1 + deals)`: with thousands of subgroups a single one can only be
-//! found if there are enough deals.
+//! Choice: a test stops once enough permutations had a score of at least the real one, with `p =
+//! stop_after / permutations made` (Besag and Clifford 1991, "Sequential Monte Carlo p-values"):
+//! most subgroups are far from unusual, and few permutations show that. Infinite scores are equal.
+//! The smallest p-value is `1 / (1 + permutations)`: among thousands of subgroups a single unfair
+//! one can only be found with enough permutations.
 //!
 //! False discoveries over all subgroups of one definition: the adjusted values of Benjamini and
 //! Hochberg 1995. Their bound is proven for independent and for positively dependent p-values
 //! (Benjamini and Yekutieli 2001). Subgroups that share people mostly are of the second kind; that
 //! all of them are is an assumption.
 //!
-//! People whom the same actions help are exchangeable, so a deal draws from a few kinds of people.
-//! One stream of random numbers per subgroup, named by its text: a subgroup has the same p-value
-//! whatever else is looked at.
+//! People helped by the same actions are exchangeable, so a permutation draws from a few kinds of
+//! people. Each subgroup has one random stream, named by its text: its p-value does not depend on
+//! which other subgroups are tested.
 
 use std::ops::Range;
 
@@ -35,12 +34,12 @@ use crate::recourse::bits;
 use crate::recourse::definition::{ExactScore, RecourseCriterion};
 use crate::recourse::effect::{ActionEffects, CostReach, SubgroupEffects};
 
-/// How many deals are made.
+/// Limits on the number of permutations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PermutationLimits {
-    /// At most so many per subgroup.
+    /// Largest number of permutations per subgroup.
     pub max_permutations: u32,
-    /// No more once so many had a score of at least the real one.
+    /// Number of permutations with a score of at least the real one at which the test stops.
     pub stop_after: u32,
 }
 
@@ -50,9 +49,10 @@ impl Default for PermutationLimits {
     }
 }
 
-/// The p-values of the subgroups of a range that have actions, in their order: one per question. A
-/// caller that shows progress, or may be interrupted, goes from range to range; the values are the
-/// same.
+/// The p-values of the subgroups of a range that have actions, in their order: one per criterion.
+///
+/// A caller that shows progress, or may be interrupted, goes from range to range; the values are
+/// the same.
 pub fn p_values(
     plan: &RecoursePlan<'_>,
     effects: &ActionEffects,
@@ -75,15 +75,15 @@ pub fn p_values(
     scored.par_iter().map(of_subgroup).collect()
 }
 
-/// The kinds of people in a subgroup: those whom the same actions help.
+/// The permutation test of one subgroup; people helped by the same actions are one kind.
 struct PermutationTest {
-    /// The kind of each person, shuffled by every deal; at first in ascending order.
+    /// The kind of each person, shuffled by every permutation; ascending at first.
     people: Vec<u32>,
     /// For each action the kinds that it helps.
     helped: Vec<Vec<u32>>,
-    /// The reach at which each kind is first helped; the number of reaches where never.
+    /// The reach at which each kind is first helped; the number of reaches where no action helps.
     first_reach: Vec<usize>,
-    /// The reach of each action.
+    /// For each action the position of its reach.
     reach_of: Vec<usize>,
 }
 
@@ -103,8 +103,8 @@ impl PermutationTest {
             .map(|&change| helped.rows_of(change as usize))
             .collect();
 
-        // One bit per action and person; the order of these lists is the order of kinds, so that it
-        // does not hang on that of rows.
+        // One bit per action and person; kinds are sorted by these bits, so their order does not
+        // depend on that of rows.
         let width = sets.len().div_ceil(64);
         let mut signatures = vec![0_u64; rows.len() * width];
         for (a, set) in sets.iter().enumerate() {
@@ -149,7 +149,7 @@ impl PermutationTest {
     ) -> Vec<f64> {
         let real: Vec<ExactScore> =
             questions.iter().map(|question| question.score(effect).score).collect();
-        // Any deal is as far from fair as a fair subgroup.
+        // A score of 0 is the smallest: every permutation reaches it.
         let mut p: Vec<Option<f64>> =
             real.iter().map(|score| score.is_zero().then_some(1.0)).collect();
         let mut larger = vec![0; questions.len()];
@@ -177,7 +177,7 @@ impl PermutationTest {
         p.into_iter().zip(larger).map(|(p, larger)| p.unwrap_or_else(|| of_all(larger))).collect()
     }
 
-    /// Draws the first `n` people at random (Fisher and Yates).
+    /// Draws the first `n` people at random (Fisher-Yates shuffle).
     fn shuffle(&mut self, n: usize, stream: &mut RandomStream) {
         for i in 0..n {
             let left = (self.people.len() - i) as u128;
@@ -186,7 +186,7 @@ impl PermutationTest {
         }
     }
 
-    /// The effects if the people in front were the smaller group.
+    /// The effects if the first people were the smaller group.
     fn permute_effects(
         &self,
         effect: &SubgroupEffects<'_>,
@@ -224,11 +224,11 @@ impl PermutationTest {
     }
 }
 
-/// The effects of a deal.
+/// The effects under a permutation.
 struct PermutedEffects {
-    /// People of each kind in the smaller group.
+    /// Number of people of each kind in the smaller group.
     kinds: Vec<u32>,
-    /// People of the smaller group who are first helped at each reach, and never.
+    /// Number of people of the smaller group first helped at each reach; the last entry is never.
     reached: Vec<u32>,
     helped: Vec<[u32; 2]>,
     reaches: Vec<CostReach>,
@@ -246,8 +246,9 @@ impl PermutedEffects {
     }
 }
 
-/// For each p-value the smallest share of false discoveries at which it is still one, if all that
-/// are at most as large are: Benjamini and Hochberg's adjusted values.
+/// The Benjamini-Hochberg adjusted p-values.
+///
+/// Each is the smallest false discovery rate at which its test is rejected.
 pub fn false_discoveries(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[b].total_cmp(&p[a]));
@@ -275,9 +276,9 @@ mod tests {
         assert!(false_discoveries(&[]).is_empty());
     }
 
-    /// One action that helps 5 of 6 people against 1 of 7. With k of the first group, deals are at
-    /// least as far apart where `|k / 6 - (6 - k) / 7| >= 29 / 42`, so k = 0, 5 or 6: C(7,6) +
-    /// C(6,5) C(7,1) + 1 = 50 of C(13,6) = 1716 deals.
+    /// One action that helps 5 of 6 people against 1 of 7. With k of the first group, permutations
+    /// are at least as far apart where `|k / 6 - (6 - k) / 7| >= 29 / 42`, so k = 0, 5 or 6: C(7,6)
+    /// + C(6,5) C(7,1) + 1 = 50 of C(13,6) = 1716.
     #[test]
     fn p_values_approach_the_exact_test() {
         let reaches = [CostReach { cost: 1, best: [5, 1], union: [5, 1] }];

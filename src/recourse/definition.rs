@@ -1,5 +1,4 @@
-//! The definitions of fairness of recourse: what each says about a group in a subgroup, and how far
-//! two groups are apart.
+//! The definitions of fairness of recourse: the value of a group, and the gap between two groups.
 //!
 //! Source: the paper's definitions of section 3. With `ecd` macro or micro, `ecd^-1(phi)` the
 //! smallest cost with `ecd >= phi`:
@@ -11,15 +10,15 @@
 //! | equal-effectiveness-within-budget, c | both | `ecd(c)`; 0 if nothing is within budget | lower |
 //! | equal-cost-of-effectiveness, phi | both | `ecd^-1(phi)`, or infinity | higher |
 //! | fair-trade-off | both | `ecd` at the smallest cost where the two are furthest apart | lower |
-//! | equal-conditional-mean-recourse | micro | mean cost of the cheapest action that helps, over the people whom some action helps | higher |
-//! | mean-recourse, c | micro | the same over all people; who has no recourse counts with c | higher |
+//! | equal-conditional-mean-recourse | micro | mean cost of the cheapest action that helps, over the people helped by some action | higher |
+//! | mean-recourse, c | micro | the same over all people; people without recourse count with c | higher |
 //!
 //! The score is the absolute difference. Infinity against infinity is 0: both groups lack recourse
 //! alike. Infinity against a number is infinity. (AIF360 subtracts the two infinities; its NaN then
-//! stands first in its ranking.)
+//! comes first in its ranking.)
 //!
 //! Choice: the trade-off takes the maximum over costs, as the paper defines it; published figures
-//! compare position by position in lists that each group sorts its own way, and come out too large.
+//! compare position by position in lists that each group sorts differently, and are too large.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +54,7 @@ impl RecourseView {
         }
     }
 
-    /// People of each group that are reached at a cost.
+    /// Number of people of each group that are helped at a cost.
     fn reached(self, reach: &CostReach) -> [u32; 2] {
         match self {
             RecourseView::Macro => reach.best,
@@ -64,10 +63,10 @@ impl RecourseView {
     }
 }
 
-/// What it means that two groups have the same chance of recourse.
+/// A definition of equal recourse for two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecourseDefinition {
-    /// The same share of each group is helped, at whatever cost.
+    /// The same share of each group is helped, at any cost.
     EqualEffectiveness,
     /// Each group has the same number of actions that help this share of it.
     EqualChoice(DecimalShare),
@@ -77,9 +76,9 @@ pub enum RecourseDefinition {
     EqualCost(DecimalShare),
     /// The same share of each group is helped at every cost.
     FairTradeOff,
-    /// Those who can be helped at all pay the same on average.
+    /// The people who can be helped pay the same on average.
     ConditionalMean,
-    /// All pay the same on average, where who cannot be helped pays this cost, in units of 1e-9.
+    /// All pay the same on average; people without recourse pay this cost, in units of 1e-9.
     Mean(i64),
 }
 
@@ -110,7 +109,7 @@ impl RecourseDefinition {
         }
     }
 
-    /// The parameter as text: a share, or a cost; empty without one.
+    /// The parameter as text: a share or a cost; empty without a parameter.
     pub fn parameter(self) -> String {
         match self {
             RecourseDefinition::EqualChoice(phi) | RecourseDefinition::EqualCost(phi) => {
@@ -123,8 +122,9 @@ impl RecourseDefinition {
         }
     }
 
-    /// The views that it is defined for. AIF360 computes the conditional mean in the macro view
-    /// too, on a list in no order.
+    /// The views that it is defined for.
+    ///
+    /// AIF360 computes the conditional mean in the macro view too, on a list in no order.
     pub fn views(self) -> &'static [RecourseView] {
         match self {
             RecourseDefinition::EqualChoice(_) => &[RecourseView::Macro],
@@ -135,7 +135,7 @@ impl RecourseDefinition {
         }
     }
 
-    /// Whether a group is worse off where its value is higher: where values are costs.
+    /// Whether a group with a higher value is worse off: values are costs.
     pub fn is_cost(self) -> bool {
         matches!(
             self,
@@ -146,7 +146,7 @@ impl RecourseDefinition {
     }
 }
 
-/// A definition in a view.
+/// A definition in one view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RecourseCriterion {
     /// The definition.
@@ -156,18 +156,18 @@ pub struct RecourseCriterion {
 }
 
 impl RecourseCriterion {
-    /// The question, if the definition has this view.
+    /// The criterion; `None` if the definition has no such view.
     pub fn new(definition: RecourseDefinition, view: RecourseView) -> Option<RecourseCriterion> {
         definition.views().contains(&view).then_some(RecourseCriterion { definition, view })
     }
 }
 
-/// A score or a value, exactly. Nothing is larger than infinity.
+/// An exact score or value; infinity is the largest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExactScore {
     /// A number of at least 0.
     Finite(ExactRatio),
-    /// No recourse, or against one who has none.
+    /// Infinity: no recourse, or the gap to a group without recourse.
     Infinite,
 }
 
@@ -186,21 +186,22 @@ impl ExactScore {
     }
 }
 
-/// The answer for one subgroup.
+/// The values and the score of one subgroup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubgroupScore {
     /// The value of each group.
     pub values: [ExactScore; 2],
-    /// How far they are apart.
+    /// The gap between them.
     pub score: ExactScore,
     /// The group that is worse off; `None` where the score is 0.
     pub worse_group: Option<usize>,
-    /// Trade-off only: the cost where the two are furthest apart, the smallest if several, in units
-    /// of 1e-9; `None` where they never are.
+    /// Trade-off only: the cost at which the two are furthest apart, in units of 1e-9.
+    ///
+    /// The smallest if there are several; `None` where they never differ.
     pub cost: Option<i64>,
 }
 
-/// A value before it is a number: whole numbers in some unit.
+/// A value before rounding: a fraction of whole numbers, or infinity.
 #[derive(Debug, Clone, Copy)]
 enum UnroundedValue {
     Parts { num: u128, den: u128 },
@@ -208,7 +209,7 @@ enum UnroundedValue {
 }
 
 impl RecourseCriterion {
-    /// The answer for a subgroup with at least one action.
+    /// The score of a subgroup with at least one action.
     pub fn score(self, effect: &SubgroupEffects<'_>) -> SubgroupScore {
         if self.definition == RecourseDefinition::FairTradeOff {
             return trade_off(self.view, effect);
@@ -243,7 +244,7 @@ impl RecourseCriterion {
                 }
                 None => UnroundedValue::Infinite,
             },
-            // At every cost some new people are helped for the first time.
+            // Each reach adds the people who are first helped at its cost.
             RecourseDefinition::ConditionalMean | RecourseDefinition::Mean(_) => {
                 let mut num = 0;
                 let mut before = 0;
@@ -261,14 +262,15 @@ impl RecourseCriterion {
                     _ => UnroundedValue::Parts { num, den: u128::from(before) },
                 }
             }
-            // Has an answer of its own, because its two values belong together.
+            // `trade_off` computes it, because its two values are found together.
             RecourseDefinition::FairTradeOff => UnroundedValue::Infinite,
         }
     }
 }
 
-/// The smallest cost at which this share of a group is helped, in units of 1e-9; `None` where no
-/// cost is enough. The paper's `ecd^-1`.
+/// The smallest cost at which this share of a group is helped, in units of 1e-9: `ecd^-1`.
+///
+/// `None` where no cost is enough.
 pub fn cost_of(
     effect: &SubgroupEffects<'_>,
     view: RecourseView,
@@ -308,15 +310,14 @@ fn score_of_values(
     SubgroupScore { values: values.map(exact), score, worse_group: against, cost: None }
 }
 
-/// The largest distance of the two distributions, the two-sample statistic of Kolmogorov and
-/// Smirnov.
+/// The largest distance of the two distributions: the two-sample Kolmogorov-Smirnov statistic.
 fn trade_off(view: RecourseView, effect: &SubgroupEffects<'_>) -> SubgroupScore {
     let n = effect.n.map(u64::from);
     let apart = |reach: &CostReach| {
         let k = view.reached(reach).map(u64::from);
         (k[0] * n[1]).abs_diff(k[1] * n[0])
     };
-    // Below the smallest cost nobody is helped, so there is nothing between the groups.
+    // Below the smallest cost no one is helped, so the gap is 0.
     let mut widest = (None, 0);
     for reach in effect.reaches {
         let distance = apart(reach);
@@ -330,8 +331,9 @@ fn trade_off(view: RecourseView, effect: &SubgroupEffects<'_>) -> SubgroupScore 
     SubgroupScore { cost: widest.0.map(|reach| reach.cost), ..score_of_values(values, 1, false) }
 }
 
-/// The distance from which the test of Kolmogorov and Smirnov calls two groups different at a
-/// level: `sqrt(-ln(alpha / 2) (n0 + n1) / (2 n0 n1))`. One test per subgroup, without correction
+/// The distance above which the Kolmogorov-Smirnov test rejects equality at level `alpha`.
+///
+/// It is `sqrt(-ln(alpha / 2) (n0 + n1) / (2 n0 n1))`: one test per subgroup, without correction
 /// for their number.
 pub fn trade_off_bound(n: [u32; 2], alpha: f64) -> f64 {
     let [a, b] = n.map(f64::from);

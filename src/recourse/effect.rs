@@ -15,10 +15,10 @@ use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
 use crate::recourse::bits;
 
-/// Subgroups that one thread counts at a time.
+/// Number of subgroups that one thread counts at a time.
 const BLOCK: usize = 64;
 
-/// What can be reached at a cost.
+/// The people who can be helped at a cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CostReach {
     /// The cost, in units of 1e-9.
@@ -34,7 +34,7 @@ pub struct CostReach {
 pub struct ActionEffects {
     /// For each action the people of each group that it helps, the paper's `k`.
     pub helped: Vec<[u32; 2]>,
-    /// Behind the last reach of each subgroup.
+    /// For each subgroup the position after its last reach.
     ends: Vec<usize>,
     reaches: Vec<CostReach>,
 }
@@ -42,16 +42,16 @@ pub struct ActionEffects {
 /// The effects within one subgroup.
 #[derive(Debug, Clone, Copy)]
 pub struct SubgroupEffects<'a> {
-    /// Affected people of each group.
+    /// Number of affected people of each group.
     pub n: [u32; 2],
-    /// People of each group that each action helps.
+    /// For each action the number of people of each group that it helps.
     pub helped: &'a [[u32; 2]],
     /// Effectiveness at each distinct cost, ascending; empty without actions.
     pub reaches: &'a [CostReach],
 }
 
 impl ActionEffects {
-    /// Counts. `helped` holds, for each set of changes, the rows that it helps.
+    /// Counts the effects; `helped` holds, for each set of changes, the rows that it helps.
     pub fn new(plan: &RecoursePlan<'_>, helped: &RowSets) -> ActionEffects {
         let blocks = plan.n_subgroups().div_ceil(BLOCK);
         let counted: Vec<ActionEffects> = (0..blocks)
@@ -75,7 +75,7 @@ impl ActionEffects {
         effects
     }
 
-    /// Adds one subgroup; the two lists are room to work in.
+    /// Adds one subgroup; the two lists are reused buffers.
     fn count(
         &mut self,
         plan: &RecoursePlan<'_>,

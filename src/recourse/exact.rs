@@ -1,9 +1,8 @@
-//! Fractions of whole numbers that are compared and rounded exactly, so that equal scores are equal
-//! on every machine.
+//! Fractions compared and rounded exactly, so that equal scores are equal on every machine.
 
 use std::cmp::Ordering;
 
-/// A number of at least 0 as a fraction; the lower number is not 0.
+/// A fraction of at least 0 with a denominator above 0.
 #[derive(Debug, Clone, Copy)]
 pub struct ExactRatio {
     num: u128,
@@ -11,12 +10,12 @@ pub struct ExactRatio {
 }
 
 impl ExactRatio {
-    /// `num / den`; a lower number of 0 counts as 1.
+    /// `num / den`; a denominator of 0 counts as 1.
     pub fn new(num: u128, den: u128) -> ExactRatio {
         ExactRatio { num, den: den.max(1) }
     }
 
-    /// The same number over another lower number, which is a multiple of its own.
+    /// Numerator and denominator of the same number over `den`, a multiple of its own denominator.
     pub(super) fn over(self, den: u128) -> (u128, u128) {
         (self.num * (den / self.den), den)
     }
@@ -26,7 +25,7 @@ impl ExactRatio {
         self.num == 0
     }
 
-    /// The nearest float, up to a few units in the last place.
+    /// The nearest float, to within a few units in the last place.
     pub fn get(self) -> f64 {
         self.num as f64 / self.den as f64
     }
@@ -36,7 +35,7 @@ impl ExactRatio {
         let (whole, rest) = (self.num / self.den, self.num % self.den);
         match rest.checked_mul(unit) {
             Some(scaled) => whole * unit + half_even(scaled, self.den),
-            // The rest is above 2^64, so that dropping bits moves nothing that is shown.
+            // The rest is above 2^64, so dropping its low bits changes no digit that is shown.
             None => whole * unit + half_even((rest >> 64) * unit, self.den >> 64),
         }
     }
@@ -57,8 +56,10 @@ impl PartialOrd for ExactRatio {
 }
 
 impl Ord for ExactRatio {
-    /// Cross-multiplies where that fits 128 bits, else compares whole parts and goes on with the
-    /// inverted rests, as Euclid does.
+    /// Cross-multiplies where that fits 128 bits.
+    ///
+    /// Otherwise compares the whole parts and goes on with the inverted remainders (Euclid's
+    /// algorithm).
     fn cmp(&self, other: &ExactRatio) -> Ordering {
         if self.den == other.den {
             return self.num.cmp(&other.num);
@@ -88,7 +89,7 @@ pub(super) fn half_even(num: u128, den: u128) -> u128 {
     }
 }
 
-/// A number in units of `10^-places` as text, without zeros at its end.
+/// A number in units of `10^-places` as text, without trailing zeros.
 pub(super) fn decimal_text(units: u128, places: u32) -> String {
     let unit = 10_u128.pow(places);
     let (whole, rest) = (units / unit, units % unit);

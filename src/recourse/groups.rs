@@ -1,4 +1,4 @@
-//! Two groups at a time: which pairs are compared, and the affected and unaffected rows of a pair.
+//! Pairs of groups to compare, and the affected and unaffected rows of each pair.
 //!
 //! More than two declared groups make one comparison per pair, each with a search of its own.
 //! AIF360 intersects the itemsets of all groups at once and takes the largest minus the smallest
@@ -19,9 +19,9 @@ pub const REFERENCE: usize = 1;
 /// A pair of groups; each may be several declared groups taken together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupPair {
-    /// What the two are called.
+    /// The names of the two.
     pub names: [String; 2],
-    /// The declared groups that each is made of.
+    /// The declared groups that make up each of the two.
     pub members: [Vec<u16>; 2],
 }
 
@@ -36,7 +36,7 @@ pub enum ComparisonBase {
     Rest,
 }
 
-/// The pairs to compare, in declared order; with two groups one pair, whatever is asked for.
+/// The pairs to compare, in declared order; two groups always give one pair.
 pub fn pairs(names: &[String], reference: u16, against: ComparisonBase) -> Vec<GroupPair> {
     let all = || (0..).zip(names);
     let with = |other: u16, name: &str, reference: Vec<u16>, called: &str| GroupPair {
@@ -56,24 +56,25 @@ pub fn pairs(names: &[String], reference: u16, against: ComparisonBase) -> Vec<G
     all().map(|(group, name)| with(group, name, rest(group), &format!("not {name}"))).collect()
 }
 
-/// The rows that a comparison looks at. Bit `i` of a set of affected rows is `affected[i]`; those
-/// of group 1 start at a new word.
+/// The rows of one comparison.
+///
+/// Bit `i` of a set of affected rows is `affected[i]`; the rows of group 1 start at a new word.
 #[derive(Debug, Clone)]
 pub struct PairPopulation {
-    /// What the two groups are called.
+    /// The names of the two groups.
     pub names: [String; 2],
-    /// Affected people of each group, the paper's N of D_g.
+    /// Number of affected people of each group, the paper's N of D_g.
     pub n: [u32; 2],
-    /// Audited row of each bit; bits between the groups have none.
+    /// Audited row of each bit; `None` for the unused bits between the groups.
     pub(super) affected: Vec<Option<u32>>,
-    /// Words before group 1.
+    /// Number of words before group 1.
     pub(super) border: usize,
     /// Audited rows with the favourable decision and any declared group.
     pub(super) unaffected: Vec<u32>,
 }
 
 impl PairPopulation {
-    /// Sorts the rows out.
+    /// Finds the affected and unaffected rows.
     ///
     /// # Errors
     /// A group has no affected row.
@@ -113,12 +114,12 @@ impl PairPopulation {
         Ok(PairPopulation { names: pair.names.clone(), n, affected, border, unaffected })
     }
 
-    /// Words of a set of affected rows.
+    /// Number of words of a set of affected rows.
     pub(super) fn words(&self) -> usize {
         self.affected.len().div_ceil(64)
     }
 
-    /// People without and with the unfavourable decision.
+    /// Number of people with the favourable decision.
     pub fn unaffected(&self) -> usize {
         self.unaffected.len()
     }

@@ -1,13 +1,13 @@
-//! Items and the frequent sets of them among the affected: the subgroups.
+//! Items and the frequent sets of items among the affected: the subgroups.
 //!
 //! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's
 //! Eclat): the sets that extend a prefix are made from the pairs of those that extended it by one
-//! item, so that hardly any set is looked at that is not frequent. A subgroup must be frequent in
-//! each group: that yields the intersection of two searches, which the paper names, in one.
+//! item, so that hardly any infrequent set is visited. A subgroup must be frequent in each group:
+//! one search then gives the intersection of the two searches in the paper.
 //!
-//! Choice: minima are whole numbers, the share multiplied as a decimal. The library behind the
-//! published results compares single items by `count / n >= s` and longer ones by the next whole
-//! number of a product of floats.
+//! Choice: minimum counts are whole numbers, the share multiplied as a decimal. The library behind
+//! the published results compares single items by `count / n >= s` and longer ones by the next
+//! whole number of a product of floats.
 
 use std::ops::Range;
 
@@ -18,16 +18,16 @@ use crate::recourse::bits;
 use crate::recourse::groups::PairPopulation;
 use crate::recourse::{AuditedRows, RecourseFeature};
 
-/// Items are numbered over all levels of all columns, columns by the bytes of their names.
+/// Numbers the items over all levels of all columns, columns by the bytes of their names.
 #[derive(Debug)]
 pub(super) struct ItemIndex<'a> {
     /// The columns in this order.
     pub(super) features: Vec<&'a RecourseFeature>,
-    /// Where each stands in [`AuditedRows::features`].
+    /// The position of each in [`AuditedRows::features`].
     pub(super) original_positions: Vec<usize>,
-    /// Position of a column in the order of names.
+    /// For each item the position of its column in the order of names.
     of_item: Vec<u32>,
-    /// The first item of each column, and the number of items behind the last.
+    /// The first item of each column; the last entry is the number of items.
     first: Vec<u32>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> ItemIndex<'a> {
         ItemIndex { features, original_positions: given, of_item, first }
     }
 
-    /// How many there are.
+    /// Number of items.
     pub(super) fn len(&self) -> usize {
         self.of_item.len()
     }
@@ -67,12 +67,12 @@ impl<'a> ItemIndex<'a> {
         self.first[feature as usize]..self.first[feature as usize + 1]
     }
 
-    /// The item that a row has of a column.
+    /// The item of a row in a column.
     pub(super) fn item_of_row(&self, feature: u32, row: u32) -> u32 {
         self.first[feature as usize] + self.features[feature as usize].codes[row as usize]
     }
 
-    /// `name = level`.
+    /// The item as text: `name = level`.
     pub(super) fn text(&self, item: u32) -> String {
         let feature = self.features[self.feature(item) as usize];
         format!("{} = {}", feature.name, feature.levels[self.level(item) as usize])
@@ -83,14 +83,16 @@ impl<'a> ItemIndex<'a> {
 #[derive(Debug)]
 pub(super) struct ItemRows {
     pub(super) words: usize,
-    /// Where the bits of an item start; `None` of a rare one.
+    /// The position at which the bits of an item start; `None` for a rare item.
     starts: Vec<Option<usize>>,
     bits: Vec<u64>,
 }
 
 impl ItemRows {
-    /// The bit sets over these rows (a gap has no bit) of the items whose counts before and from
-    /// bit `border` reach the minima.
+    /// The bit sets over these rows of all items that are frequent in both groups.
+    ///
+    /// A gap (`None`) has no bit. An item is frequent if its counts before and from bit `border`
+    /// reach the minima.
     pub(super) fn new(
         items: &ItemIndex<'_>,
         rows: &[Option<u32>],
@@ -129,12 +131,12 @@ impl ItemRows {
         ItemRows { words, starts, bits: all }
     }
 
-    /// The rows with an item; `None` if it is rare.
+    /// The rows with an item; `None` if the item is rare.
     pub(super) fn rows_with(&self, item: u32) -> Option<&[u64]> {
         self.starts[item as usize].map(|start| &self.bits[start..start + self.words])
     }
 
-    /// The rows with all of these items, none of which is rare.
+    /// Writes the rows with all of these items, none of which is rare, to `into`.
     pub(super) fn rows_with_all(&self, set: &[u32], into: &mut Vec<u64>) {
         into.clear();
         into.resize(self.words, u64::MAX);
@@ -170,7 +172,7 @@ impl PrefixClass {
 pub(super) struct ItemSets {
     pub(super) items: Vec<u32>,
     pub(super) ends: Vec<usize>,
-    /// How many rows of each group have the items.
+    /// Number of rows of each group that have the items.
     pub(super) n: Vec<[u32; 2]>,
 }
 
@@ -191,14 +193,14 @@ impl ItemSets {
     }
 }
 
-/// The error of a search that finds too much.
+/// The error of a search with too many results.
 pub(super) fn too_many(what: &str, at_most: usize) -> crate::error::Error {
     Fault::new("too-many-subgroups", format!("there are more than {at_most} {what}"))
         .hint("raise the support, or limit the number of traits with `longest`")
         .into()
 }
 
-/// What a search for subgroups knows.
+/// The inputs of a search for subgroups.
 struct SubgroupSearch<'a> {
     items: &'a ItemIndex<'a>,
     rows: &'a ItemRows,

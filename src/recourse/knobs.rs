@@ -1,8 +1,8 @@
-//! The block `recourse` as a job writes it: which model, which subgroups, what people may change,
-//! at what cost, fair by what definition.
+//! The block `recourse` of a job: model, subgroups, allowed changes, costs, definitions of
+//! fairness.
 //!
-//! `may_change` has no default: what is advice that one may give is the job's to say. The doc
-//! comments here are the descriptions in the schema of jobs.
+//! `may_change` has no default: only the job can say what advice may be given. The doc comments
+//! here are the descriptions in the schema of jobs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,8 +22,7 @@ use crate::recourse::rank::RankBy;
 use crate::recourse::steps::{self, COST_UNIT};
 use crate::recourse::{ActionMatch, DecimalShare, SearchSettings};
 
-/// The highest cost of people without recourse and the highest budget: well inside of 63 bits of
-/// 1e-9.
+/// The highest cost of people without recourse and the highest budget: far below 63 bits of 1e-9.
 pub const MAX_COST: f64 = 1e9;
 
 /// Fairness of recourse for subgroups: is it harder for one group than for another to get out of
@@ -172,7 +171,7 @@ impl ColumnChangeRule {
         }
     }
 
-    /// In which direction, and how far.
+    /// The direction of allowed changes, and the largest step.
     pub fn direction(&self) -> (steps::ChangeDirection, Option<f64>) {
         match self {
             ColumnChangeRule::Never(_) => (steps::ChangeDirection::Never, None),
@@ -186,7 +185,7 @@ impl ColumnChangeRule {
         }
     }
 
-    /// The rule in words, for people.
+    /// The rule in words.
     pub fn in_words(&self) -> String {
         let (what, steps) = match self {
             ColumnChangeRule::Never(_) => ("never", None),
@@ -312,7 +311,7 @@ impl Default for DefinitionSettings {
 }
 
 impl DefinitionSettings {
-    /// Whether any is named.
+    /// Whether any definition is named.
     pub fn any(&self) -> bool {
         self.equal_effectiveness.is_some()
             || self.equal_choice.is_some()
@@ -431,25 +430,26 @@ fn deals() -> Count {
     Count::new(999).expect("999 is a count")
 }
 
-/// A share of the job as the engine takes it; `None` for 0, and for more than 18 places.
+/// A share of the job as the engine takes it; `None` for 0, and beyond 18 decimal places.
 pub fn share(share: Fraction) -> Option<DecimalShare> {
     Decimal::from_f64(share.get()).and_then(DecimalShare::new)
 }
 
-/// A percentile of the job as the engine takes it; `None` outside of 0 to 100.
+/// A percentile of the job as the engine takes it; `None` outside 0 to 100.
 pub fn percentile(q: Finite) -> Option<Percentile> {
     Decimal::from_f64(q.get()).and_then(Percentile::new)
 }
 
-/// A cost of the job in units of 1e-9; `None` outside of 0 to [`MAX_COST`].
+/// A cost of the job in units of 1e-9; `None` outside 0 to [`MAX_COST`].
 pub fn cost(cost: Finite) -> Option<i64> {
     let units = (cost.get() * COST_UNIT as f64).round_ties_even();
     (0.0..=MAX_COST).contains(&cost.get()).then_some(units as i64)
 }
 
 impl OneDefinition {
-    /// The definition as the engine takes it; `None` where its parameter is out of range, or
-    /// `no_way_costs` lacks.
+    /// The definition as the engine takes it.
+    ///
+    /// `None` where its parameter is out of range, or `no_way_costs` is missing.
     pub fn definition(self, no_way_costs: Option<Finite>) -> Option<RecourseDefinition> {
         Some(match self {
             OneDefinition::EqualEffectiveness(_) => RecourseDefinition::EqualEffectiveness,
@@ -470,7 +470,7 @@ impl OneDefinition {
 }
 
 impl RecourseBlock {
-    /// How subgroups and actions are searched for; `None` where a support is out of range.
+    /// The search settings; `None` where a support is out of range.
     pub fn search(&self) -> Option<SearchSettings> {
         Some(SearchSettings {
             max_items: self
@@ -483,8 +483,9 @@ impl RecourseBlock {
         })
     }
 
-    /// The definitions in the order of the tables; those within budgets follow from `budgets`,
-    /// which are asked for the percentiles.
+    /// The definitions in the order of the tables.
+    ///
+    /// `budgets` gives the budgets at the percentiles; those within budgets use them.
     pub fn definitions(
         &self,
         budgets: impl FnOnce(&[Percentile]) -> Vec<i64>,
@@ -546,7 +547,7 @@ struct NamedBins {
 }
 
 impl RecourseBins {
-    /// The same as a derived column is written.
+    /// The same as the block of a derived column.
     pub fn derivation(&self) -> Derivation {
         match self {
             RecourseBins::Edges(edges) => {

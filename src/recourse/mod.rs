@@ -1,25 +1,26 @@
-//! Inside one subgroup of people with the same traits: is it harder for one group than for another
-//! to get out of the unfavourable decision?
+//! Recourse within subgroups: is the favourable decision harder to reach for one group than
+//! another?
 //!
-//! Source: "Fairness Aware Counterfactuals for Subgroups" (FACTS). Where its text, its authors'
-//! code and AIF360's port of it differ, the choice stands where it is made. The chain, a file each:
+//! A subgroup holds people with the same traits. Source: "Fairness Aware Counterfactuals for
+//! Subgroups" (FACTS). Where its text, its authors' code and AIF360's port of it differ, the file
+//! that makes the choice says so. The chain, a file each:
 //!
 //! | file | from | to |
 //! | --- | --- | --- |
-//! | `knobs` | the block `recourse` of a job | what the engine is asked |
-//! | `bins` | numbers of a column | its levels, and the number that stands for a bin |
-//! | `groups` | declared groups | which pair of groups is compared, and the affected and unaffected rows of it |
+//! | `knobs` | the block `recourse` of a job | the settings of the engine |
+//! | `bins` | numbers of a column | its levels, and the number that represents a bin |
+//! | `groups` | declared groups | the pairs of groups that are compared, with the affected and unaffected rows of each |
 //! | `itemsets` | affected rows | frequent sets of items: the subgroups |
-//! | `candidates` | unaffected rows | frequent sets of items: what actions may lead to |
+//! | `candidates` | unaffected rows | frequent sets of items: the levels that actions may lead to |
 //! | `steps` | rules and costs of columns | cost of the change of one level to another, if it may be made |
 //! | `actions` | subgroups, candidates | the valid actions of each subgroup, and the distinct sets of changes behind them |
-//! | `ask` | rows, sets of changes | decisions of the model about changed rows, each asked once |
+//! | `ask` | rows, sets of changes | the model's decisions about changed rows, each queried once |
 //! | `effect` | decisions | how many people each action helps; effectiveness by cost |
 //! | `definition`, `budget` | effectiveness by cost | value of each group under each definition of fairness |
 //! | `rank` | values | scores, direction, ranks |
-//! | `chance` | rows that actions help | how often chance alone gives such a score, with control of false discoveries |
-//! | `overlap` | ranks | which of two subgroups that say the same is shown |
-//! | `sentence`, `overview` | all of it | the text of a subgroup; the tables over all definitions |
+//! | `chance` | rows that actions help | permutation p-values of the scores, with control of false discoveries |
+//! | `overlap` | ranks | which of two subgroups with the same actions is shown |
+//! | `sentence`, `overview` | all of these | the text of a subgroup; the tables over all definitions |
 //!
 //! Words: an *item* is a column with a level, a *subgroup* `p` a set of items, `G(p, g)` the
 //! affected people of group `g` in it and `n(p, g)` their number. An *action* `a` names levels for
@@ -29,8 +30,8 @@
 //! helps.
 //!
 //! Labels are never used, the sensitive attribute is in no subgroup and no action. Everything that
-//! decides is a whole number: the same bytes for any order of rows, columns and threads. Work is
-//! spread over the thread pool of the caller. What is not done here: reading rows, models, files.
+//! decides is a whole number: the same bytes for any order of rows, columns and threads. Work runs
+//! on the thread pool of the caller. Not done here: reading rows, models, files.
 
 pub mod actions;
 pub mod ask;
@@ -60,7 +61,7 @@ use serde::{Deserialize, Serialize};
 use crate::num::decimal::Decimal;
 use crate::recourse::steps::{AllowedChanges, ChangeCost};
 
-/// What the levels of a column are.
+/// The scale of the levels of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LevelScale {
     /// Words without order.
@@ -71,7 +72,7 @@ pub enum LevelScale {
     Numbers(Vec<f64>),
 }
 
-/// What a model reads where the audit speaks of bins.
+/// The numbers that a model reads of a column that the audit uses in bins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelNumbers {
     /// The number of each audited row; NaN is missing.
@@ -80,17 +81,16 @@ pub struct ModelNumbers {
     pub targets: Vec<f64>,
 }
 
-/// A column as the audit speaks of it.
+/// A column as the audit uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecourseFeature {
     /// Its name.
     pub name: String,
     /// The texts of its levels.
     pub levels: Vec<String>,
-    /// What the levels are.
+    /// Their scale.
     pub scale: LevelScale,
-    /// The level that stands for a missing value: it may stand in a subgroup, and is never a
-    /// target.
+    /// The level for missing values: subgroups may contain it, and it is never a target.
     pub missing: Option<u32>,
     /// The level of each audited row.
     pub codes: Vec<u32>,
@@ -105,24 +105,25 @@ pub struct RecourseFeature {
 /// The rows under audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditedRows {
-    /// The columns that may stand in subgroups: neither the sensitive attribute nor anything made
-    /// from it. Any order.
+    /// The columns that subgroups may use, in any order: no sensitive attribute and nothing derived
+    /// from it.
     pub features: Vec<RecourseFeature>,
     /// The group of each row; `None` where it is missing or not declared.
     pub groups: Vec<Option<u16>>,
     /// Whether each row has the favourable decision.
     pub favourable: Vec<bool>,
-    /// Rows with the same number agree in everything that the model reads besides `features`, such
-    /// as sensitive columns.
+    /// Rows with the same number agree in everything that the model reads outside `features`.
+    ///
+    /// Such as sensitive columns.
     pub others: Vec<u32>,
 }
 
-/// A share above 0, up to 1, as it was written.
+/// A share in (0, 1], as the exact decimal that was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DecimalShare(Decimal);
 
 impl DecimalShare {
-    /// The share, if it lies in (0, 1].
+    /// The share; `None` outside (0, 1].
     pub fn new(share: Decimal) -> Option<DecimalShare> {
         (share.ceil_of(1) == 1).then_some(DecimalShare(share))
     }
@@ -132,8 +133,7 @@ impl DecimalShare {
         self.0
     }
 
-    /// The least number of `n` that is at least this share of them, and at least 1. The paper's s *
-    /// N.
+    /// The smallest count that is at least this share of `n`, and at least 1: the paper's s * N.
     pub(crate) fn min_count(self, n: u64) -> u64 {
         // A share of at most 1 is at most n.
         u64::try_from(self.0.ceil_of(n)).unwrap_or(n).max(1)
@@ -155,21 +155,22 @@ pub enum ActionMatch {
 /// How subgroups and actions are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchSettings {
-    /// Share of the affected people of each group that a subgroup has at least.
+    /// Smallest share of the affected people of each group in a subgroup.
     pub subgroups: DecimalShare,
-    /// Share of the unaffected that have the levels of an action at least.
+    /// Smallest share of the unaffected people that have the levels of an action.
     pub actions: DecimalShare,
-    /// Most items of a subgroup.
+    /// Largest number of items of a subgroup.
     pub max_items: Option<usize>,
     /// Which columns an action may name.
     pub matching: ActionMatch,
-    /// Most subgroups, candidates for actions, and actions of all subgroups; more is an error, so
-    /// that memory stays bounded.
+    /// Largest number of subgroups, of candidates for actions, and of actions of all subgroups.
+    ///
+    /// More is an error, so that memory stays bounded.
     pub max_results: usize,
 }
 
 impl SearchSettings {
-    /// A search without limit of length, with the usual limit of results.
+    /// A search without a limit on length, with the default limit on results.
     pub fn new(subgroups: DecimalShare, actions: DecimalShare) -> SearchSettings {
         SearchSettings {
             subgroups,

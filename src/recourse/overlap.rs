@@ -1,12 +1,12 @@
-//! Which of two subgroups that say the same thing is shown.
+//! Which of two overlapping subgroups with the same actions is shown.
 //!
 //! Not in the paper, used in every published listing. A subgroup `p` is contained in `q` if the
 //! items of `q` are a proper subset of its own and none of its actions changes a column that only
-//! `p` has: then whatever one can do for `p` one can do for `q`. Of such a pair the one with the
-//! larger score stays, at a tie the shorter.
+//! `p` has: then every action for `p` is one for `q`. Of such a pair the one with the larger score
+//! is kept, at a tie the shorter.
 //!
-//! Choice: the ranked list is walked from the top until as many as wanted are shown, and each
-//! subgroup is compared with those shown before it. The published code cuts the list first and
+//! Choice: the ranked list is walked from the top until the wanted number is shown, and each
+//! subgroup is compared with those shown before it. The published code truncates the list first and
 //! drops afterwards, so that fewer remain, and its flags are not transitive.
 
 use crate::recourse::actions::RecoursePlan;
@@ -34,8 +34,8 @@ pub fn merge_overlapping(
             break;
         }
         let seen = SubgroupContent::new(plan, verdict.subgroup);
-        // Those shown have no smaller score, and at a tie are not longer: subgroups are numbered by
-        // length.
+        // Those already shown have no smaller score, and at a tie are not longer: subgroups are
+        // numbered by length.
         let twin =
             shown.iter().find(|other| seen.is_contained_in(other) || other.is_contained_in(&seen));
         places.push(ListedSubgroup {
@@ -49,7 +49,7 @@ pub fn merge_overlapping(
     places
 }
 
-/// What containment looks at.
+/// The columns and items that containment compares.
 struct SubgroupContent<'a> {
     subgroup: u32,
     items: &'a [u32],

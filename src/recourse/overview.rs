@@ -1,10 +1,9 @@
-//! Tables over all definitions: how many subgroups each calls unfair and against whom, and how far
-//! two definitions agree.
+//! Tables over all definitions: unfair subgroups by direction, and agreement between definitions.
 //!
 //! Source: appendix D of the paper, its ranking analysis and its aggregated rankings. Choice: the
 //! top of a ranking is a tenth of the *unfair* subgroups, as in the authors' code, and ties at its
-//! end are decided by subgroup. The paper's result can be arbitrary there: in its table 10, row 1,
-//! all 262 counted subgroups come out of 1,673 equals.
+//! end are broken by the number of the subgroup. The paper's result can be arbitrary there: in its
+//! table 10, row 1, all 262 counted subgroups come out of 1,673 with equal scores.
 
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
 use crate::recourse::exact::ExactRatio;
@@ -13,17 +12,17 @@ use crate::recourse::rank::DefinitionRanking;
 /// One row of the ranking analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankingAnalysis {
-    /// Subgroups with rank 1.
+    /// Number of subgroups with rank 1.
     pub rank_1: u32,
-    /// Subgroups with a rank.
+    /// Number of subgroups with a rank.
     pub unfair: u32,
-    /// A tenth of these, whole ones: the top of the ranked list.
+    /// A tenth of these, rounded down: the top of the ranked list.
     pub top: u32,
-    /// Subgroups of the top against each group.
+    /// Number of subgroups of the top against each group.
     pub top_against: [u32; 2],
-    /// Unfair subgroups against each group.
+    /// Number of unfair subgroups against each group.
     pub all_against: [u32; 2],
-    /// Subgroups with the rank at which the top ends, and how many of them are in the top.
+    /// Number of subgroups with the rank at which the top ends, and number of these in the top.
     pub last_tier: [u32; 2],
     /// The largest rank.
     pub last_rank: u32,
@@ -57,9 +56,10 @@ pub fn analysis(judged: &DefinitionRanking) -> RankingAnalysis {
     }
 }
 
-/// How unfair the definition `other` finds the subgroups that `judged` finds most unfair: the mean
-/// rank that `other` gives to those of rank 1, over its largest rank plus 1, which stands for no
-/// rank. In (0, 1], small where they agree; `None` where no subgroup has rank 1.
+/// How unfair `other` ranks the subgroups that `judged` ranks first.
+///
+/// The mean rank that `other` gives to the subgroups of rank 1, over its largest rank plus 1, which
+/// is used for no rank. In (0, 1], small where they agree; `None` where no subgroup has rank 1.
 pub fn agreement(judged: &DefinitionRanking, other: &DefinitionRanking) -> Option<ExactRatio> {
     let none = u128::from(other.last_rank()) + 1;
     let mut sum = 0;
@@ -74,7 +74,7 @@ pub fn agreement(judged: &DefinitionRanking, other: &DefinitionRanking) -> Optio
     (n > 0).then(|| ExactRatio::new(sum, n * none))
 }
 
-/// Where a definition stands in the tables of the paper; `None` where these leave it out.
+/// The position of a definition in the tables of the paper; `None` where these leave it out.
 pub fn column(judged: &DefinitionRanking) -> Option<usize> {
     match (judged.criterion.definition, judged.criterion.view) {
         (RecourseDefinition::EqualCost(_), RecourseView::Macro) => Some(0),

@@ -29,37 +29,38 @@ pub enum RankBy {
     Scaled,
 }
 
-/// The verdict on one subgroup.
+/// The values, score and rank of one subgroup.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SubgroupVerdict {
     /// The subgroup.
     pub subgroup: u32,
-    /// From 1; `None` where fair.
+    /// From 1; `None` where the score is 0.
     pub rank: Option<u32>,
     /// The value of each group: a share, a number of actions, or a cost; infinity without recourse.
     pub values: [f64; 2],
-    /// The difference of the two.
+    /// The absolute difference of the two.
     pub score: f64,
-    /// The group that is worse off: 0 or 1; `None` where fair.
+    /// The group that is worse off: 0 or 1; `None` where the score is 0.
     pub worse_group: Option<u8>,
-    /// Trade-off only: the cost where the two are furthest apart, in units of 1e-9; `None` where
-    /// they never are.
+    /// Trade-off only: the cost at which the two are furthest apart, in units of 1e-9.
+    ///
+    /// `None` where they never differ.
     pub cost: Option<i64>,
 }
 
-/// All subgroups with actions under one definition.
+/// The verdicts on all subgroups with actions under one definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DefinitionRanking {
-    /// The definition and the view.
+    /// The definition with its view.
     pub criterion: RecourseCriterion,
-    /// By subgroup.
+    /// In order of subgroups.
     pub verdicts: Vec<SubgroupVerdict>,
-    /// Positions of the unfair ones in `verdicts`, by rank, then by subgroup.
+    /// Positions of the unfair subgroups in `verdicts`, by rank, then by subgroup.
     pub order: Vec<u32>,
 }
 
 impl DefinitionRanking {
-    /// Judges and ranks all subgroups that have actions.
+    /// Scores and ranks all subgroups that have actions.
     pub fn new(
         plan: &RecoursePlan<'_>,
         effects: &ActionEffects,
@@ -105,8 +106,10 @@ impl DefinitionRanking {
         self.order.iter().map(|&i| &self.verdicts[i as usize])
     }
 
-    /// How many subgroups are unfair, with a score of at least so much and so many affected people
-    /// in the smaller of the two groups: what a gate counts.
+    /// The number of unfair subgroups that a gate counts.
+    ///
+    /// Their score is at least `score_at_least`, and the smaller group has at least `smallest`
+    /// affected people.
     pub fn unfair(&self, plan: &RecoursePlan<'_>, score_at_least: f64, smallest: u32) -> usize {
         let counts = |verdict: &&SubgroupVerdict| {
             let [a, b] = plan.n(verdict.subgroup as usize);
@@ -129,8 +132,9 @@ impl DefinitionRanking {
     }
 }
 
-/// What is ranked by: the score, or for the scaled trade-off its square `d^2 / (n0 n1 (n0 + n1))`
-/// with `d = |k0 n1 - k1 n0|`.
+/// The key of the ranking: the score, or for the scaled trade-off its square.
+///
+/// The square is `d^2 / (n0 n1 (n0 + n1))` with `d = |k0 n1 - k1 n0|`.
 fn ranking_key(
     question: RecourseCriterion,
     score: ExactScore,
@@ -140,7 +144,7 @@ fn ranking_key(
     match (question.definition, rank_by, score) {
         (RecourseDefinition::FairTradeOff, RankBy::Scaled, ExactScore::Finite(ratio)) => {
             let n = n.map(u128::from);
-            // The score stands over n0 n1, and d is below 2^64.
+            // The denominator of the score is n0 n1, and d is below 2^64.
             let (d, product) = ratio.over(n[0] * n[1]);
             ExactScore::Finite(ExactRatio::new(d * d, product * (n[0] + n[1])))
         }

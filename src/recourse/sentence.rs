@@ -1,9 +1,9 @@
-//! A subgroup in words: "if ... then ..." for both groups side by side, the paper's Comparative
-//! Subgroup Counterfactuals.
+//! A subgroup in words: "if ... then ..." for both groups.
 //!
-//! Which actions are listed depends on the definition, as in the published listings; the paper does
-//! not say that shares of the micro view are cumulative, and they are. Shares are rounded to two
-//! decimals, costs to two, scores to three, ties to even, from whole numbers.
+//! These are the paper's Comparative Subgroup Counterfactuals. Which actions are listed depends on
+//! the definition, as in the published listings. Shares in the micro view are cumulative, which the
+//! paper does not say. Shares and costs are rounded to two decimals, scores to three, ties to even,
+//! from whole numbers.
 
 use std::fmt::Write as _;
 
@@ -15,27 +15,27 @@ use crate::recourse::effect::{ActionEffects, SubgroupEffects};
 use crate::recourse::exact::{decimal_text, half_even};
 use crate::recourse::steps::COST_UNIT;
 
-/// One action as it is listed for a group.
+/// One listed action for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionLine {
-    /// The action, a position among all of the plan.
+    /// The action, as a position among all actions of the plan.
     pub action: usize,
     /// Its cost, in units of 1e-9.
     pub cost: i64,
-    /// People of the group that it helps.
+    /// Number of people of the group that it helps.
     pub n_helped: u32,
-    /// People of the group that this action or any other of at most its cost helps.
+    /// Number of people of the group that it or any other action of at most its cost helps.
     pub n_helped_cumulative: u32,
 }
 
-/// What is said about one group of a subgroup.
+/// The text parts for one group of a subgroup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupSentence {
-    /// Affected people of the group in the subgroup.
+    /// Number of affected people of the group in the subgroup.
     pub n: u32,
-    /// Affected people of the group.
+    /// Number of affected people of the group.
     pub n_in_group: u32,
-    /// The actions that the definition speaks of, by cost.
+    /// The actions that the definition uses, by cost.
     pub lines: Vec<ActionLine>,
 }
 
@@ -53,7 +53,7 @@ pub struct SubgroupSentence {
 }
 
 impl SubgroupSentence {
-    /// What there is to say about a subgroup with actions.
+    /// The text parts for a subgroup with actions.
     pub fn new(
         plan: &RecoursePlan<'_>,
         effects: &ActionEffects,
@@ -139,7 +139,7 @@ impl SubgroupSentence {
     }
 }
 
-/// The actions that a definition speaks of, for one group.
+/// The actions that a definition uses, for one group.
 fn lines(
     plan: &RecoursePlan<'_>,
     effect: &SubgroupEffects<'_>,
@@ -195,7 +195,7 @@ fn per_cent(part: u32, whole: u32) -> String {
     format!("{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-/// `num / den` with at most so many decimals.
+/// `num / den` with at most `places` decimals.
 fn rounded(num: u128, den: u128, places: u32) -> String {
     decimal_text(half_even(num * 10_u128.pow(places), den), places)
 }

@@ -1,19 +1,19 @@
-//! Changing one level of a column to another: whether it may be done, and what it costs.
+//! A change of one level of a column to another: whether it is allowed, and its cost.
 //!
-//! Costs are whole numbers of 1e-9, each change rounded (ties to even) on its own and then added:
-//! equal costs are equal in any order of summation, and ties of costs decide about effectiveness by
-//! cost.
+//! Costs are whole numbers of 1e-9, each change rounded (ties to even) separately and then added:
+//! equal costs are equal in any order of summation, and effectiveness by cost depends on ties of
+//! costs.
 
 use crate::error::{Fault, Result};
 use crate::recourse::{LevelScale, RecourseFeature};
 
-/// Units of cost in one.
+/// Units in a cost of 1.
 pub const COST_UNIT: u64 = 1_000_000_000;
 
-/// The largest cost of one change: the sum of hundreds of them fits 63 bits of units.
+/// The largest cost of one change: the sum of hundreds of such costs fits 63 bits of units.
 const MAX_CHANGE_COST: f64 = 1e7;
 
-/// In which direction a level may move.
+/// The direction in which a level may move.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChangeDirection {
     /// It may not change.
@@ -27,18 +27,18 @@ pub enum ChangeDirection {
     Down,
 }
 
-/// Which changes of a column are allowed.
+/// The changes of a column that are allowed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AllowedChanges {
-    /// In which direction.
+    /// The allowed direction.
     pub direction: ChangeDirection,
-    /// With `up` and `down`: at most so many positions away (numbers: at most so much).
+    /// With `up` and `down`: the largest distance in positions (for numbers: in their unit).
     pub steps: Option<f64>,
-    /// Levels that are no targets, by position.
+    /// Levels that may not be targets, by position.
     pub not_to: Vec<u32>,
 }
 
-/// How far apart two levels are.
+/// The distance between two levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LevelDistance {
     /// 1 between any two.
@@ -51,10 +51,10 @@ pub enum LevelDistance {
     Absolute,
 }
 
-/// What a change costs: weight times distance.
+/// The cost of a change: weight times distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangeCost {
-    /// The distance; one of numbers needs a column of numbers, else it counts positions.
+    /// The distance; a distance of numbers on a column without numbers counts positions.
     pub distance: LevelDistance,
     /// The weight, at least 0; 1 if the job gives none.
     pub weight: f64,
@@ -80,7 +80,7 @@ impl<'a> FeatureChanges<'a> {
         FeatureChanges { feature, range: hi - lo }
     }
 
-    /// The place of a level on the scale; `None` without order.
+    /// The position of a level on the scale; `None` without order.
     fn position(&self, level: u32) -> Option<f64> {
         if Some(level) == self.feature.missing {
             return None;
@@ -92,8 +92,9 @@ impl<'a> FeatureChanges<'a> {
         }
     }
 
-    /// Whether a level may become another one. Choice: what is missing has no position, so it moves
-    /// neither up nor down.
+    /// Whether a level may change to another one.
+    ///
+    /// Choice: a missing value has no position, so it moves neither up nor down.
     fn allowed(&self, from: u32, to: u32) -> bool {
         let rule = &self.feature.may_change;
         if Some(to) == self.feature.missing || rule.not_to.contains(&to) {
@@ -112,9 +113,10 @@ impl<'a> FeatureChanges<'a> {
         climb >= 0.0 && rule.steps.is_none_or(|steps| units(climb) <= units(steps))
     }
 
-    /// The cost of a change in units of 1e-9; `None` where it may not be made. Choice: from a
-    /// missing value there is no distance but the unit one, so columns that count positions or
-    /// differences cannot leave it.
+    /// The cost of a change in units of 1e-9; `None` where it is not allowed.
+    ///
+    /// Choice: from a missing value only the unit distance is defined, so columns that count
+    /// positions or differences cannot leave it.
     ///
     /// # Errors
     /// The cost does not fit.

@@ -15,7 +15,7 @@ use super::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelD
 use super::recourse::{AuditedRows, LevelScale, RecourseFeature};
 
 /// The columns of a small file, in its order: numbers (NaN as missing) or texts (nulls as empty
-/// ones).
+/// texts).
 pub(crate) enum RecourseOracleColumn {
     Numbers(Vec<f64>),
     Texts(Vec<String>),
@@ -192,7 +192,7 @@ pub(crate) struct RecourseOracleModel {
 
 enum RecourseOracleNode {
     Leaf(f64),
-    /// Column (the protected one is behind the last), whether each level goes to `yes`, and the two
+    /// Column (the protected one comes last), whether each level goes to `yes`, and the two child
     /// nodes.
     Test(usize, Vec<bool>, [usize; 2]),
 }
@@ -271,7 +271,7 @@ impl RecourseOracleModel {
         score
     }
 
-    /// The score of an audited row once it is changed.
+    /// The score of an audited row after the changes.
     pub(crate) fn changed(&self, row: u32, changes: &[LevelChange]) -> f64 {
         let mut levels: Vec<u32> = self.codes.iter().map(|codes| codes[row as usize]).collect();
         changes.iter().for_each(|change| levels[change.feature] = change.level);

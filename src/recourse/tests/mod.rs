@@ -1,4 +1,4 @@
-//! The engine against the exact results of other programs, and what must hold for any data.
+//! The engine: compared with the exact results of other programs, and checked for any data.
 
 mod case;
 mod oracle;

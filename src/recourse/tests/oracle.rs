@@ -22,7 +22,7 @@ fn folder(case: &str) -> Option<PathBuf> {
     shared(&format!("expected/facts/{case}"))
 }
 
-/// The question behind a name of the oracle such as `ece_macro@0.3`.
+/// The criterion for a name of the oracle such as `ece_macro@0.3`.
 fn question(name: &str) -> RecourseCriterion {
     let (name, parameter) = name.split_once('@').unwrap_or((name, ""));
     let (definition, view) = name.split_once('_').unwrap_or((name, ""));
@@ -81,7 +81,7 @@ fn check(name: &str) {
         );
     }
 
-    // What the model is asked.
+    // Queries of the model.
     assert_eq!(plan.n_changes(), counts("distinct_change_sets"));
     let needed = plan.needed();
     assert_eq!(needed.len(), counts("distinct_row_x_change"));

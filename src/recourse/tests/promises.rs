@@ -1,4 +1,4 @@
-//! What must hold for any data: on rows that are drawn, with models that are drawn.
+//! Properties that must hold for any data: on random rows, with random models.
 
 use super::{judge, questions, search, share};
 use crate::error::Result;
@@ -17,16 +17,17 @@ use crate::recourse::sentence::SubgroupSentence;
 use crate::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
 use crate::recourse::{ActionMatch, AuditedRows, LevelScale, ModelNumbers, RecourseFeature};
 
-/// Levels of the drawn columns.
+/// Number of levels of the random columns.
 const LEVELS: usize = 3;
 
-/// What a drawn model adds per level of each column, and for pairs of columns if it is not
-/// additive. It reads numbers, where a column has them, as the level that they were made of.
+/// A random model: a term per level of each column, and for pairs of columns if it is not additive.
+///
+/// It reads a binned column of numbers as the level that the number was made from.
 struct RandomModel {
     codes: Vec<Vec<u32>>,
     groups: Vec<Option<u16>>,
     weights: Vec<[f64; LEVELS]>,
-    /// Columns of which it only sees whether they are equal, and what that adds.
+    /// Columns of which it only reads whether they are equal, with the term that equality adds.
     equal: Option<(usize, usize, f64)>,
 }
 
@@ -123,7 +124,7 @@ fn pair() -> GroupPair {
     GroupPair { names: ["left", "right"].map(str::to_owned), members: [vec![0], vec![1]] }
 }
 
-/// Everything that is found out, as text: what two runs must agree on to the byte.
+/// All results as text: what two runs must agree on to the byte.
 fn everything_as_text(plan: &RecoursePlan<'_>, model: &RandomModel) -> String {
     let needed = plan.needed();
     let helped = plan.query_model(&needed, model).unwrap();
@@ -237,7 +238,7 @@ fn the_order_of_rows_and_columns_and_the_number_of_threads_change_nothing() {
         });
         assert!(got == expected, "{threads} threads");
     }
-    // Rows backwards, columns turned.
+    // Rows reversed, columns in another order.
     let (mut turned, mut turned_model) = (audited, model);
     turned.features.iter_mut().for_each(|f| {
         f.codes.reverse();
@@ -366,7 +367,7 @@ fn sub_features_hold_all_changes_of_same_features() {
         &crate::recourse::SearchSettings { matching: ActionMatch::SubFeatures, ..search("0.02") },
     )
     .unwrap();
-    // Who changes everything is another person.
+    // An action that changes every column is not valid.
     let most = |plan: &RecoursePlan<'_>| {
         (0..plan.n_actions()).map(|action| plan.changes(action).count()).max()
     };
@@ -488,7 +489,8 @@ fn merging_shows_as_many_as_asked_for() {
     assert_eq!(merge_overlapping(&plan, &judged, usize::MAX).len(), judged.order.len());
 }
 
-/// A change helps who is drawn, whatever the group; or, beside that, everybody of the group `left`.
+/// A change helps people at random, independent of the group; or, in addition, everyone of group
+/// `left`.
 struct CoinModel {
     groups: Vec<Option<u16>>,
     always: Option<u16>,
@@ -590,7 +592,7 @@ fn too_much_is_an_error_and_nothing_to_do_is_none() {
     )
     .unwrap();
     assert!((0..short.n_subgroups()).all(|s| short.subgroup(s).count() == 1));
-    // Nobody has the favourable decision: there is nothing to imitate.
+    // No row has the favourable decision: no action can be found.
     audited.favourable.fill(false);
     let plan = RecoursePlan::new(&audited, &pair, &search("0.03")).unwrap();
     assert!(plan.n_subgroups() > 0 && plan.n_actions() == 0 && plan.needed().is_empty());
