@@ -1,12 +1,13 @@
-//! A flag that a signal raises and that long work looks at.
+//! A flag that a signal raises and that long work checks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::error::{Error, Result, StopSignal};
 
-/// Shared by all its clones. The binary raises it when a signal comes; stages end at the next
-/// [`CancelFlag::check`].
+/// A flag shared by all its clones.
+///
+/// The binary raises it when a signal arrives; stages end at their next [`CancelFlag::check`].
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicU8>);
 
@@ -14,17 +15,17 @@ const INTERRUPT: u8 = 1;
 const TERMINATE: u8 = 2;
 
 impl CancelFlag {
-    /// Asks all work to end. The first signal decides the exit status.
+    /// Tells all work to end. The first signal decides the exit status.
     pub fn raise(&self, signal: StopSignal) {
         let value = match signal {
             StopSignal::Interrupt => INTERRUPT,
             StopSignal::Terminate => TERMINATE,
         };
-        // A second signal finds the flag raised; the first one stays.
+        // Where the flag is raised already, the first signal is kept.
         let _ = self.0.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Errs with [`Error::Interrupted`] once a signal came. Cheap: one atomic read.
+    /// Errs with [`Error::Interrupted`] after a signal. Cheap: one atomic read.
     pub fn check(&self) -> Result<()> {
         match self.0.load(Ordering::Relaxed) {
             INTERRUPT => Err(Error::Interrupted(StopSignal::Interrupt)),

@@ -1,17 +1,17 @@
-//! What a run tells its observers: a closed list of events, and the clock text that goes with them.
+//! The events of a run for its observers, a closed list, and their time format.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// Something that happened. Serializes to a flat object of its fields, without its name: the log
-/// line of the JSON log is these fields beside `ts`, `level`, `event` ([`Event::name`]), `job` and
-/// `run`.
+/// Something that happened in a run.
+///
+/// Serializes to a flat object of its fields, without its name: the JSON log has these fields next
+/// to `ts`, `level`, `event` ([`Event::name`]), `job` and `run`.
 ///
 /// [`super::run`] sends the stage events; the caller of a run sends `run.start`, `gate.verdict`,
-/// `problem` and `run.end`;
-/// stages send `command.*` through [`super::StageContext::emit`]. A stage that fails has no
-/// `stage.end`: a `problem` follows.
+/// `problem` and `run.end`; stages send `command.*` through [`super::StageContext::emit`]. A stage
+/// that fails has no `stage.end`: a `problem` follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Event {
@@ -24,11 +24,11 @@ pub enum Event {
         /// Number of stages of the job.
         total: u64,
     },
-    /// `stage.cached`: the result of the stage is there already.
+    /// `stage.cached`: the result of the stage is in the store.
     StageCached {
         /// Id of the stage.
         stage: String,
-        /// Rows that the stage did when it ran.
+        /// Rows that the stage counted when it ran.
         rows: u64,
         /// Size of its result.
         bytes: u64,
@@ -46,17 +46,17 @@ pub enum Event {
         stage: String,
         /// Rows done so far.
         rows: u64,
-        /// Rows to do, where the stage knows.
+        /// Rows to do, if the stage knows the number.
         #[serde(skip_serializing_if = "Option::is_none")]
         total: Option<u64>,
         /// Milliseconds since the stage started.
         ms: u64,
     },
-    /// `stage.end`: the stage is done and its result is kept.
+    /// `stage.end`: the stage is done and its result is stored.
     StageEnd {
         /// Id of the stage.
         stage: String,
-        /// Rows gone through, in all passes of the stage.
+        /// Rows processed, in all passes of the stage.
         rows: u64,
         /// Size of its result.
         bytes: u64,
@@ -95,16 +95,16 @@ pub enum Event {
         /// Question, value and limit in words.
         text: String,
     },
-    /// `problem`: something is wrong, or worth a warning.
+    /// `problem`: an error or a warning.
     Problem {
         /// Word of the closed list of error codes.
         code: String,
-        /// The path in the job or the file that it is about; empty if neither.
+        /// The path in the job, or the file; empty if neither.
         path: String,
         /// Its line, from 1.
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<u64>,
-        /// What is wrong and what to do, in words.
+        /// The problem and what to do about it, in words.
         text: String,
     },
     /// `run.end`: the last event of a run.
@@ -118,10 +118,10 @@ pub enum Event {
     },
 }
 
-/// Code of the [`Event::Problem`] that nobody has to act on: rows behind a link that count once.
+/// Code of the [`Event::Problem`] that needs no action: rows behind a link, which count once.
 pub const COUNTED_ONCE: &str = "counted-once";
 
-/// All names of events; logs hold no other.
+/// The names of all events in logs.
 pub const EVENT_NAMES: &[&str] = &[
     "run.start",
     "stage.cached",
@@ -153,14 +153,15 @@ impl Event {
     }
 }
 
-/// Listens to a run: bars on a terminal, lines in a log, a list in a test.
+/// Observes a run: progress bars, log lines, a list in a test.
 pub trait Observer: Sync {
-    /// Called from the thread where the event happens; several threads may call at once.
+    /// Called on the thread where the event happens; several threads may call at the same time.
     fn on(&self, event: &Event);
 }
 
-/// A time as RFC 3339 text in UTC with milliseconds, such as `2026-11-20T05:15:00.250Z`; times
-/// before 1970 become 1970.
+/// A time as RFC 3339 text in UTC with milliseconds, such as `2026-11-20T05:15:00.250Z`.
+///
+/// Times before 1970 become 1970.
 pub fn utc_text(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (since.as_secs() / 86_400, since.as_secs() % 86_400);

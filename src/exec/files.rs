@@ -1,7 +1,7 @@
-//! The one door to files: reads, writes, hashes, copies and renames; every error names its path.
+//! The only access to files: reads, writes, hashes, copies and renames; errors name the path.
 //!
 //! No other file of the library calls `std::fs` (`program.rs` does, because the build script
-//! compiles it alone). Choose a writer by its promise:
+//! compiles it alone). Choose a writer by its guarantee:
 //!
 //! | Function | Replaces a file | A reader sees half of it | On the disk when it returns |
 //! | --- | --- | --- | --- |
@@ -41,11 +41,11 @@ pub(crate) struct FileBelow {
     pub(crate) bytes: u64,
 }
 
-/// Modes of what is about single people: the cache, and rows of an output folder.
+/// Modes of files with data about single people: the cache, and rows of an output folder.
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
-/// Bytes that are hashed or compared at once.
+/// Number of bytes hashed or compared at a time.
 const PIECE: usize = 1 << 18;
 
 /// The error of a system call.
@@ -53,7 +53,7 @@ fn failed(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Error {
     move |cause| Error::io(doing, path, &cause)
 }
 
-/// An operator's error that no system call reported.
+/// An operator's error without a failed system call.
 pub(super) fn refuse(
     doing: &str,
     path: &Path,
@@ -63,7 +63,7 @@ pub(super) fn refuse(
     Error::operator(doing, path, cause.into(), hint.into().as_str())
 }
 
-/// Whether the cause is that nothing stands at the path.
+/// Whether the cause is that the path does not exist.
 fn is_absent(cause: &io::Error) -> bool {
     matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -78,7 +78,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(failed("read", path))
 }
 
-/// The first bytes of a file, `limit` at most.
+/// The first bytes of a file, at most `limit`.
 pub(crate) fn read_start(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
@@ -90,7 +90,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
     fs::read_to_string(path).map_err(failed("read", path))
 }
 
-/// The bytes of a file, or nothing if there is no such file.
+/// The bytes of a file; `None` if it does not exist.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -99,22 +99,22 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// A value from the JSON of a stage.
+/// Parses a value from the JSON of a stage.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str, stage: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|e| failed("read the result of", Path::new(stage))(e.into()))
 }
 
-/// The value in a JSON file of a stage.
+/// Reads the value in a JSON file of a stage.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path, stage: &str) -> Result<T> {
     from_json(&read_text(path)?, stage)
 }
 
-/// What the file system says of a file; links are followed.
+/// The metadata of a file; links are followed.
 pub(crate) fn metadata(path: &Path) -> Result<Metadata> {
     fs::metadata(path).map_err(failed("read", path))
 }
 
-/// What the file system says of a file, or nothing if there is no such file.
+/// The metadata of a file; `None` if it does not exist.
 pub(crate) fn metadata_if_there(path: &Path) -> Result<Option<Metadata>> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -123,13 +123,14 @@ pub(crate) fn metadata_if_there(path: &Path) -> Result<Option<Metadata>> {
     }
 }
 
-/// The path with its links resolved; all of it must be there.
+/// The path with its links resolved; all of it must exist.
 pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
     fs::canonicalize(path).map_err(failed("read", path))
 }
 
-/// As [`resolve`], or nothing if there is no such file or folder; where a file stands in place of a
-/// folder of the path is an error.
+/// As [`resolve`]; `None` if the file or folder does not exist.
+///
+/// A file in place of a folder of the path is an error.
 pub(super) fn resolve_if_there(path: &Path) -> Result<Option<PathBuf>> {
     match fs::canonicalize(path) {
         Ok(resolved) => Ok(Some(resolved)),
@@ -138,7 +139,7 @@ pub(super) fn resolve_if_there(path: &Path) -> Result<Option<PathBuf>> {
     }
 }
 
-/// The paths of what stands in a folder, sorted.
+/// The paths of all entries of a folder, sorted.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let paths = fs::read_dir(folder).and_then(|all| all.map(|one| Ok(one?.path())).collect());
     let mut paths: Vec<PathBuf> = paths.map_err(failed("list", folder))?;
@@ -146,12 +147,12 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its parents.
 pub(crate) fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(failed("make the folder", path))
 }
 
-/// Makes a folder that only its owner may open, whatever the umask; false where the name is taken.
+/// Creates a folder that only its owner may open, for any umask; false if the name is taken.
 pub(super) fn make_new_private_folder(path: &Path) -> Result<bool> {
     match DirBuilder::new().mode(PRIVATE_FOLDER).create(path) {
         Ok(()) => protect(path).map(|()| true),
@@ -160,13 +161,14 @@ pub(super) fn make_new_private_folder(path: &Path) -> Result<bool> {
     }
 }
 
-/// Makes a folder that only its owner may open, whatever the umask, and those above it as the umask
-/// says. One that is there is closed to others, if it is ours to close.
+/// Creates a folder that only its owner may open, for any umask, and its parents by the umask.
+///
+/// An existing folder is closed to other accounts if it is ours.
 pub(super) fn make_private_folder(path: &Path) -> Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         make_folder(parent)?;
     }
-    // Of a cache that another account has made the owner decides.
+    // The owner decides about a cache that another account has created.
     if !make_new_private_folder(path)?
         && metadata(path)?.permissions().mode() & 0o777 != PRIVATE_FOLDER
         && let Err(e) = protect(path)
@@ -176,25 +178,25 @@ pub(super) fn make_private_folder(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Closes a file or folder to all but its owner, whatever the umask.
+/// Removes the access of all but the owner of a file or folder, for any umask.
 pub(super) fn protect(path: &Path) -> Result<()> {
     let mode = |is_dir| Permissions::from_mode(if is_dir { PRIVATE_FOLDER } else { PRIVATE_FILE });
     let closed = fs::metadata(path).and_then(|meta| fs::set_permissions(path, mode(meta.is_dir())));
     closed.map_err(failed("set the mode of", path))
 }
 
-/// Makes a file to write to, or empties the one that is there.
+/// Creates a file for writing, or truncates an existing one.
 pub(crate) fn create(path: &Path) -> Result<File> {
     File::create(path).map_err(failed("create", path))
 }
 
-/// Opens a file, which is made if it is not there, to write after what it holds.
+/// Opens a file for appending; creates it if it does not exist.
 pub(crate) fn append(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).open(path).map_err(failed("open the log file", path))
 }
 
-/// Opens a file, which is made if it is not there, to lock it.
+/// Opens a file for locking; creates it if it does not exist.
 pub(super) fn open_to_lock(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
@@ -212,12 +214,12 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     write(path, text.map_err(|e| failed("write", path)(e.into()))? + "\n")
 }
 
-/// Writes a value as JSON in one line: lists of numbers are long.
+/// Writes a value as JSON on one line: lists of numbers are long.
 pub(crate) fn write_compact(path: &Path, value: &impl Serialize) -> Result<()> {
     write(path, serde_json::to_vec(value).map_err(|e| failed("write", path)(e.into()))?)
 }
 
-/// Writes a file that must not be there; `hint` says what to do where it is.
+/// Writes a file that must not exist; `hint` is the hint of the error if it does.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
     let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
     written.map_err(|e| match e.kind() {
@@ -226,8 +228,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
     })
 }
 
-/// Writes a file that must not be there and that only its owner may open, and waits until it is on
-/// the disk.
+/// Writes a file that must not exist and that only its owner may open, and waits for the disk.
 pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(path);
     file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
@@ -235,24 +236,23 @@ pub(super) fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     protect(path)
 }
 
-/// Writes a file and waits until it is on the disk. Not atomic: for files in folders that nobody
-/// reads yet.
+/// Writes a file and waits for the disk. Not atomic: for files in folders that are not read yet.
 pub(super) fn write_synced(path: &Path, bytes: &[u8]) -> Result<()> {
     let file = File::create(path);
     file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .map_err(failed("write", path))
 }
 
-/// Writes a file in one step as seen by others: first as `scratch` (on the same disk), then renamed
-/// to `path`.
+/// Writes a file atomically: first as `scratch` (on the same disk), then renamed to `path`.
 pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Result<()> {
     write_synced(scratch, bytes)?;
     rename(scratch, path)
 }
 
-/// Writes a file beside and renames it, so that a reader never sees half of it.
+/// Writes a temporary file next to `path` and renames it, so that a reader never sees half of it.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    // What is no file, such as a pipe, is written to and stays what it is; a link stays a link.
+    // A path that is not a regular file, such as a pipe, is written to and kept; a link stays a
+    // link.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return write(path, bytes);
     }
@@ -266,7 +266,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = fs::write(&new, bytes).map_err(failed("write", path));
     let done = written.and_then(|()| fs::rename(&new, &target).map_err(failed("replace", path)));
     if done.is_err() {
-        // What was begun goes; where even that fails the first error is the one to tell.
+        // The temporary file is removed; if that fails too, the first error is reported.
         let _ = fs::remove_file(&new);
     }
     done
@@ -277,7 +277,7 @@ pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(failed("write", to))
 }
 
-/// Renames a folder; false where another one that is not empty has the name.
+/// Renames a folder; false if another folder that is not empty has the name.
 pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
     match fs::rename(from, to) {
         Ok(()) => Ok(true),
@@ -288,8 +288,10 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> Result<bool> {
     }
 }
 
-/// Removes a folder that others may look into: in one step it goes to `aside`, then all below it
-/// goes. A missing folder is fine.
+/// Removes a folder that other processes may read: one step renames it to `aside`, then all is
+/// deleted.
+///
+/// A missing folder is fine.
 pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
     match fs::rename(folder, aside) {
         Ok(()) => remove_folder(aside),
@@ -298,13 +300,14 @@ pub(super) fn remove_at_once(folder: &Path, aside: &Path) -> Result<()> {
     }
 }
 
-/// Brings the folder `new` to `place`, where nothing or an empty folder stands.
+/// Renames the folder `new` to `place`, which does not exist or is an empty folder.
 pub(super) fn take_place(new: &Path, place: &Path) -> Result<()> {
     fs::rename(new, place).map_err(not_replaced(place))
 }
 
-/// Exchanges the folders `new` and `place` by one system call, or, where the file system has none,
-/// by renames over `aside`: should the process die in between, the folder of `place` stands there.
+/// Exchanges the folders `new` and `place` by one system call, or else by renames over `aside`.
+///
+/// If the process dies between two renames, `aside` holds the old folder.
 pub(super) fn exchange(new: &Path, place: &Path, aside: &Path) -> Result<()> {
     match renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
@@ -352,8 +355,7 @@ pub(crate) fn remove_file(path: &Path) -> Result<()> {
     fs::remove_file(path).map_err(failed("remove", path))
 }
 
-/// Waits until the entries of a folder are on the disk; file systems that cannot do that for
-/// folders are left alone.
+/// Waits until the entries of a folder are on the disk, where the file system supports that.
 pub(super) fn sync_folder(path: &Path) -> Result<()> {
     match File::open(path).and_then(|folder| folder.sync_all()) {
         Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
@@ -368,8 +370,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).map(|_| ()).map_err(failed("copy", from))
 }
 
-/// Copies a file, as bytes and not as a link, with the mode that the umask gives, and waits until
-/// the copy is on the disk.
+/// Copies the contents of a file, not a link, with the mode of the umask, and waits for the disk.
 pub(super) fn copy_synced(from: &Path, to: &Path) -> Result<()> {
     let mut source = File::open(from).map_err(failed("read", from))?;
     let mut target = File::create(to).map_err(failed("write", to))?;
@@ -377,14 +378,15 @@ pub(super) fn copy_synced(from: &Path, to: &Path) -> Result<()> {
     copied.map_err(failed("write", to))
 }
 
-/// A second name for a large file that nobody changes, or a copy where the file system has no such
-/// thing.
+/// Makes a hard link to a large file that does not change, or a copy where links are not supported.
 pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
     fs::hard_link(from, to).or_else(|_| copy(from, to))
 }
 
-/// A second name for what somebody else has made. Where the file system, or the owner of the file,
-/// allows none: the same link, or a copy.
+/// Makes a hard link to an entry that a run has not written.
+///
+/// Where the file system or the owner of the file does not allow that: the same symbolic link, or a
+/// copy.
 pub(super) fn link_foreign(from: &Path, to: &Path) -> Result<()> {
     if fs::hard_link(from, to).is_ok() {
         return Ok(());
@@ -400,7 +402,7 @@ pub(super) fn link_foreign(from: &Path, to: &Path) -> Result<()> {
     linked.map_err(failed("move into the new folder", from))
 }
 
-/// Waits until a file is on the disk and gives its SHA-256 in hex.
+/// Waits until a file is on the disk and returns its SHA-256 in hex.
 pub(super) fn sync_and_hash(path: &Path) -> Result<String> {
     let file = open(path)?;
     file.sync_all().map_err(failed("write", path))?;
@@ -412,7 +414,7 @@ pub(crate) fn hash_file(path: &Path) -> Result<(String, u64)> {
     hash_unless(path, &mut || Ok(()))
 }
 
-/// As [`hash_file`]; `check` is asked between the pieces whether to go on.
+/// As [`hash_file`]; calls `check` between pieces and stops if it errs.
 pub(super) fn hash_unless(
     path: &Path,
     check: &mut dyn FnMut() -> Result<()>,
@@ -457,8 +459,9 @@ pub(super) fn same_bytes(a: &FileBelow, b: &Path) -> Result<bool> {
     }
 }
 
-/// All files below a folder, sorted by name. A link or device among them is an error: results are
-/// plain files.
+/// All files below a folder, sorted by name.
+///
+/// A link or device among them is an error: results are regular files.
 pub(crate) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
     let mut found = Vec::new();
     for below in names_below(folder)? {
@@ -476,7 +479,7 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
     Ok(found)
 }
 
-/// The paths below a folder of all that is no folder, sorted. Links are named, not followed.
+/// The paths below a folder of everything but folders, sorted. Links are listed, not followed.
 pub(super) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -493,7 +496,7 @@ pub(super) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Fills the buffer as far as the file reaches.
+/// Fills the buffer, or reads to the end of the file.
 fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

@@ -1,7 +1,7 @@
-//! What makes a stage stale: the table of everything hashed, and why a stage runs again.
+//! Staleness of stages: the table of everything that is hashed, and why a stage runs again.
 //!
-//! The key of a stage is the SHA-256 of the parts below, each with its length. Equal key means
-//! equal result, on any machine.
+//! The key of a stage is the SHA-256 of the parts below, each with its length. Equal keys mean
+//! equal results, on any machine.
 //!
 //! | Part | In the key | Why |
 //! | --- | --- | --- |
@@ -10,17 +10,17 @@
 //! | kind and id | yes | tables carry the names of models and sets; two equal models must not share rows that name one of them |
 //! | inputs, names and values, in order | yes | knobs as canonical text, user files as content hashes |
 //! | keys of the needed stages, in order | yes | so a change anywhere above reaches every stage below |
-//! | contents of the needed stages | no | compared apart (below), so that all keys are known before anything runs |
+//! | contents of the needed stages | no | compared separately (below), so that all keys are known before anything runs |
 //! | times of files | no | a copied or touched file has the same rows |
 //! | absolute paths, name of the job | no | another folder, machine or job shares the result; pipelines give paths as written, or not at all |
 //! | threads, batch size, memory limit | no | they cannot change a byte |
 //!
-//! Beside its key an entry holds the hash of what each needed stage had written. A program of the
-//! user's that gives another result on a forced run keeps its key, and is seen by that hash: what
-//! rests on the old result runs again, and nothing does if the result is the same.
+//! In addition to its key an entry holds the hash of what each needed stage had written. A program
+//! of the user's that gives another result on a forced run keeps its key, and that hash shows the
+//! change: stages that depend on the old result run again, and none does if the result is the same.
 //!
-//! Choice: a stage names the first difference in the order code, inputs, needs; one reason is what
-//! a reader can act on.
+//! Choice: a stage names the first difference in the order code, inputs, needs; one reason is
+//! enough for a reader to act on.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub(super) struct StageFingerprint {
     pub(super) kind: String,
     /// Fingerprint of the program behind it.
     pub(super) code: String,
-    /// What it reads beside its needs: name to value.
+    /// Its inputs other than needed stages: name to value.
     pub(super) inputs: IndexMap<String, String>,
     /// The stages it needs: id to key.
     pub(super) needs: IndexMap<String, String>,
@@ -97,21 +97,21 @@ impl StageFingerprint {
         if let Some(id) = last.needs.keys().find(|id| !self.needs.contains_key(*id)) {
             return StaleReason::NeedRemoved { id: id.clone() };
         }
-        // Equal in content: at most the order moved, or the result was removed from the store.
+        // The content is equal: the order changed, or the result was removed from the store.
         StaleReason::EntryMissing
     }
 }
 
-/// Why a stage runs. `Display` says it in words, with the old and the new value shortened.
+/// Why a stage runs; `Display` gives it in words, with the old and the new value shortened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StaleReason {
-    /// No run of this job knew the stage.
+    /// No earlier run of this job had the stage.
     NeverRun,
-    /// Another program made the result.
+    /// Another program computed the result.
     CodeChanged {
         /// Its fingerprint.
         old: String,
-        /// That of this program.
+        /// The fingerprint of this program.
         new: String,
     },
     /// An input has another value.
@@ -158,10 +158,10 @@ pub enum StaleReason {
     EntryDamaged {
         /// The file, relative to the entry.
         file: String,
-        /// What is wrong with it.
+        /// The damage.
         what: String,
     },
-    /// The user forced it.
+    /// The user forced the stage.
     Forced,
 }
 
@@ -199,10 +199,10 @@ impl fmt::Display for StaleReason {
     }
 }
 
-/// Characters of a value that a reason shows.
+/// Number of characters of a value that a reason shows.
 const SHOWN: usize = 60;
 
-/// Both values from a little before their first difference on.
+/// Both values, from shortly before their first difference on.
 fn shorten_pair(old: &str, new: &str) -> (String, String) {
     if old.chars().count().max(new.chars().count()) <= SHOWN || is_hash(old) || is_hash(new) {
         return (shorten(old, 0), shorten(new, 0));
@@ -212,8 +212,8 @@ fn shorten_pair(old: &str, new: &str) -> (String, String) {
     (shorten(old, from), shorten(new, from))
 }
 
-/// One line of at most [`SHOWN`] characters from character `from` on; of a hash its first 12
-/// digits.
+/// One line of at most [`SHOWN`] characters from character `from` on; the first 12 digits of a
+/// hash.
 fn shorten(value: &str, from: usize) -> String {
     if is_hash(value) {
         return value.chars().take(12).collect();

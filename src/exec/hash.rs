@@ -1,12 +1,12 @@
-//! SHA-256 and hexadecimal digits: the one place where bytes become the text of a hash.
+//! SHA-256 and hexadecimal digits: the only place that turns bytes into the text of a hash.
 //!
-//! `build.rs` reads this file too. It uses `std` and `sha2` alone.
+//! `build.rs` compiles this file too. It uses `std` and `sha2` alone.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 
-/// Bytes in hexadecimal digits.
+/// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
         // Writing to a string cannot fail.
@@ -20,8 +20,9 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// SHA-256, in hex, of a list; each part goes in with its length (8 bytes, the lowest first), so
-/// that no two lists share a hash.
+/// SHA-256, in hex, of a list of parts.
+///
+/// Each part is preceded by its length (8 bytes, little-endian), so that no two lists share a hash.
 pub(crate) fn hash_parts<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
     let mut hasher = Sha256::new();
     for part in parts {

@@ -1,5 +1,6 @@
-//! Lock files that a killed process cannot leave locked: the kernel holds the lock, the file only
-//! names the holder.
+//! Lock files that a killed process cannot leave locked: the kernel holds the lock.
+//!
+//! The file only names the holder.
 
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
@@ -10,16 +11,16 @@ use rustix::io::Errno;
 use super::files::{self, File, refuse};
 use crate::error::{Error, Result};
 
-/// A held lock; let go, and its file removed, when dropped.
+/// A held lock; dropping it releases the lock and removes its file.
 #[derive(Debug)]
 pub(super) struct FileLock {
     path: PathBuf,
-    /// Closing it lets go of the lock.
+    /// Closing it releases the lock.
     file: File,
 }
 
 impl FileLock {
-    /// The lock, or nothing if somebody else holds it.
+    /// Takes the lock; `None` if another process holds it.
     pub(super) fn attempt(path: &Path) -> Result<Option<FileLock>> {
         loop {
             let file = files::open_to_lock(path)?;
@@ -34,7 +35,7 @@ impl FileLock {
         }
     }
 
-    /// The lock, as soon as nobody else holds it.
+    /// Waits for the lock.
     pub(super) fn wait(path: &Path) -> Result<FileLock> {
         loop {
             let file = files::open_to_lock(path)?;
@@ -49,8 +50,9 @@ impl FileLock {
         }
     }
 
-    /// Writes this process into the locked file; nothing if the file was removed by its last holder
-    /// after we opened it.
+    /// Writes the id of this process into the locked file.
+    ///
+    /// `None` if its last holder removed the file after it was opened here.
     fn write_holder(path: &Path, mut file: File) -> Result<Option<FileLock>> {
         if !is_there(&file, path)? {
             return Ok(None);
@@ -64,23 +66,23 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Whoever removed our file with its folder left the name free: somebody else's lock may
-        // stand there by now. While it is ours it is locked, so nobody else's file can be hit. A
-        // file that stays does no harm.
+        // If the file was removed together with its folder, the path may now be the lock of another
+        // process. While the path is our file it is locked, so no other file can be removed. A file
+        // that remains does no harm.
         if is_there(&self.file, &self.path).unwrap_or(false) {
             let _ = files::remove_file(&self.path);
         }
     }
 }
 
-/// Whether the path leads to this very file.
+/// Whether the path leads to this file.
 fn is_there(file: &File, path: &Path) -> Result<bool> {
     let ours = file.metadata().map_err(|e| cannot_lock(path, &e))?;
     let there = files::metadata_if_there(path)?;
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())))
 }
 
-/// The process id that the holder wrote into its lock file.
+/// The process id in a lock file.
 pub(super) fn holder(path: &Path) -> Option<u32> {
     files::read_text(path).ok()?.trim().parse().ok()
 }

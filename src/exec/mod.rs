@@ -1,20 +1,21 @@
-//! Runs stages in order of need and tells observers; knows nothing of fairness.
+//! Runs stages in order of their needs and notifies observers; knows nothing of fairness.
 //!
-//! - A [`PlannedStage`] is a value: an id, what it needs, what else makes it stale, and a function
-//!   that writes files into a folder.
-//! - Its key is a hash of all that ([`fingerprint`]). If the [`store::ResultStore`] holds the key,
+//! - A [`PlannedStage`] is a value: an id, its needs, its other inputs, and a function that writes
+//!   files into a folder.
+//! - Its key is a hash of all these ([`fingerprint`]). If the [`store::ResultStore`] holds the key,
 //!   the stage is not run.
-//! - Stages run one after the other, in the order given; each may use all threads. Stages of one
-//!   kind ([`ExecSettings::parallel_kind`]) that follow each other and do not need each other run
-//!   side by side. [`plan`] says what [`run`] would do and why.
-//! - A stage that fails, or is interrupted, leaves nothing; those before it stay in the store, so
-//!   the next run goes on there.
-//! - A stage may start a program of the user's: [`child::run`] feeds it, reads it and ends it.
-//! - [`folder::OutputFolder`] is the last step of a run, outside of the stages: it puts finished
-//!   files where the user wants them.
+//! - Stages run one after the other, in the order given; each may use all threads. Successive
+//!   stages of one kind ([`ExecSettings::parallel_kind`]) that do not need each other run in
+//!   parallel. [`plan`] returns what [`run`] would do and why.
+//! - A stage that fails or is interrupted leaves nothing; the results of earlier stages stay in the
+//!   store, so the next run continues there.
+//! - A stage may start a program of the user's: [`child::run`] writes its input, reads its output
+//!   and ends it.
+//! - [`folder::OutputFolder`] is the last step of a run, outside the stages: it publishes the
+//!   finished files.
 //!
-//! The clock is read here and above, never below. What a stage computes, and from which settings,
-//! is the caller's concern.
+//! The clock is read here and in higher layers only. What a stage computes, and from which
+//! settings, is the caller's concern.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -46,7 +47,7 @@ pub mod pieces;
 pub mod program;
 pub mod store;
 
-/// One step of a job: equal fields give equal files, whatever machine, thread count or batch size.
+/// One step of a job: equal fields give equal files for any machine, thread count and batch size.
 pub struct PlannedStage<'a> {
     /// Unique in the job, such as `train/logistic`.
     pub id: String,
@@ -56,8 +57,9 @@ pub struct PlannedStage<'a> {
     pub code: String,
     /// Ids of earlier stages whose files it reads.
     pub needs: Vec<String>,
-    /// What makes it stale besides: name, and canonical text or content hash. Names are unique;
-    /// values hold no absolute path, and neither thread count nor batch size.
+    /// Its other inputs: name, and canonical text or content hash.
+    ///
+    /// Names are unique; values hold no absolute path, and neither thread count nor batch size.
     pub inputs: Vec<(String, String)>,
     /// Does the work: writes all results below [`StageContext::out`].
     pub run: Box<StageWork<'a>>,
@@ -83,21 +85,23 @@ pub struct ExecSettings<'a> {
     pub job: &'a str,
     /// All kinds of stages, in order.
     pub kinds: &'a [&'a str],
-    /// Ends with the stages of this kind: leaves out stages of later kinds, and those that need
-    /// them.
+    /// Runs up to the stages of this kind.
+    ///
+    /// Stages of later kinds, and those that need them, are left out.
     pub until: Option<&'a str>,
-    /// Runs stages of this kind, or the one with this id, even if their results are there. What
-    /// rests on them runs again only if their files changed.
+    /// Runs stages of this kind, or the one with this id, even if their results are in the store.
+    ///
+    /// Stages that depend on them run again only if their files changed.
     pub force: Option<&'a str>,
-    /// Kind of the stages whose files leave the store.
+    /// Kind of the stages whose files are copied out of the store.
     pub published: Option<&'a str>,
-    /// Kind of the stages that may run side by side.
+    /// Kind of the stages that may run in parallel.
     pub parallel_kind: Option<&'a str>,
-    /// How many of them at once, at least 1.
+    /// Largest number of stages run in parallel, at least 1.
     pub max_parallel: usize,
 }
 
-/// What a stage sees of its run. All methods may be called from several threads.
+/// The interface of a running stage. All methods may be called from several threads.
 pub struct StageContext<'a> {
     stage: &'a str,
     out: &'a Path,
@@ -106,9 +110,9 @@ pub struct StageContext<'a> {
     cancel: &'a CancelFlag,
     started: Instant,
     rows: AtomicU64,
-    /// 0 while unknown.
+    /// Number of rows to do; 0 while unknown.
     total: AtomicU64,
-    /// Milliseconds after the start when progress may be told again.
+    /// Milliseconds after the start when the next progress event may be sent.
     next_report: AtomicU64,
 }
 
@@ -125,10 +129,10 @@ pub struct StageStatus {
     pub state: ResultState,
 }
 
-/// Whether a stage has its result.
+/// Whether the result of a stage is in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResultState {
-    /// The result is there. Should a needed stage run again with other files, it will yet run.
+    /// The result is there. The stage still runs if a needed stage gives other files.
     Cached {
         /// Rows that the stage counted.
         rows: u64,
@@ -139,7 +143,7 @@ pub enum ResultState {
     Stale(StaleReason),
 }
 
-/// What happened to one stage of a run; serializes for `run.json`.
+/// The record of one stage of a run; serializes for `run.json`.
 #[derive(Debug, Clone, Serialize)]
 pub struct StageRecord {
     /// Its id.
@@ -148,9 +152,9 @@ pub struct StageRecord {
     pub kind: &'static str,
     /// Its key: 64 hex digits.
     pub key: String,
-    /// Whether the result was there already.
+    /// Whether the result was in the store already.
     pub cached: bool,
-    /// Why it ran, in words; nothing if it did not.
+    /// Why it ran, in words; `None` if it did not.
     pub reason: Option<String>,
     /// When it began, as RFC 3339 text in UTC.
     pub started: String,
@@ -160,7 +164,7 @@ pub struct StageRecord {
     pub rows: u64,
     /// Size of its files.
     pub bytes: u64,
-    /// Where its files are, as long as the store is open.
+    /// The folder of its files, as long as the store is open.
     #[serde(skip)]
     pub folder: PathBuf,
 }
@@ -174,8 +178,7 @@ struct ChosenStage<'s, 'a> {
 }
 
 impl StageContext<'_> {
-    /// The folder to write to: empty at the start, kept when the stage returns `Ok`, removed
-    /// otherwise.
+    /// The folder to write to: empty at the start, kept when the stage returns `Ok`, else removed.
     pub fn out(&self) -> &Path {
         self.out
     }
@@ -184,7 +187,7 @@ impl StageContext<'_> {
     ///
     /// # Panics
     ///
-    /// If the stage did not name `id` among its needs: its key would not cover what it reads.
+    /// If the stage does not list `id` among its needs: its key would not cover what it reads.
     pub fn need(&self, id: &str) -> &Path {
         match self.needs.get(id) {
             Some(folder) => folder,
@@ -192,18 +195,17 @@ impl StageContext<'_> {
         }
     }
 
-    /// Errs with [`Error::Interrupted`] once a signal came; to be called often, such as once a
-    /// batch.
+    /// Errs with [`Error::Interrupted`] after a signal; call it often, such as once per batch.
     pub fn check(&self) -> Result<()> {
         self.cancel.check()
     }
 
-    /// Sets how many rows there are to do; 0 means unknown.
+    /// Sets the number of rows to do; 0 means unknown.
     pub fn set_total(&self, rows: u64) {
         self.total.store(rows, Ordering::Relaxed);
     }
 
-    /// Adds rows that were done since the last call of any thread.
+    /// Adds rows done since the last call from any thread.
     pub fn progress(&self, rows: u64) {
         let rows = self.rows.fetch_add(rows, Ordering::Relaxed).saturating_add(rows);
         let ms = millis(self.started.elapsed());
@@ -229,15 +231,16 @@ impl StageContext<'_> {
         self.stage
     }
 
-    /// Tells the observer of a command or a problem.
+    /// Sends an event about a command or a problem to the observer.
     pub fn emit(&self, event: &Event) {
         self.observer.on(event);
     }
 }
 
-/// Says for each stage whether it would run, and why. Does no work and changes nothing.
+/// For each stage whether it would run, and why. Runs and changes nothing.
 ///
-/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages do not fit
+/// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages are
+/// inconsistent.
 /// together.
 pub fn plan(
     stages: &[PlannedStage<'_>],
@@ -268,11 +271,11 @@ pub fn plan(
     Ok(planned)
 }
 
-/// Runs all stages whose results are not there, in order, and returns what happened to each.
+/// Runs all stages without a result, in order, and returns the record of each.
 ///
 /// Errs as [`plan`] does, with the error of the first stage that fails, and with
-/// [`Error::Interrupted`] once `cancel` is raised. The observer gets the stage events only; those
-/// of the run as a whole are the caller's.
+/// [`Error::Interrupted`] once `cancel` is raised. The observer gets the stage events only; the
+/// caller sends those of the run as a whole.
 pub fn run(
     stages: &[PlannedStage<'_>],
     store: &ResultStore,
@@ -333,8 +336,9 @@ pub fn run(
     Ok(records)
 }
 
-/// How many of the next stages may be run side by side: those of the kind that may, up to the first
-/// that needs one of them.
+/// Number of the next stages that may run in parallel.
+///
+/// They are of the parallel kind, up to the first that needs one of them.
 fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> usize {
     let may = |step: &ChosenStage<'_, '_>| {
         options.max_parallel > 1 && options.parallel_kind == Some(step.stage.kind)
@@ -345,8 +349,9 @@ fn parallel_steps(steps: &[ChosenStage<'_, '_>], options: &ExecSettings<'_>) -> 
     steps.iter().enumerate().take_while(free).count().max(1)
 }
 
-/// The results of a piece of work on each step, in order, up to and with the first error; of
-/// several errors the first in order.
+/// Runs `work` on each step in parallel; the results in order, up to and with the first error.
+///
+/// Of several errors it is the first in order.
 fn run_parallel<'s, 'a, T: Send>(
     steps: &[ChosenStage<'s, 'a>],
     at_once: usize,
@@ -360,7 +365,7 @@ fn run_parallel<'s, 'a, T: Send>(
     std::thread::scope(|scope| {
         for _ in 0..at_once.min(steps.len()) {
             scope.spawn(|| {
-                // Steps are begun in order, so those before one that failed are done or under way.
+                // Steps start in order, so those before a failed one are done or running.
                 while !failed.load(Ordering::SeqCst) {
                     let Some(k) =
                         Some(next.fetch_add(1, Ordering::SeqCst)).filter(|k| *k < steps.len())
@@ -387,7 +392,7 @@ fn run_parallel<'s, 'a, T: Send>(
     results
 }
 
-/// Runs one stage and keeps its result.
+/// Runs one stage and stores its result.
 fn run_stage(
     step: &ChosenStage<'_, '_>,
     store: &ResultStore,
@@ -399,7 +404,7 @@ fn run_stage(
     let stage = step.stage;
     observer.on(&Event::StageStart { stage: stage.id.clone(), reason: reason.to_string() });
     let draft = store.draft()?;
-    // In the order of the fingerprint, which names each need once.
+    // In the order of the fingerprint, which lists each need once.
     let needs: Vec<(&str, &StoreEntry)> = step
         .fingerprint
         .needs
@@ -423,7 +428,7 @@ fn run_stage(
     let (rows, started) = (context.rows.load(Ordering::Relaxed), context.started);
     let needs: Vec<&StoreEntry> = needs.into_iter().map(|(_, entry)| entry).collect();
     let there = match reason {
-        // The old entry was sound and yet not wanted.
+        // The old entry was sound but is to be replaced.
         StaleReason::Forced | StaleReason::NeedReran { .. } => PresentEntry::Replace,
         StaleReason::EntryDamaged { .. } => PresentEntry::KeepIfSame,
         _ => PresentEntry::Keep,
@@ -439,12 +444,13 @@ fn run_stage(
     Ok(entry)
 }
 
-/// By key a file of a result and what is wrong with it.
+/// For each key a damaged file of its result, and the damage.
 type DamagedFiles = BTreeMap<String, (String, String)>;
 
-/// Hashes again the results that a step may read, and those that are published: a damaged one must
-/// not get into a new result, or out to the user. A step may run if it has no result, or if one
-/// that it needs may run and so give other files.
+/// Hashes again the results that a step may read, and those that are published.
+///
+/// A damaged result must not get into a new result or to the user. A step may run if it has no
+/// result, or if a stage that it needs may run and so give other files.
 fn damaged(
     steps: &[ChosenStage<'_, '_>],
     store: &StoreView,
@@ -482,15 +488,14 @@ fn damaged(
                 more = true;
             }
         }
-        // What is damaged runs, and what rests on it may.
+        // Damaged stages run, and stages that depend on them may.
         if !more {
             return Ok(damaged);
         }
     }
 }
 
-/// The result of a stage, or why there is none. `view` are the results of the stages before, as far
-/// as they are there.
+/// The result of a stage, or why there is none. `view` holds the known results of earlier stages.
 fn find(
     step: &ChosenStage<'_, '_>,
     store: &StoreView,
@@ -514,15 +519,16 @@ fn find(
     })
 }
 
-/// Checks the stages, gives each its key and leaves out those that are of a kind after `until`,
-/// unless one that stays needs them.
+/// Checks the stages, computes their keys, and leaves out those of a kind after `until`.
+///
+/// A stage that a remaining one needs is kept.
 fn steps<'s, 'a>(
     stages: &'s [PlannedStage<'a>],
     options: &ExecSettings<'_>,
 ) -> Result<Vec<ChosenStage<'s, 'a>>> {
     check(stages, options)?;
     let last = options.until.and_then(|until| options.kinds.iter().position(|kind| *kind == until));
-    // Needs stand before what needs them.
+    // Needed stages come before those that need them.
     let mut wanted: BTreeSet<&str> = BTreeSet::new();
     for stage in stages.iter().rev() {
         if last.is_none_or(|last| options.kinds[..=last].contains(&stage.kind))
@@ -535,7 +541,7 @@ fn steps<'s, 'a>(
     let mut keys: BTreeMap<&str, String> = BTreeMap::new();
     let mut steps = Vec::new();
     for stage in stages.iter().filter(|stage| wanted.contains(stage.id.as_str())) {
-        // Every need was checked to stand before.
+        // It was checked that every needed stage comes before.
         let needs: IndexMap<String, String> = stage
             .needs
             .iter()
@@ -573,7 +579,7 @@ fn steps<'s, 'a>(
     Ok(steps)
 }
 
-/// All that is wrong with the stages or the word after `--until`.
+/// Every fault of the stages, or of the word after `--until`.
 fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> {
     if let Some(until) = options.until.filter(|until| !options.kinds.contains(until)) {
         return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
@@ -611,7 +617,7 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
     if problems.is_empty() { Ok(()) } else { Err(Error::Job(problems)) }
 }
 
-/// A word on the command line that names no stage.
+/// The error of a word on the command line that names no stage.
 fn unknown(flag: &str, what: &str, known: &[&str]) -> Error {
     let place = Some(FilePlace { file: flag.to_owned(), line: 0, column: 0 });
     let hint = Some(format!(

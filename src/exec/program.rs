@@ -1,8 +1,8 @@
-//! The fingerprint of the program: which files of its tree make it, and their hash.
+//! The fingerprint of the program: the files of its source tree, and their hash.
 //!
-//! `build.rs` reads this file too and embeds the fingerprint of the tree that is built, so nobody
-//! has to remember to raise a version when a stage begins to compute otherwise. Features, profile
-//! and target folder are no part of it. What it names uses `std` and `hash.rs` alone.
+//! `build.rs` compiles this file too and embeds the fingerprint of the tree that is built, so that
+//! no version has to be raised by hand when a stage computes something else. Features, profile and
+//! target folder are not part of it. It uses `std` and `hash.rs` alone.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,20 @@ use super::hash::hash_parts;
 /// The folder of the sources, below the root of the tree.
 pub const SOURCES: &str = "src";
 
-/// The other files that make the program.
+/// The other files of the fingerprint.
 pub const OTHERS: [&str; 2] = ["Cargo.lock", "Cargo.toml"];
 
-/// SHA-256, in hex, of the files of a program: path with `/` between its parts, and bytes, each
-/// with its length, in the order of the paths.
+/// SHA-256, in hex, of the files of a program.
+///
+/// For each file in the order of the paths: path with `/` between its parts, and bytes, each with
+/// its length.
 pub fn fingerprint(files: &[(String, Vec<u8>)]) -> String {
     let mut files: Vec<&(String, Vec<u8>)> = files.iter().collect();
     files.sort();
     hash_parts(files.into_iter().flat_map(|(path, bytes)| [path.as_bytes(), bytes]))
 }
 
-/// Whether a path below the root is that of a file that makes the program: tests do not.
+/// Whether a path below the root belongs to the fingerprint: tests do not.
 pub fn is_part(path: &str) -> bool {
     let mut parts = path.split('/');
     match parts.next() {
@@ -31,7 +33,7 @@ pub fn is_part(path: &str) -> bool {
     }
 }
 
-/// The files below the root of the tree that make the program, with their bytes.
+/// The files of the fingerprint below the root, with their bytes.
 ///
 /// # Errors
 /// The path that cannot be read, and why.
@@ -76,8 +78,8 @@ mod tests {
     #[test]
     fn every_path_and_byte_moves_the_hash_and_the_order_does_not() {
         let list = [("src/a.rs", "fn a() {}"), ("src/b.rs", "")];
-        // sha256 of 8, `src/a.rs`, 9, `fn a() {}`, 8, `src/b.rs`, 0; lengths as 8 bytes, the lowest
-        // first.
+        // sha256 of 8, `src/a.rs`, 9, `fn a() {}`, 8, `src/b.rs`, 0; lengths as 8 bytes,
+        // little-endian.
         assert_eq!(of(&list), "755eb492a00e05eb05b27313fe216dba53f2ced54c9e701ea386b7e50dd112a4");
         assert_eq!(of(&[list[1], list[0]]), of(&list));
         let others: [&[(&str, &str)]; 4] = [

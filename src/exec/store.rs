@@ -1,5 +1,4 @@
-//! Stage results by key: whole entries or none, checked when they are found, shared by all jobs and
-//! safe to delete.
+//! Stage results by key: complete entries, checked when found, shared by jobs, safe to delete.
 //!
 //! ```text
 //! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
@@ -11,16 +10,16 @@
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! ```
 //!
-//! An entry is made in the session, its files and `stage.json` are brought to the disk, and then
-//! the folder is renamed: a killed run leaves only a session whose lock is free, and the next run
-//! sweeps it away. The kernel's lock decides, not the process id: containers that share a store all
-//! call themselves process 1.
+//! An entry is made in the session, its files and `stage.json` are synced to the disk, and then the
+//! folder is renamed: a killed run leaves only a session whose lock is free, and the next run
+//! removes it. The kernel's lock decides, not the process id: containers that share a store may all
+//! have process id 1.
 //!
-//! Two runs may make the same entry at once. Both are right, the first stays.
+//! Two runs may make the same entry at the same time. Both are right, the first is kept.
 //!
-//! A hit reads `stage.json` and compares the size of every file. Those whose files are read or
-//! handed out in this run are hashed again as well ([`StoreEntry::damage`]); to hash all would cost
-//! a pass over all data on every run.
+//! A look-up reads `stage.json` and compares the size of every file. Entries whose files are read
+//! or published in this run are hashed again as well ([`StoreEntry::damage`]); hashing all entries
+//! would cost a pass over all data on every run.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -41,37 +40,37 @@ pub const STAGE_FILE: &str = "stage.json";
 /// Name of the file with the key of the store.
 const KEY: &str = "key";
 
-/// A store of stage results, open for this process. Dropping it ends the session and removes what
-/// is unfinished.
+/// A store of stage results, open for this process.
+///
+/// Dropping it ends the session and removes unfinished results.
 #[derive(Debug)]
 pub struct ResultStore {
     /// Holds the entries and `jobs/`.
     root: PathBuf,
     session: PathBuf,
-    /// Whoever holds it makes or sweeps sessions.
+    /// Held while sessions are made or removed.
     sweep_lock: PathBuf,
     next: AtomicU64,
-    /// Tells other processes that the session lives.
+    /// Shows other processes that the session is in use.
     _lock: FileLock,
 }
 
-/// The results of a store, to look at only: no folder is made, nothing is swept away and no lock is
-/// taken.
+/// A read-only view of a store: it creates no folder, removes nothing and takes no lock.
 #[derive(Debug, Clone)]
 pub struct StoreView {
-    /// None: there are none.
+    /// The store; `None`: no results.
     root: Option<PathBuf>,
 }
 
 /// One result in the store.
 #[derive(Debug, Clone)]
 pub(super) struct StoreEntry {
-    /// Where its files are.
+    /// The folder of its files.
     pub(super) folder: PathBuf,
     record: EntryRecord,
 }
 
-/// What looking for a key gives.
+/// The outcome of looking for a key.
 #[derive(Debug)]
 pub(super) enum StoreLookup {
     Missing,
@@ -79,18 +78,18 @@ pub(super) enum StoreLookup {
     Sound(Box<StoreEntry>),
 }
 
-/// What becomes of an entry that is there when its stage has run.
+/// What becomes of an existing entry after its stage has run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PresentEntry {
-    /// It stays: another run was faster, and both are right.
+    /// It is kept: another run was faster, and both are right.
     Keep,
-    /// It stays only if its bytes are those that were written: it was found damaged.
+    /// It is kept only if its bytes are those that were written: it was found damaged.
     KeepIfSame,
     /// It is replaced if it differs, by its description or by its bytes.
     Replace,
 }
 
-/// A folder of the session in which a result is being made; removed when dropped.
+/// A folder of the session in which a result is made; dropping it removes it.
 #[derive(Debug)]
 pub(super) struct DraftEntry(PathBuf);
 
@@ -117,7 +116,7 @@ struct FileMark {
 }
 
 impl ResultStore {
-    /// Opens the store below `root`, making it if need be, and sweeps away what dead processes
+    /// Opens the store below `root`, creating it if necessary, and removes what dead processes
     /// left.
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
@@ -136,10 +135,10 @@ impl ResultStore {
         })
     }
 
-    /// Makes the key of the store, if it has none.
+    /// Creates the key of the store, if it has none.
     ///
     /// # Errors
-    /// The disk refuses, or the system gives no random bytes.
+    /// The file cannot be written, or the system gives no random bytes.
     pub fn make_secret(&self) -> Result<()> {
         let (path, random) = (self.root.join(KEY), Path::new("/dev/urandom"));
         let _turn = FileLock::wait(&self.sweep_lock)?;
@@ -153,7 +152,7 @@ impl ResultStore {
         files::rename(&scratch, &path)
     }
 
-    /// Its results, to look at.
+    /// A read-only view of its results.
     pub fn view(&self) -> StoreView {
         StoreView { root: Some(self.root.clone()) }
     }
@@ -169,8 +168,7 @@ impl ResultStore {
         Ok(DraftEntry(folder))
     }
 
-    /// Makes a draft the result of its stage. What becomes of an entry that is there already,
-    /// `there` says.
+    /// Turns a draft into the result of its stage; `there` decides about an existing entry.
     pub(super) fn commit(
         &self,
         draft: DraftEntry,
@@ -218,7 +216,7 @@ impl ResultStore {
                     files::remove_at_once(&folder, &self.scratch())?
                 }
             }
-            // Where another run was faster: look again.
+            // Another run was faster: look again.
             if files::rename_to_free(&draft.0, &folder)? {
                 break;
             }
@@ -227,8 +225,9 @@ impl ResultStore {
         Ok(StoreEntry { folder, record: about })
     }
 
-    /// What is remembered of a job; nothing if that cannot be read, since only the words of reasons
-    /// hang on it.
+    /// The fingerprints of a job's last run.
+    ///
+    /// Empty if they cannot be read, since only the words of reasons depend on them.
     pub(super) fn memory(&self, job: &str) -> Result<FingerprintMemory> {
         memory(&self.root, job)
     }
@@ -242,7 +241,7 @@ impl ResultStore {
         files::rename(&scratch, &file)
     }
 
-    /// A path of the session that nobody uses.
+    /// An unused path in the session.
     fn scratch(&self) -> PathBuf {
         self.session.join(self.next.fetch_add(1, Ordering::Relaxed).to_string())
     }
@@ -250,10 +249,10 @@ impl ResultStore {
 
 impl Drop for ResultStore {
     fn drop(&mut self) {
-        // In turn, for the name is free as soon as the folder is gone: a store that opened just
-        // then, in this process or in that of another container with the same id, would lose the
-        // folder it has made.
-        // On a full disk no lock can be had, and the room is needed all the same.
+        // Under the lock, because the name is free as soon as the folder is removed: a store opened
+        // at that moment, in this process or in another container with the same process id, would
+        // lose the folder it has created. On a full disk the lock cannot be taken, and the space
+        // must be freed nevertheless.
         let _turn = FileLock::wait(&self.sweep_lock).ok();
         if let Err(e) = files::remove_folder(&self.session) {
             tracing::warn!("{e}");
@@ -262,20 +261,20 @@ impl Drop for ResultStore {
 }
 
 impl StoreView {
-    /// The results below `root`; none where there is no such folder.
+    /// The results below `root`; empty if the folder does not exist.
     pub fn below(root: &Path) -> Self {
         StoreView { root: Some(root.to_path_buf()) }
     }
 
-    /// No results, as `--cache off` starts.
+    /// No results: the view of `--cache off`.
     pub fn empty() -> Self {
         StoreView { root: None }
     }
 
-    /// The key of the store; none where it has none.
+    /// The key of the store; `None` if it has none.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The key cannot be read.
     pub fn secret(&self) -> Result<Option<Vec<u8>>> {
         self.root.as_ref().map_or(Ok(None), |root| files::read_if_there(&root.join(KEY)))
     }
@@ -345,8 +344,9 @@ impl StoreEntry {
         )
     }
 
-    /// The first needed stage whose result is no longer the one that this entry rests on; those not
-    /// given are taken as unchanged.
+    /// The first needed stage whose result differs from the one that this entry was made from.
+    ///
+    /// Stages that are not given count as unchanged.
     pub(super) fn outdated_need(&self, needs: &BTreeMap<&str, StoreEntry>) -> Option<String> {
         let ids = self.record.fingerprint.needs.keys();
         let changed = |id: &String, output: &String| {
@@ -357,8 +357,9 @@ impl StoreEntry {
             .map(|(id, _)| id.clone())
     }
 
-    /// The first file whose bytes are not those that were written, and what is wrong with it.
-    /// `check` is asked whether to go on.
+    /// The first file whose bytes are not those that were written, and the damage.
+    ///
+    /// `check` is called between pieces; its error ends the check.
     pub(super) fn damage(
         &self,
         check: &mut dyn FnMut() -> Result<()>,
@@ -390,18 +391,19 @@ impl DraftEntry {
 
 impl Drop for DraftEntry {
     fn drop(&mut self) {
-        // Gone already if it became an entry.
+        // The folder no longer exists if it became an entry.
         if let Err(e) = files::remove_folder(&self.0) {
             tracing::warn!("{e}");
         }
     }
 }
 
-/// Removes the sessions whose lock nobody holds. The caller holds the store's lock, so none of them
-/// is just being made.
+/// Removes the sessions whose lock is free.
+///
+/// The caller holds the store's lock, so no session is being made.
 fn sweep(tmp: &Path) -> Result<()> {
     for session in files::list(tmp)? {
-        // What cannot be swept, such as another user's leftovers, does not concern this run.
+        // Leftovers that cannot be removed, such as another user's, do not concern this run.
         let swept = match FileLock::attempt(&session.join("lock")) {
             Ok(Some(lock)) => {
                 let removed = files::remove_folder(&session);
@@ -418,8 +420,9 @@ fn sweep(tmp: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes a session folder of this process and locks it. A name may be taken by another container's
-/// process of the same id.
+/// Creates a session folder of this process and locks it.
+///
+/// A process with the same id in another container may have taken a name.
 fn begin_session(tmp: &Path) -> Result<(PathBuf, FileLock)> {
     for n in 0_u64.. {
         let session = tmp.join(format!("{}-{n}", std::process::id()));
@@ -530,7 +533,7 @@ mod tests {
         let part = entry.folder.join("part/0");
         std::fs::write(&part, "sore").unwrap();
         assert_eq!(entry.damage(&mut || Ok(())).unwrap().unwrap().0, "part/0");
-        // Its size says nothing; only who was told of the damage looks closer.
+        // Its size is unchanged; only a caller that knows of the damage compares bytes.
         fill(&store, "a", "rows", PresentEntry::Keep);
         assert_eq!(std::fs::read_to_string(&part).unwrap(), "sore");
         let new = fill(&store, "a", "rows", PresentEntry::KeepIfSame);

@@ -34,7 +34,7 @@ impl Observer for StageEvents {
 struct SmallJob {
     rows: &'static str,
     l2: &'static str,
-    /// What training writes beside what its key covers, as a program with chance in it would.
+    /// Output of training that its key does not cover, as of a program that uses chance.
     noise: &'static str,
     /// The stage that fails.
     fails: &'static str,
@@ -134,7 +134,7 @@ impl Kept {
         Kept(files.map(|file| (file.clone(), std::fs::read(&file).unwrap())).collect())
     }
 
-    /// Damages the result of a stage; its length stays.
+    /// Damages the result of a stage; its length is unchanged.
     fn spoil(&self, stage: usize) {
         let (file, sound) = &self.0[stage];
         let mut bytes = sound.clone();
@@ -196,7 +196,7 @@ fn one_changed_input_reruns_what_needs_it_and_is_named() {
     let (ran_now, records) = go(&changed, &store, &OPTIONS);
     assert_eq!(ran_now, ["train/a", "measure/a", "report"]);
     assert_eq!(reasons(&records.unwrap()), expected);
-    // The way back is still in the store.
+    // The earlier results are still in the store.
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
     assert_eq!(ran(&SmallJob { rows: "r2", ..JOB }, &store, &OPTIONS).len(), 6);
 }
@@ -284,7 +284,7 @@ fn damaged_and_missing_results_are_made_again() {
         "{reasons:?}"
     );
     assert_eq!(reasons[1], "measure/a: its result is no longer in the cache");
-    // What rests on them is untouched, as they come out the same.
+    // Stages that depend on them do not run, as their files are the same.
     assert_eq!(ran(&JOB, &store, &OPTIONS), ["train/a", "measure/a"]);
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
 }
@@ -295,10 +295,10 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
     let store = ResultStore::open(root.path()).unwrap();
     let kept = Kept::by(&store);
     let publishes = ExecSettings { published: Some("report"), ..OPTIONS };
-    // Nobody reads them: nobody looks.
+    // No stage reads them, so they are not hashed.
     (0..5).for_each(|stage| kept.spoil(stage));
     assert!(ran(&JOB, &store, &publishes).is_empty());
-    // The report is damaged too: it is made again, and so is all that it rests on.
+    // The report is damaged too: it is made again, and so is everything it depends on.
     kept.spoil(5);
     let reasons = planned(&JOB, &store, &publishes);
     assert_eq!(reasons.len(), 6);
@@ -309,7 +309,7 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
     assert_eq!(ran(&JOB, &store, &publishes).len(), 6);
     (0..6).for_each(|stage| kept.assert_sound(stage));
     assert!(planned(&JOB, &store, &publishes).is_empty());
-    // A need that a new stage reads.
+    // A needed result that a new stage reads.
     kept.spoil(1);
     let other = SmallJob { l2: "2", ..JOB };
     assert_eq!(ran(&other, &store, &publishes), ["split", "train/a", "measure/a", "report"]);
@@ -452,7 +452,7 @@ fn equal_entries_have_equal_bytes_in_two_stores() {
     assert_eq!(read(), read());
 }
 
-/// Stages of a kind, each without needs but the last, which needs the first.
+/// Stages of one kind without needs, except that the last needs the first.
 fn beside<'a>(n: usize, work: &'a (dyn Fn(usize) -> Result<()> + Sync)) -> Vec<PlannedStage<'a>> {
     let stage = |k: usize| {
         let needs = if k + 1 == n { vec!["train/0".to_owned()] } else { Vec::new() };

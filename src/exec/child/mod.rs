@@ -1,18 +1,17 @@
-//! Runs a program of the user's: feeds it, reads it, ends it when its time is over, and says how it
-//! went.
+//! Runs a program of the user's: writes its input, reads its output, enforces its time limit.
 //!
 //! - The program gets exactly the environment it is given, the working directory of cfaudit, and a
 //!   process group of its own.
 //! - Its three pipes are served by three threads, so it may read and write in any order, or not at
-//!   all, without a deadlock.
-//!   Nothing is held: a program that reads slowly slows down who feeds it.
-//! - It has ended when the process that was started has ended. What is left of its group is killed
-//!   then, and at once when the run is to stop, when the time limit is over, when its rows cannot
-//!   be read, or soon after its output turned out to be unusable.
-//! - Of its output to standard error the last lines are kept, for messages. Values of variables
-//!   that are passed on by name are blanked in all that messages show of what it wrote.
+//!   all, without a deadlock. Nothing is buffered without bound: a program that reads slowly slows
+//!   down the writer.
+//! - The program has ended when the process that was started has ended. The rest of its group is
+//!   then killed; it is killed at once when the run is stopped, the time limit is over, or its rows
+//!   cannot be read, and soon after its output turns out to be unusable.
+//! - The last lines of its standard error are kept for messages. Values of variables that are
+//!   passed on by name are blanked wherever messages show its output.
 //!
-//! What goes through the pipes is the caller's concern.
+//! The contents of the pipes are the caller's concern.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -37,43 +36,48 @@ use super::event::Event;
 use super::{StageContext, millis};
 use crate::error::{Error, Fault, Result};
 
-/// How often a thread that waits for a pipe looks whether it is to stop.
+/// How often a thread that waits for a pipe checks whether it must stop.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The longest pause between two looks at the process.
+/// The longest pause between two checks of the process.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a program goes on after its output turned out to be unusable: one that fails says more
-/// by its exit status.
+/// How long a program may go on after its output turned out to be unusable.
+///
+/// A program that fails tells more by its exit status.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long pipes may stay open after the program has ended: a process outside of its group may
-/// hold them.
+/// How long pipes may stay open after the program has ended.
+///
+/// A process outside its group may hold them.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Bytes of standard error that are kept while the program runs, more than is shown, so that no
-/// value is cut before it is blanked.
+/// Bytes of standard error kept while the program runs.
+///
+/// More than is shown, so that no value is truncated before it is blanked.
 const KEPT: usize = 64 << 10;
 
-/// What messages show of standard error.
+/// Largest number of lines (`LINES`) and bytes (`SHOWN`) of standard error in a message.
 const LINES: usize = 20;
 const SHOWN: usize = 8 << 10;
 const LINE: usize = 400;
 
-/// Values shorter than this are not blanked: they would occur by chance.
+/// Values shorter than this are not blanked: they would match by chance.
 const SECRET: usize = 4;
 
-/// A program of the user's and what it gets.
+/// A program of the user's with its arguments, environment and time limit.
 #[derive(Debug, Clone)]
 pub struct ChildProgram {
-    /// What messages call it, such as "the command of model `live`".
+    /// Its name in messages, such as "the command of model `live`".
     pub name: String,
-    /// The program and its arguments. A path with a slash starts at the working directory, a word
-    /// without one is looked for in PATH.
+    /// The program and its arguments.
+    ///
+    /// A path with a slash is relative to the working directory, a word without one is looked up in
+    /// PATH.
     pub argv: Vec<String>,
     /// Its whole environment.
     pub env: Vec<EnvVariable>,
-    /// After this time it is killed.
+    /// The time after which it is killed.
     pub time_limit: Duration,
 }
 
@@ -98,8 +102,9 @@ impl std::fmt::Debug for EnvVariable {
 }
 
 impl ChildProgram {
-    /// The beginning of something the program wrote, for messages: values that must not appear are
-    /// blanked, also one of which only the beginning was read.
+    /// The beginning of some output of the program, for messages.
+    ///
+    /// Secret values are blanked, even one of which only the beginning was read.
     pub fn excerpt(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         let mut marks = occurrences(&self.env, &text);
@@ -115,7 +120,7 @@ impl ChildProgram {
     }
 }
 
-/// How a program ended, for faults that are found in its results.
+/// The end of a program, for faults that are found in its results.
 #[derive(Debug, Clone)]
 pub struct ProgramExit {
     name: String,
@@ -126,8 +131,9 @@ pub struct ProgramExit {
 }
 
 impl ProgramExit {
-    /// A fault of the program: `what` says what it did (`wrote 3 scores for 4 rows`); command,
-    /// status and last lines are added.
+    /// A fault of the program; `what` is what it did (`wrote 3 scores for 4 rows`).
+    ///
+    /// Command, status and last lines are added.
     pub fn fault(&self, code: &'static str, what: &str) -> Fault {
         let mut text = format!("{} {what}\n  command: `{}`", self.name, self.command);
         if let Some(status) = &self.status {
@@ -143,8 +149,9 @@ impl ProgramExit {
         Fault { what: text, code, ..Fault::default() }
     }
 
-    /// A fault that was found in the program's results, with program, command, status and last
-    /// lines added. Values that must not appear are blanked.
+    /// A fault found in the program's results, with program, command, status and last lines added.
+    ///
+    /// Secret values are blanked.
     #[must_use]
     pub fn complete(&self, fault: Fault) -> Fault {
         Fault { what: self.fault(fault.code, &redacted(&self.env, &fault.what)).what, ..fault }
@@ -199,7 +206,7 @@ impl<P: Read + AsFd> Read for ProgramOutput<'_, P> {
     }
 }
 
-/// Waits until the pipe can be used; fails with `TimedOut` once it is to stop and nothing is there.
+/// Waits until the pipe can be used; errs with `TimedOut` when it must stop and nothing is there.
 fn ready(pipe: BorrowedFd<'_>, how: PollFlags, stop: &AtomicBool) -> io::Result<()> {
     loop {
         match poll(&mut [PollFd::from_borrowed_fd(pipe, how)], Some(&TICK)) {
@@ -211,20 +218,20 @@ fn ready(pipe: BorrowedFd<'_>, how: PollFlags, stop: &AtomicBool) -> io::Result<
     }
 }
 
-/// What the threads of one program tell each other.
+/// The flags shared by the threads of one program.
 #[derive(Debug, Default)]
 struct ChildFlags {
-    /// Nobody waits for the pipes any more.
+    /// The pipes must no longer be waited for.
     stop: AtomicBool,
-    /// Its input could not be made.
+    /// Making its input failed.
     not_fed: AtomicBool,
-    /// Its output could not be used.
+    /// Its output was unusable.
     unusable: AtomicBool,
-    /// Output pipes that are still read.
+    /// Number of output pipes that are still read.
     open: AtomicUsize,
 }
 
-/// Why a program is no longer there.
+/// Why a program ended.
 enum EndCause {
     Exited,
     TimedOut,
@@ -233,14 +240,16 @@ enum EndCause {
     Stopped(Error),
 }
 
-/// Runs a program to its end. `feed` writes its standard input on the calling thread, `read` reads
-/// its standard output on another; both may return early. What `read` leaves unread after success
-/// is kept as last lines, like standard error. Sends `command.start` and `command.end`.
+/// Runs a program to its end.
+///
+/// `feed` writes its standard input on the calling thread, `read` reads its standard output on
+/// another; both may return early. Output that `read` leaves unread after success is kept as last
+/// lines, like standard error. Sends `command.start` and `command.end`.
 ///
 /// # Errors
-/// The program cannot be started, ends with another status than 0 or by a signal, or not within its
-/// time limit; what `read` found wrong (with the program's name and last lines added); what stopped
-/// `feed`, unless it was that the program did not read on; or the run is to stop.
+/// The program cannot be started, ends with another status than 0 or by a signal, or exceeds its
+/// time limit; the error of `read` (with the program's name and last lines added); the error of
+/// `feed`, unless the cause is that the program stopped reading; or the run is stopped.
 pub fn run<T: Send>(
     ctx: &StageContext<'_>,
     program: &ChildProgram,
@@ -292,8 +301,7 @@ pub fn run<T: Send>(
         let watcher = scope.spawn(|| watch(ctx, pid, started, program.time_limit, &signs));
         let mut input = ProgramInput { pipe: stdin, stop: &signs.stop, closed: false };
         let mut fed = feed(&mut input);
-        // A program need not read all it is sent; whether it did well is seen by what it gives
-        // back.
+        // A program need not read all its input; its output decides whether it succeeded.
         if input.closed {
             fed = Ok(());
         }
@@ -356,13 +364,12 @@ pub fn run<T: Send>(
     }
 }
 
-/// The process that was started; whatever happens, none of its group is left.
+/// The process that was started; dropping this kills the rest of its group.
 struct ProcessGroup(Child);
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Once it was waited for, its number may belong to somebody else: then there is nothing to
-        // do.
+        // After a wait its number may belong to another process: then nothing is killed.
         if let Ok(None) = self.0.try_wait() {
             let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             let _ = self.0.wait();
@@ -453,7 +460,7 @@ fn watch(
     let mut pause = Duration::from_millis(1);
     let mut unusable_since = None;
     let end = loop {
-        // Looked at, not waited for: as long as it is a zombie, nobody else gets its number and
+        // Checked without reaping: as long as it is a zombie, no other process gets its number or
         // that of its group.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::Pid(pid), options), Ok(None) | Err(Errno::INTR)) {
@@ -476,7 +483,7 @@ fn watch(
         thread::sleep(pause);
         pause = (2 * pause).min(PAUSE);
     };
-    // Fails where nobody is left.
+    // Fails where no process is left.
     let _ = kill_process_group(pid, Signal::KILL);
     let killed = Instant::now();
     while signs.open.load(Ordering::Relaxed) > 0 && killed.elapsed() < LINGER {
@@ -486,20 +493,20 @@ fn watch(
     end
 }
 
-/// The result of a thread; a panic there (a bug) goes on here.
+/// The result of a thread; a panic there (a bug) is resumed here.
 fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> T {
     handle.join().unwrap_or_else(|bug| panic::resume_unwind(bug))
 }
 
-/// Reads to the end, and keeps the last of it.
+/// Reads to the end and keeps the last bytes.
 fn drain_output<P: Read + AsFd>(
     output: &mut ProgramOutput<'_, P>,
     tail: Option<&Mutex<OutputTail>>,
     stop: &AtomicBool,
 ) {
     let mut buffer = [0; 8192];
-    // Whatever cannot be read is over. One that never stops writing is left to itself once nobody
-    // waits.
+    // A read error ends the output. A program that never stops writing is abandoned once the pipes
+    // must no longer be waited for.
     while let Ok(n) = output.read(&mut buffer)
         && n > 0
     {
@@ -528,11 +535,11 @@ impl OutputTail {
         }
     }
 
-    /// The last lines, fit to be shown. Of a line that was overwritten by carriage returns only the
-    /// last state.
+    /// The last lines, fit to be shown; of a line overwritten by carriage returns only its last
+    /// state.
     fn lines(&self, env: &[EnvVariable]) -> Vec<String> {
         let text = redacted(env, &String::from_utf8_lossy(&self.bytes));
-        // Of a line that lost its beginning the end is kept.
+        // A first line without its beginning is dropped; if it is the only one, its end is kept.
         let whole = match text.split_once('\n') {
             Some((_, rest)) if self.cut => rest,
             None if self.cut => {
@@ -554,14 +561,14 @@ impl OutputTail {
     }
 }
 
-/// Names and values that must not appear.
+/// Names and values of the secret variables.
 fn secrets(env: &[EnvVariable]) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
     env.iter()
         .filter(|v| v.secret && v.value.len() >= SECRET)
         .map(|v| (v.name.as_str(), v.value.to_string_lossy()))
 }
 
-/// Where values stand that must not appear, and the names of their variables.
+/// The positions of secret values, with the names of their variables.
 fn occurrences<'a>(env: &'a [EnvVariable], text: &str) -> Vec<(Range<usize>, &'a str)> {
     let mut marks = Vec::new();
     for (name, value) in secrets(env) {
@@ -577,8 +584,9 @@ fn occurrences<'a>(env: &'a [EnvVariable], text: &str) -> Vec<(Range<usize>, &'a
     marks
 }
 
-/// The text with a name in place of each mark; where marks overlap, with the name of the one that
-/// begins first, or is the longest.
+/// The text with a name in place of each mark.
+///
+/// Of overlapping marks the one that begins first wins, then the longest.
 fn redact(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
     marks.sort_by(|(a, x), (b, y)| (a.start, b.end, x).cmp(&(b.start, a.end, y)));
     let (mut out, mut done) = (String::new(), 0);
@@ -592,13 +600,14 @@ fn redact(text: &str, mut marks: Vec<(Range<usize>, &str)>) -> String {
     out
 }
 
-/// The text without the values that must not appear.
+/// The text without secret values.
 fn redacted(env: &[EnvVariable], text: &str) -> String {
     redact(text, occurrences(env, text))
 }
 
-/// At most [`LINE`] characters, with those escaped that move the cursor, change the direction of
-/// text or are not seen.
+/// At most [`LINE`] characters, with unsafe ones escaped.
+///
+/// Those are the characters that move the cursor, change the direction of text or are invisible.
 fn printable(line: &str) -> String {
     let mut text = String::new();
     for (i, c) in line.chars().enumerate() {
@@ -614,7 +623,7 @@ fn printable(line: &str) -> String {
     text
 }
 
-/// A command as a shell would take it.
+/// A command in the syntax of a shell.
 fn shell_line(argv: &[String]) -> String {
     let word = |arg: &String| {
         let plain = !arg.is_empty()

@@ -98,7 +98,7 @@ fn a_program_may_read_and_write_in_any_order() {
         10_000_000
     );
     assert_eq!(ran(&shell("cat > /dev/null; echo done")).unwrap(), b"done\n");
-    // Not to read is no failure: what it writes decides.
+    // A program need not read its input: its output decides.
     assert_eq!(ran(&shell("echo done")).unwrap(), b"done\n");
     assert_eq!(ran(&shell("exec <&-; sleep 0.2; echo done")).unwrap(), b"done\n");
 }
@@ -174,7 +174,7 @@ fn a_line_without_an_end_is_shown_by_its_end() {
     assert!(line.len() < 500 && line.ends_with("xxx the end"), "{line}");
 }
 
-/// The process group that the script named in this file.
+/// The process group whose number the script wrote to this file.
 fn group(file: &Path) -> Pid {
     Pid::from_raw(std::fs::read_to_string(file).unwrap().trim().parse().unwrap()).unwrap()
 }
@@ -237,7 +237,7 @@ fn what_is_left_behind_is_ended_with_the_program() {
     let leaves = shell(&format!("echo $$ > {}; sleep 300 & echo done", file.display()));
     assert_eq!(ran(&leaves).unwrap(), b"done\n");
     assert_gone(group(&file));
-    // One that left the group, and holds the pipes, cannot be ended and is not waited for.
+    // A process that left the group and holds the pipes cannot be killed, and is not waited for.
     let started = Instant::now();
     let daemon = fault(ran(&shell("setsid sleep 8 & sleep 0.5; echo done")));
     assert!(daemon.what.contains("went on holding its standard output"), "{}", daemon.what);

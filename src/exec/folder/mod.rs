@@ -1,29 +1,29 @@
-//! The output folder: who may write it, and how a new one takes the place of the old in one step.
+//! The output folder: who may write it, and how a new one atomically replaces the old one.
 //!
-//! A run claims its folder first and publishes at its end. The claim is a lock beside the folder
-//! (`.<name>.lock`) that the kernel takes back from a killed process. What may be replaced:
+//! A run claims its folder first and publishes at its end. The claim is a lock next to the folder
+//! (`.<name>.lock`) that the kernel releases when the process dies. What may be replaced:
 //!
-//! | At the place | Claim |
+//! | At the path | Claim |
 //! | --- | --- |
 //! | nothing, or an empty folder | granted |
 //! | a folder whose `manifest.json` names the same job | granted |
 //! | a folder whose `manifest.json` names another job | refused, unless `replace` |
-//! | any other folder, a file | always refused: it is not ours to delete |
+//! | any other folder, a file | always refused: cfaudit did not write it |
 //!
-//! Publishing builds `.<name>.new-<pid>` beside the folder, brings it to the disk, and exchanges
-//! the two by one system call. Where the file system cannot exchange, the old folder is first
-//! renamed to `.<name>.old-<pid>`; should the process die between the two renames, the next claim
-//! puts it back.
+//! Publishing builds `.<name>.new-<pid>` next to the folder, waits until it is on the disk, and
+//! exchanges the two by one system call. Where the file system cannot exchange, the old folder is
+//! first renamed to `.<name>.old-<pid>`; if the process dies between the two renames, the next
+//! claim renames it back.
 //!
-//! What others put into the folder, such as a signed copy of the page, is everything that its
-//! manifest does not list: it moves into the new folder as it is. Where one of the new files would
-//! take its place nothing is published.
+//! Files that others put into the folder, such as a signed copy of the page, are all those that its
+//! manifest does not list: they move into the new folder unchanged. Where one of them conflicts
+//! with a new file, nothing is published.
 //!
-//! Files below `rows/` tell of single people and are 0600 in a folder 0700; all others follow the
-//! umask, because other accounts read them.
+//! Files below `rows/` hold data about single people and are 0600 in a folder 0700; all others
+//! follow the umask, because other accounts read them.
 //!
-//! If all deterministic files are there already with the same bytes, only the extras (`run.json`,
-//! logs) are written.
+//! If all deterministic files exist already with the same bytes, only the extras (`run.json`, logs)
+//! are written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -37,7 +37,7 @@ use super::lock::{FileLock, holder};
 use super::store::STAGE_FILE;
 use crate::error::{Error, Result};
 
-/// What a folder says of itself.
+/// The file in which a folder names its job and its files.
 const MANIFEST: &str = "manifest.json";
 
 /// Files of an output folder that differ between runs; its manifest does not list them.
@@ -46,10 +46,10 @@ pub const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
 /// Files about single people, below an output folder.
 const ROWS: &str = "rows/";
 
-/// A claimed output folder; the claim ends when this is dropped.
+/// A claimed output folder; dropping it ends the claim.
 #[derive(Debug)]
 pub struct OutputFolder {
-    /// As the user named it, for messages.
+    /// The path as the user wrote it, for messages.
     named: PathBuf,
     folder: PathBuf,
     parent: PathBuf,
@@ -59,7 +59,7 @@ pub struct OutputFolder {
     _lock: FileLock,
 }
 
-/// A folder to make new content in.
+/// A temporary folder for new content.
 #[derive(Debug)]
 pub struct ScratchFolder(PathBuf);
 
@@ -67,7 +67,7 @@ impl ScratchFolder {
     /// A new empty folder where the system keeps temporary files, for this user alone.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The folder cannot be created.
     pub fn of_system() -> Result<Self> {
         let root = std::env::temp_dir();
         for n in 0_u32.. {
@@ -84,7 +84,7 @@ impl ScratchFolder {
         ))
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -92,14 +92,14 @@ impl ScratchFolder {
 
 impl Drop for ScratchFolder {
     fn drop(&mut self) {
-        // Should this fail, or the process be killed before, the next claim removes it.
+        // If this fails, or the process is killed before, the next claim removes it.
         if let Err(e) = files::remove_folder(&self.0) {
             tracing::warn!("{e}");
         }
     }
 }
 
-/// What publishing did.
+/// The outcome of publishing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublishOutcome {
     /// There was no folder before, or an empty one.
@@ -110,7 +110,7 @@ pub enum PublishOutcome {
     Unchanged,
 }
 
-/// What stands where the folder is to be.
+/// What exists at the path of the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TargetState {
     Nothing,
@@ -118,19 +118,21 @@ enum TargetState {
     Results,
 }
 
-/// As much of `manifest.json` as ownership needs.
+/// The part of `manifest.json` that identifies the owner.
 #[derive(Deserialize)]
 struct FolderOwner {
     job: String,
-    /// The other files that a run has put into the folder, but for the extras.
+    /// All files that the run wrote, without the manifest and the extras.
     #[serde(default)]
     files: BTreeMap<PathBuf, IgnoredAny>,
 }
 
 impl OutputFolder {
-    /// Claims `folder` for a job: locks it, mends what a killed run left and checks that it may be
-    /// written. Errs with [`Error::Operator`] if another process has it, it holds other things, or
-    /// it cannot be made.
+    /// Claims `folder` for a job: locks it, repairs what a killed run left and checks that it is
+    /// writable.
+    ///
+    /// Errs with [`Error::Operator`] if another process has claimed it, it holds other things, or
+    /// it cannot be created.
     pub fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
         let (parent, name) = parent_and_name(folder)?;
         let lock_file = parent.join(format!(".{name}.lock"));
@@ -154,9 +156,10 @@ impl OutputFolder {
         Ok(claimed)
     }
 
-    /// Clears what a killed process left beside a folder in which nothing else is to be written.
-    /// Where nothing is left nothing is done, and where the place may not be written, or another
-    /// process is at work there, it is left as it is.
+    /// Removes what a killed process left next to a folder into which nothing else will be written.
+    ///
+    /// Does nothing where there are no leftovers, the place is not writable, or another process is
+    /// working there.
     pub fn clear_leftovers(folder: &Path, job: &str) {
         let left = parent_and_name(folder).and_then(|(parent, name)| {
             let left = ["old", "new", "scratch"].map(|what| leftovers(&parent, &name, what));
@@ -169,10 +172,10 @@ impl OutputFolder {
         }
     }
 
-    /// A new empty folder beside this one, on the same disk, which goes when it is dropped.
+    /// A new empty folder next to this one, on the same disk; dropping it removes it.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The folder cannot be created.
     pub fn scratch(&self) -> Result<ScratchFolder> {
         let scratch = self.sibling("scratch");
         files::remove_folder(&scratch)?;
@@ -180,16 +183,17 @@ impl OutputFolder {
         Ok(ScratchFolder(scratch))
     }
 
-    /// Where the folder is, with links resolved.
+    /// The path of the folder, with links resolved.
     pub fn path(&self) -> &Path {
         &self.folder
     }
 
-    /// Puts the files of `content` (all deterministic ones, with the `manifest.json` of the job
-    /// among them) and the extras (path below the folder, bytes) in place. On any error, and when
-    /// cancelled, the old folder stays as it was.
+    /// Puts the files of `content` and the extras in place.
     ///
-    /// `content` may be the folder of a stage: the store's own `stage.json` stays behind.
+    /// `content` holds all deterministic files, among them the `manifest.json` of the job; extras
+    /// are pairs of path below the folder and bytes. On any error, and when cancelled, the old
+    /// folder stays unchanged. `content` may be the folder of a stage: the store's own `stage.json`
+    /// is not copied.
     pub fn publish(
         &self,
         content: &Path,
@@ -233,8 +237,8 @@ impl OutputFolder {
             build(&new, &files, extras, cancel).and_then(|()| self.carry_over(&foreign, &new));
         let swapped = built.and_then(|()| self.swap(&new, standing));
         let synced = if swapped.is_ok() { files::sync_folder(&self.parent) } else { Ok(()) };
-        // What is left at `new` is the half-made folder or the old one. Should this fail, the next
-        // claim removes it.
+        // `new` is now the half-made folder or the old one. If this fails, the next claim removes
+        // it.
         if let Err(e) = synced.and_then(|()| files::remove_folder(&new)) {
             tracing::warn!("{e}");
         }
@@ -246,7 +250,7 @@ impl OutputFolder {
         })
     }
 
-    /// What stands at the place, or why it may not be replaced.
+    /// What exists at the path, or why it may not be replaced.
     fn target_state(&self) -> Result<TargetState> {
         let there = files::metadata_if_there(&self.folder).map_err(|e| self.as_named(e))?;
         if self.folder.is_symlink() || there.as_ref().is_some_and(|there| !there.is_dir()) {
@@ -287,7 +291,7 @@ impl OutputFolder {
         }
     }
 
-    /// The files below the folder that no run has put there, sorted.
+    /// The files below the folder that no run has written, sorted.
     fn foreign(&self, files: &[FileBelow], extras: &[(String, Vec<u8>)]) -> Result<Vec<PathBuf>> {
         let new: BTreeSet<&Path> = files
             .iter()
@@ -300,7 +304,7 @@ impl OutputFolder {
         ours.extend(owner(&self.folder)?.into_iter().flat_map(|owner| owner.files.into_keys()));
         let mut foreign = files::names_below(&self.folder)?;
         foreign.retain(|name| !ours.contains(name));
-        // A folder of theirs may stand where a file of ours is to be, and the other way round.
+        // A folder of others may have the path of a new file, and the other way round.
         let meets =
             |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
         if let Some(name) = foreign.iter().find(|name| meets(name)) {
@@ -315,7 +319,8 @@ impl OutputFolder {
         Ok(foreign)
     }
 
-    /// Gives the files of others a second name in the new folder; the first goes with the old one.
+    /// Gives the files of others a second name in the new folder; the first is removed with the old
+    /// one.
     fn carry_over(&self, foreign: &[PathBuf], new: &Path) -> Result<()> {
         for name in foreign {
             let (from, to) = (self.folder.join(name), new.join(name));
@@ -325,8 +330,7 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Clears what a killed run left beside the folder. Nobody else writes there while we hold the
-    /// lock.
+    /// Removes what a killed run left next to the folder. The lock excludes other writers.
     fn mend(&self) -> Result<()> {
         let leftovers = |what: &str| leftovers(&self.parent, &self.name, what);
         let mut old = leftovers("old")?;
@@ -340,8 +344,10 @@ impl OutputFolder {
         Ok(())
     }
 
-    /// Whether the folder holds all these files with the same bytes. The manifest is among them and
-    /// lists the others, so equal manifests leave no result that the new run would lack.
+    /// Whether the folder holds all these files with the same bytes.
+    ///
+    /// The manifest is among them and lists the others, so with equal manifests the folder holds no
+    /// other results.
     fn holds(&self, files: &[FileBelow], cancel: &CancelFlag) -> Result<bool> {
         for file in files {
             cancel.check()?;
@@ -363,17 +369,17 @@ impl OutputFolder {
         files::remove_folder(&scratch)
     }
 
-    /// Brings `new` to the place of the folder; afterwards the old folder, if any, stands at `new`.
+    /// Moves `new` to the path of the folder; the old folder, if any, is then at `new`.
     fn swap(&self, new: &Path, standing: TargetState) -> Result<()> {
         let swapped = match standing {
-            // A rename takes the place of an empty folder, too.
+            // A rename also replaces an empty folder.
             TargetState::Nothing | TargetState::Empty => files::take_place(new, &self.folder),
             TargetState::Results => files::exchange(new, &self.folder, &self.sibling("old")),
         };
         swapped.map_err(|e| self.as_named(e))
     }
 
-    /// An error about the folder, or about a file in it, with the path as the user named it.
+    /// An error about the folder, or about a file in it, with the path as the user wrote it.
     fn as_named(&self, error: Error) -> Error {
         match error {
             Error::Operator { path, doing, cause, hint } => {
@@ -393,7 +399,7 @@ impl OutputFolder {
     }
 }
 
-/// `.<name>.<what>-<digits>` beside the folder, sorted.
+/// `.<name>.<what>-<digits>` next to the folder, sorted.
 fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
     let prefix = format!(".{name}.{what}-");
     let mut found = files::list(parent)?;
@@ -405,8 +411,9 @@ fn leftovers(parent: &Path, name: &str, what: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Parent and name of the folder, links resolved, so that two ways to name it meet in one lock.
-/// Makes the parent.
+/// Parent and name of the folder, links resolved, so that two paths to it use one lock.
+///
+/// Creates the parent.
 fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
     let resolved = if let Some(resolved) = files::resolve_if_there(folder)? {
         resolved
@@ -430,14 +437,14 @@ fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
     }
 }
 
-/// Whose results a folder holds by its `manifest.json`; nothing if there is none, or it is not one
-/// of ours.
+/// The owner of a folder by its `manifest.json`; `None` if there is none, or cfaudit did not write
+/// it.
 fn owner(folder: &Path) -> Result<Option<FolderOwner>> {
     let text = files::read_if_there(&folder.join(MANIFEST))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
 }
 
-/// Makes the whole new folder and brings it to the disk.
+/// Builds the whole new folder and waits until it is on the disk.
 fn build(
     new: &Path,
     files: &[FileBelow],

@@ -59,7 +59,7 @@ impl FolderBench {
         self.is_tidy();
     }
 
-    /// Nothing stands beside the folder.
+    /// Nothing is left next to the folder.
     fn is_tidy(&self) {
         let parent = self.out().parent().unwrap().to_path_buf();
         let names: Vec<_> =
@@ -81,7 +81,7 @@ fn created_unchanged_replaced() {
     place.holds("1", "second");
     assert_eq!(place.publish("2", "third"), PublishOutcome::Replaced);
     place.holds("2", "third");
-    // A table that was tampered with is mended.
+    // A table that was tampered with is restored.
     std::fs::write(place.out().join("tables/metrics.parquet"), "3").unwrap();
     assert_eq!(place.publish("2", "fourth"), PublishOutcome::Replaced);
     place.holds("2", "fourth");
@@ -95,7 +95,7 @@ fn an_empty_folder_is_taken() {
     place.holds("1", "first");
 }
 
-/// What others put into the folder is theirs: it moves along, and nothing of ours takes its place.
+/// Files of others are kept: they move into the new folder, and no file of ours replaces them.
 #[test]
 fn files_of_others_move_into_the_new_folder() {
     let place = FolderBench::new();
@@ -255,7 +255,7 @@ fn leftovers_of_a_killed_run_are_mended() {
     std::fs::create_dir(beside(".demo.new-4711")).unwrap();
     drop(OutputFolder::claim(&place.out(), "demo", false).unwrap());
     place.holds("1", "first");
-    // Killed before the old folder was removed; a neighbour with a like name is not touched.
+    // Killed before the old folder was removed; a neighbour with a similar name is not touched.
     for name in [".demo.old-1", ".demo.new-2", ".demo.new-old"] {
         std::fs::create_dir(beside(name)).unwrap();
     }
