@@ -16,7 +16,7 @@
 //!
 //! A counterfactual carries the label and the weight of its original. [`choose`] decides which
 //! counterfactuals are taken, [`adasyn`] generates rows. Both work on one row at a time, or on rows
-//! in memory; files, folds and models are left to the pipeline.
+//! in memory; files, folds and models are left to the stages.
 
 pub mod adasyn;
 pub mod choose;
