@@ -15,14 +15,16 @@ use crate::exec::files;
 use crate::exec::folder::{EXTRAS, OutputFolder};
 use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
 use crate::gate::GateQuestion;
 use crate::gate::recourse::RecourseGateQuestion;
 use crate::job::check::{self, CheckedJob};
-use crate::job::{ExportFormat, Job, OnInconclusive};
+use crate::job::{ExportFormat, Job};
 use crate::report::diff::FolderDiff;
-use crate::report::export;
 use crate::stage::gate::baseline;
+use crate::stage::measure::catalog;
+use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::stage::score::recheck::unsteady_of;
 use crate::stage::{measure, report};
 use crate::table::file::{read_frame, write_frame};
@@ -71,7 +73,7 @@ pub fn judge(
         }),
         (None, None) => None,
     };
-    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &measure::catalog())?;
+    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
     let old_gates = read_frame(&folder.join("tables"), &GATES)?;
     let questions = with_job_lines(measure::questions(&checked), &old_gates);
     let recourse = measure::recourse_of(
@@ -89,7 +91,7 @@ pub fn judge(
         recourse,
         &unsteady,
     );
-    let old_summary = report::read_summary(folder)?;
+    let old_summary = read::read_summary(folder)?;
     let mut summary = RunSummary {
         verdict: outcome.verdict,
         exit: outcome.exit,
@@ -145,7 +147,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
     };
     let summary = RunSummary {
         out: Some(folder.to_string_lossy().into_owned()),
-        ..report::read_summary(folder)?
+        ..opened::read_summary(folder)?
     };
     Ok(RejudgedFolder { summary, events: vec![told], written: false })
 }
@@ -266,59 +268,6 @@ pub fn export(folder: &Path, form: ExportFormat) -> Result<String> {
     let (manifest, side) = baseline::finished_side(folder)?;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
     export_text(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
-}
-
-/// A folder whose manifest may not be written yet in the form of another tool.
-///
-/// # Errors
-/// A table cannot be read.
-pub fn export_text(
-    folder: &Path,
-    form: ExportFormat,
-    manifest: &Manifest,
-    inconclusive_fails: bool,
-) -> Result<String> {
-    let tables = folder.join("tables");
-    let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
-    let summary = &report::read_summary(folder)?;
-    let audit = export::ExportedAudit {
-        manifest,
-        summary,
-        metrics: &metrics,
-        gates: &gates,
-        inconclusive_fails,
-    };
-    Ok(match form {
-        ExportFormat::Junit => export::junit(&audit),
-        ExportFormat::Prometheus => export::prometheus(&audit),
-        ExportFormat::Csv => export::csv(&audit),
-        ExportFormat::Mlflow => export::mlflow(&audit),
-    })
-}
-
-/// The name of a form's file in `exports/`.
-fn export_file(form: ExportFormat) -> &'static str {
-    match form {
-        ExportFormat::Junit => "junit.xml",
-        ExportFormat::Prometheus => "cfaudit.prom",
-        ExportFormat::Csv => "metrics.csv",
-        ExportFormat::Mlflow => "mlflow.json",
-    }
-}
-
-/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are
-/// there.
-///
-/// # Errors
-/// A table cannot be read, or the disk refuses.
-pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
-    for form in &job.exports {
-        files::make_folder(&folder.join("exports"))?;
-        let text =
-            export_text(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
-        files::write(&folder.join("exports").join(export_file(*form)), &text)?;
-    }
-    Ok(())
 }
 
 /// Two folders compared.

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::args::{DiffArgs, ExportArgs, ExportChoice, FavourableChoice, GateArgs, NewArgs};
 use crate::cli::owned_files::{self, OwnedFile};
+use crate::stage::measure::catalog;
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
@@ -47,10 +48,8 @@ pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
 
 /// Compares two finished folders.
 pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
-    let job = args
-        .job
-        .as_ref()
-        .map(|job| crate::job::check::read(job, &args.set, &crate::stage::measure::catalog()));
+    let job =
+        args.job.as_ref().map(|job| crate::job::check::read(job, &args.set, &catalog::catalog()));
     let compared = rejudge::compare(&args.old, &args.new, job.transpose()?.as_ref(), args.force)?;
     if let Some(out) = &args.out {
         compared.write(out)?;

@@ -27,7 +27,8 @@ use crate::job;
 use crate::job::check::{self, CheckedJob};
 use crate::report::diff::on_one_line;
 use crate::stage::preview::CheckFindings;
-use crate::stage::{self, RunRecord, RunSettings};
+use crate::stage::settings::RunSettings;
+use crate::stage::{self, RunRecord};
 use crate::table::file::is_decoding;
 use clap::Parser;
 use serde_json::json;
@@ -39,6 +40,7 @@ use crate::cli::args::{
 use crate::cli::log::LogJournal;
 use crate::cli::owned_files::OwnedFile;
 use crate::cli::progress::RunConsole;
+use crate::stage::measure::catalog;
 
 /// Runs the program: reads the arguments of the process, does what they ask for, and gives back the
 /// exit status.
@@ -100,7 +102,7 @@ fn print(text: &str) -> Result<()> {
 }
 
 fn read_job(file: &Path, flags: &JobFlags) -> Result<CheckedJob> {
-    check::read(file, &flags.set, &crate::stage::measure::catalog())
+    check::read(file, &flags.set, &catalog::catalog())
 }
 
 fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
@@ -197,7 +199,8 @@ fn remove_summary(summary: Option<&Path>) -> Result<()> {
 fn run(args: &RunArgs) -> Result<Exit> {
     let started = Instant::now();
     let checked = read_job(&args.job, &args.job_flags);
-    let usual = checked.as_ref().ok().map(|checked| stage::default_folder(&checked.job));
+    let usual =
+        checked.as_ref().ok().map(|checked| crate::stage::settings::default_folder(&checked.job));
     let folders: Vec<&Path> = args
         .out
         .iter()

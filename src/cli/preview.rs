@@ -6,11 +6,13 @@ use std::path::Path;
 
 use crate::error::{Exit, Result};
 use crate::job::Job;
+use crate::stage::RunRecord;
+use crate::stage::advice::IssueNote;
 use crate::stage::input::AwaitedFile;
 use crate::stage::preview::{
-    self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, IssueNote, RunForecast,
+    self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, RunForecast,
 };
-use crate::stage::{RunRecord, RunSettings};
+use crate::stage::settings::RunSettings;
 
 use crate::cli::args::{DataArgs, PlanArgs};
 use crate::cli::progress::grouped;

@@ -15,6 +15,7 @@ use crate::counterfactual::SampleBatch;
 use crate::counterfactual::check::{DomainChecks, PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
+use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings};
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::MovableFeatures;
@@ -22,7 +23,6 @@ use crate::counterfactual::generate::{
     EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
 };
 use crate::counterfactual::greedy::RelationSettings;
-use crate::counterfactual::knobs::DecorrelateBlock;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;

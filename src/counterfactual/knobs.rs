@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::filter::{PlausibilitySettings, SelectRule};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::flip::{
@@ -17,7 +18,8 @@ use crate::counterfactual::flip::{
 };
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
 use crate::counterfactual::greedy::{RelationSettings, RelationTest};
-use crate::counterfactual::transport::{TransportCost, TransportImage, TransportSettings};
+use crate::counterfactual::transport::cost::TransportCost;
+use crate::counterfactual::transport::{TransportImage, TransportSettings};
 use crate::num::ecdf::Cdf;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Word};
 
@@ -261,19 +263,6 @@ pub struct KeepWithinBlock {
     /// Of several counterfactuals of a row in a group, all valid ones count, or the nearest only.
     #[serde(default)]
     pub select: SelectRule,
-}
-
-/// A sensitive attribute whose counterfactuals join the reference, so that it is independent of
-/// what may not change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DecorrelateBlock {
-    /// The attribute.
-    pub sensitive: ColumnName,
-    /// The features that may change with it: `all`, or a list. What tells the group of an attribute
-    /// that the set changes stays.
-    #[serde(rename = "move")]
-    pub moves: MovableFeatures,
 }
 
 /// The block of a fitted strategy.

@@ -28,6 +28,7 @@
 pub mod check;
 pub mod conditional;
 pub mod decorrelate;
+pub mod decorrelate_knobs;
 pub mod filter;
 pub mod fit;
 pub mod fitted;

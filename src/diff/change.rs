@@ -2,7 +2,8 @@
 
 use crate::diff::paired::PairedValue;
 use crate::metric::bootstrap::interval::{IntervalProcedure, newcombe, z_of_level};
-use crate::metric::{Rate, Reads, Undefined, find};
+use crate::metric::rate::{Rate, Undefined};
+use crate::metric::{Reads, find};
 use crate::param::Level;
 use crate::table::{REFITTED, TableCell, TableRecord};
 

@@ -25,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{JobChange, PolicyVersions};
 use crate::metric::bootstrap::interval::IntervalProcedure;
-use crate::metric::evidence::counts::Confusion;
-use crate::metric::{CatalogFamily, Metric, Rate, Reads, find};
+use crate::metric::evidence::person::Confusion;
+use crate::metric::rate::Rate;
+use crate::metric::{CatalogFamily, Metric, Reads, find};
 use crate::table::TableRecord;
 
 /// The values of a resolved job by their path.

@@ -32,6 +32,7 @@
 //! limits ([`gate`](crate::gate)).
 
 mod change;
+pub mod compared_run;
 pub mod definitions;
 mod paired;
 mod people;
@@ -39,62 +40,12 @@ mod people;
 mod tests;
 
 use crate::diff::change::{Comparability, RefitReason, ValueChange};
-use crate::diff::definitions::{CountingRules, DefinitionChanges, JobValues};
+use crate::diff::compared_run::ComparedRun;
+use crate::diff::definitions::DefinitionChanges;
 use crate::error::Result;
 use crate::folder::manifest::{PolicyVersions, RunComparison};
-use crate::param::{Count, Level, Seed};
 use crate::table::{CHANGES, TableFrame, TableRecord};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-
-/// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and
-/// attribute.
-pub type FittedOn = BTreeMap<[String; 3], String>;
-
-/// One of two runs: what its folder says.
-#[derive(Debug, Clone)]
-pub struct ComparedRun {
-    /// Name of the job.
-    pub job: String,
-    /// Id of the run.
-    pub run: String,
-    /// Version of the model in the job's words.
-    pub version: Option<String>,
-    /// SHA-256 of `manifest.json`; empty for a run that is not finished.
-    pub fingerprint: String,
-    /// People audited.
-    pub rows: u64,
-    /// The resolved job.
-    pub values: JobValues,
-    /// The groups of each attribute, reference first.
-    pub groups: BTreeMap<String, Vec<String>>,
-    /// What tells rows apart: `row number`, or a column.
-    pub row_id: String,
-    /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
-    pub source: String,
-    /// What it counts by, beside what its job says.
-    pub rules: CountingRules,
-    /// What its sets were fitted on.
-    pub fitted_on: FittedOn,
-    /// Whether people have weights.
-    pub weighted: bool,
-    /// Whether there is a label.
-    pub has_label: bool,
-    /// Whether the positive prediction is the one people want.
-    pub favourable_is_positive: bool,
-    /// Whether its job says which prediction people want.
-    pub favourable_stated: bool,
-    /// Level of the intervals; none where the job asks for none.
-    pub level: Option<Level>,
-    /// Replicates of the bootstrap.
-    pub samples: Count,
-    /// The seed.
-    pub seed: Seed,
-    /// The table `metrics`.
-    pub metrics: TableFrame,
-    /// The file of outcomes, where they are kept.
-    pub outcomes: Option<PathBuf>,
-}
 
 /// Two runs compared.
 #[derive(Debug, Clone)]

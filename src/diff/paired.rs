@@ -6,17 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diff::ComparedRun;
+use crate::diff::compared_run::ComparedRun;
 use crate::diff::people::{
     AttributeOutcomes, GatherSettings, OutcomeDigest, OutcomeSetKey, PersonKeys, RunOutcomes,
     SetOutcomes, SetScores, gather,
 };
 use crate::error::Result;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
-use crate::metric::catalog::clarify::FavouredFacets;
 use crate::metric::value::changes::changes;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
-use crate::metric::value::measured::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::{CatalogFamily, catalog};
 use crate::param::Count;
 use crate::table::TableFrame;

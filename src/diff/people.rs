@@ -12,9 +12,8 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks};
-use crate::metric::evidence::counts::{
-    CounterfactualCounts, FactualCounts, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;
 use crate::num::seed::h;
 use crate::param::Seed;

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::compare;
 use super::definitions::{CountingRules, DefinitionChanges, JobValues};
-use super::{ComparedRun, compare};
+use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::{Count, Level, Seed};
 use crate::table::{METRICS, TableCell, TableFrame, TableRecord};

@@ -10,8 +10,10 @@ use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
 use crate::error::{EXITS, FAULTS, OTHER_CODES};
 use crate::job::CODES;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
-use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric, Undefined, catalog};
-use crate::table::{ISSUE_CODES, TABLES, TableDef};
+use crate::metric::rate::Undefined;
+use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric, catalog};
+use crate::table::list::TABLES;
+use crate::table::{ISSUE_CODES, TableDef};
 
 /// The kind of word that a measure of counterfactuals is.
 const MEASURE: &str = "measure of counterfactuals";
@@ -628,7 +630,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_stage_is_explained() {
-        assert_eq!(STAGES.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), crate::stage::KINDS);
+        assert_eq!(
+            STAGES.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+            crate::stage::settings::KINDS
+        );
     }
 
     #[test]

@@ -9,8 +9,10 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::folder::manifest::Manifest;
-use crate::table::TABLES;
+use crate::exec::files::read_json;
+use crate::exec::hash::sha256;
+use crate::folder::manifest::{Manifest, RunSummary};
+use crate::table::list::TABLES;
 
 /// What a folder says of itself.
 pub const MANIFEST: &str = "manifest.json";
@@ -97,6 +99,37 @@ pub fn check_hash(file: &Path, sha256: &str) -> Result<()> {
         return Err(damaged(file, "its content is not what manifest.json lists"));
     }
     Ok(())
+}
+
+/// SHA-256 of the manifest of a folder that a run is to be compared with.
+///
+/// # Errors
+/// The folder is none of cfaudit's, or holds no numbers.
+pub(crate) fn fingerprint(folder: &Path) -> Result<String> {
+    let (manifest, bytes) = manifest(folder)?;
+    check_measured(folder, &manifest)?;
+    Ok(sha256(&bytes))
+}
+
+/// Refuses a folder whose run waits for scores.
+pub(crate) fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
+    if manifest.awaited.is_empty() {
+        return Ok(());
+    }
+    Err(Error::operator(
+        "compare with",
+        folder,
+        "its run waits for scores, so it holds no numbers",
+        "run its job again once the scores are there, or name the folder of a finished run",
+    ))
+}
+
+/// Reads the summary of an assembled folder.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_summary(folder: &Path) -> Result<RunSummary> {
+    read_json(&folder.join("summary.json"), "report")
 }
 
 #[cfg(test)]

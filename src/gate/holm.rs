@@ -17,7 +17,8 @@ use super::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, ob
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
 };
-use crate::metric::{Rate, Undefined, find};
+use crate::metric::find;
+use crate::metric::rate::{Rate, Undefined};
 
 /// A comparison that can be judged.
 struct HolmTest<'a> {

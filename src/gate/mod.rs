@@ -29,8 +29,9 @@ use crate::folder::manifest::{GateTally, WorstGate};
 use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::rate::Undefined;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
-use crate::metric::{CatalogFamily, Reads, Undefined, find};
+use crate::metric::{CatalogFamily, Reads, find};
 use crate::table::{GATES, TableCell, TableFrame, TableRecord};
 use unseen::{UNTESTED, unseen, untested};
 

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::metric::bootstrap::interval::{wilson, z_of_level};
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::{Rate, Undefined};
+use crate::metric::rate::{Rate, Undefined};
 use crate::table::{CHANGES, GROUPS, METRICS, TableCell, TableFrame};
 
 fn judge(

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{GateObservation, GateQuestion, GateSubject, UnshownChange};
-use crate::metric::{Reads, Undefined, find};
+use crate::metric::rate::Undefined;
+use crate::metric::{Reads, find};
 use crate::table::{TableFrame, TableRecord};
 
 /// Why a value says nothing of a model that was shown no change.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::check::{CheckedJob, GateScope, KnownMetric, KnownNames, check, read, to_yaml};
 use super::{Job, MetricFamily, schema};
+use crate::data::prepare::params::OrdinalOrder;
 use crate::error::{Error, JobProblem};
 use crate::job::read::load::load;
 use crate::job::read::{decode, tree};
@@ -403,7 +404,7 @@ fn any_text_survives_the_resolved_job() {
         });
         job.data.features.ordinal = [(
             crate::param::ColumnName::new(text).unwrap(),
-            crate::data::prepare::OrdinalOrder::Levels(vec![super::Word(text.to_owned())]),
+            OrdinalOrder::Levels(vec![super::Word(text.to_owned())]),
         )]
         .into();
         let yaml = to_yaml(&job);

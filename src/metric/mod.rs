@@ -24,15 +24,14 @@
 pub mod bootstrap;
 pub mod catalog;
 pub mod evidence;
+pub mod rate;
 pub mod scope;
 #[cfg(test)]
 mod tests;
 pub mod value;
 
-use std::fmt;
-
-use catalog::shift::ScoreShift;
-use evidence::counts::{Confusion, Eccm};
+use crate::metric::evidence::person::{Confusion, Eccm};
+use crate::metric::evidence::shift::ScoreShift;
 use evidence::patterns::AnySwitch;
 use evidence::strata::FacetStratum;
 
@@ -43,6 +42,7 @@ use crate::metric::catalog::graph;
 use crate::metric::catalog::group;
 use crate::metric::catalog::performance;
 use crate::metric::catalog::shift;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 
 /// Version of the rule that says who counts in which metric; raised when that rule changes. The
 /// manifest holds it, so that values of two rules are not compared.
@@ -94,108 +94,6 @@ impl CatalogFamily {
             CatalogFamily::Clarify => "clarify",
             CatalogFamily::Graph => "graph",
         }
-    }
-}
-
-/// The metric, or why it has no value.
-pub type MetricValue = Result<f64, Undefined>;
-
-macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
-        /// Why a metric has no value.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Undefined {
-            $(#[doc = $meaning] $variant,)*
-        }
-
-        impl Undefined {
-            /// All reasons.
-            pub const ALL: &[Undefined] = &[$(Undefined::$variant,)*];
-
-            /// The word that tables show.
-            pub fn code(self) -> &'static str {
-                match self { $(Undefined::$variant => $code,)* }
-            }
-
-            /// What it means, in one sentence.
-            pub fn meaning(self) -> &'static str {
-                match self { $(Undefined::$variant => $meaning,)* }
-            }
-        }
-    };
-}
-
-reasons! {
-    EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric \
-        needs.";
-    NoLabel = "no_label", "The metric needs a label, and nobody who could count has one.";
-    NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not \
-        say which prediction people want.";
-    NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
-    NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
-    NoPredictedPositive = "no_predicted_positive", "Nobody is predicted positive.";
-    NoPredictedNegative = "no_predicted_negative", "Nobody is predicted negative.";
-    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "No counterfactual \
-        is predicted positive.";
-    NoSwitchedPositive = "no_switched_positive", "No prediction turns positive.";
-    NoSwitchedNegative = "no_switched_negative", "No prediction turns negative.";
-    NoTruePositive = "no_true_positive", "Nobody is rightly predicted positive.";
-    NoFalsePositive = "no_false_positive", "Nobody is wrongly predicted positive.";
-    NoTrueNegative = "no_true_negative", "Nobody is rightly predicted negative.";
-    NoFalseNegative = "no_false_negative", "Nobody is wrongly predicted negative.";
-    DegenerateMarginal = "degenerate_marginal", "A row or column of the two-by-two matrix is \
-        empty, so no correlation exists.";
-    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "No prediction turns negative, so \
-        nothing can be divided by that rate.";
-    ZeroReferenceRate = "zero_reference_rate", "The rate below the ratio is zero.";
-    ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive \
-        prediction.";
-    ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no \
-        distribution over people.";
-    Infinite = "infinite", "Something that happens before has probability zero after, so the \
-        divergence is infinite.";
-    AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they \
-        deserve, so there is no benefit to be spread.";
-    NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
-    StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are \
-        the groups, or made of them.";
-    ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
-    NoTrainingRows = "no_training_rows", "The counterfactuals are learnt from rows, and of a group \
-        that the value is about there is none.";
-    OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined \
-        itself.";
-}
-
-impl fmt::Display for Undefined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
-    }
-}
-
-/// A share of counts, of people or of units of weight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Cases that count.
-    pub numerator: u64,
-    /// Cases in all.
-    pub denominator: u64,
-    /// Why there is no value where the denominator is 0.
-    pub empty: Undefined,
-}
-
-impl Rate {
-    /// The share, by one division.
-    pub fn value(self) -> MetricValue {
-        if self.denominator == 0 {
-            Err(self.empty)
-        } else {
-            Ok(self.numerator as f64 / self.denominator as f64)
-        }
-    }
-
-    /// Whether all cases count, or none: cases drawn again would all be alike.
-    pub fn is_boundary(self) -> bool {
-        self.denominator > 0 && (self.numerator == 0 || self.numerator == self.denominator)
     }
 }
 

@@ -12,25 +12,26 @@ mod who_counts;
 use std::collections::BTreeSet;
 
 use super::scope::MetricScope;
-use super::{CatalogFamily, ImpairedGroupRule, Reads, Undefined, catalog, find, nearest};
+use super::{CatalogFamily, ImpairedGroupRule, Reads, catalog, find, nearest};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftEvidence};
 use crate::metric::bootstrap::turn::SwapEffect;
-use crate::metric::catalog::clarify::FavouredFacets;
-use crate::metric::catalog::shift::{ScoreShift, ShiftSums};
-use crate::metric::evidence::counts::{
-    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
-};
-use crate::metric::evidence::divergence::DivergenceSums;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::patterns::AnySwitch;
+use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift::DivergenceSums;
+use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
 use crate::metric::evidence::strata::Strata;
+use crate::metric::rate::Undefined;
 use crate::metric::value::gaps;
-use crate::metric::value::measured::{
-    FavourablePrediction, MeasureSettings, MeasuredValue, SMALL_DENOMINATOR, SMALL_GROUP,
-    measure_factual,
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{
+    FavourablePrediction, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
 };
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::{RandomStream, h};

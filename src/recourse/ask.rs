@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::num::hash::FastMap;
 use crate::num::seed::{h, sm};
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::{RecourseFeature, bits};
+use crate::recourse::bits;
+use crate::recourse::feature::RecourseFeature;
 
 /// Rows per query of a model.
 const BATCH: usize = 65_536;

@@ -9,7 +9,7 @@
 
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
-use crate::recourse::ModelNumbers;
+use crate::recourse::feature::ModelNumbers;
 
 /// A binned column of numbers.
 #[derive(Debug, Clone, PartialEq)]

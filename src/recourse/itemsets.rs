@@ -14,9 +14,10 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::{Fault, Result};
+use crate::recourse::AuditedRows;
 use crate::recourse::bits;
+use crate::recourse::feature::RecourseFeature;
 use crate::recourse::groups::PairPopulation;
-use crate::recourse::{AuditedRows, RecourseFeature};
 
 /// Numbers the items over all levels of all columns, columns by the bytes of their names.
 #[derive(Debug)]

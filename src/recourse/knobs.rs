@@ -17,9 +17,10 @@ use crate::num::decimal::Decimal;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Name, Word};
 use crate::recourse::budget::Percentile;
 use crate::recourse::definition::{RecourseDefinition, RecourseView};
+use crate::recourse::feature::ChangeDirection;
 use crate::recourse::groups::ComparisonBase;
 use crate::recourse::rank::RankBy;
-use crate::recourse::steps::{self, COST_UNIT};
+use crate::recourse::steps::COST_UNIT;
 use crate::recourse::{ActionMatch, DecimalShare, SearchSettings};
 
 /// The highest cost of people without recourse and the highest budget: far below 63 bits of 1e-9.
@@ -172,16 +173,12 @@ impl ColumnChangeRule {
     }
 
     /// The direction of allowed changes, and the largest step.
-    pub fn direction(&self) -> (steps::ChangeDirection, Option<f64>) {
+    pub fn direction(&self) -> (ChangeDirection, Option<f64>) {
         match self {
-            ColumnChangeRule::Never(_) => (steps::ChangeDirection::Never, None),
-            ColumnChangeRule::Any(_) => (steps::ChangeDirection::Any, None),
-            ColumnChangeRule::Up(climb) => {
-                (steps::ChangeDirection::Up, climb.steps.map(Finite::get))
-            }
-            ColumnChangeRule::Down(climb) => {
-                (steps::ChangeDirection::Down, climb.steps.map(Finite::get))
-            }
+            ColumnChangeRule::Never(_) => (ChangeDirection::Never, None),
+            ColumnChangeRule::Any(_) => (ChangeDirection::Any, None),
+            ColumnChangeRule::Up(climb) => (ChangeDirection::Up, climb.steps.map(Finite::get)),
+            ColumnChangeRule::Down(climb) => (ChangeDirection::Down, climb.steps.map(Finite::get)),
         }
     }
 

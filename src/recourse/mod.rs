@@ -43,6 +43,7 @@ pub mod chance;
 pub mod definition;
 pub mod effect;
 pub mod exact;
+pub mod feature;
 pub mod groups;
 mod itemsets;
 pub mod knobs;
@@ -59,48 +60,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::num::decimal::Decimal;
-use crate::recourse::steps::{AllowedChanges, ChangeCost};
-
-/// The scale of the levels of a column.
-#[derive(Debug, Clone, PartialEq)]
-pub enum LevelScale {
-    /// Words without order.
-    Nominal,
-    /// Words in the order of their positions: ordinal columns, and bins.
-    Ordered,
-    /// Numbers, one per level.
-    Numbers(Vec<f64>),
-}
-
-/// The numbers that a model reads of a column that the audit uses in bins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelNumbers {
-    /// The number of each audited row; NaN is missing.
-    pub numbers: Vec<f64>,
-    /// The number that a row gets when it is moved to each level; NaN where no row has the level.
-    pub targets: Vec<f64>,
-}
-
-/// A column as the audit uses it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecourseFeature {
-    /// Its name.
-    pub name: String,
-    /// The texts of its levels.
-    pub levels: Vec<String>,
-    /// Their scale.
-    pub scale: LevelScale,
-    /// The level for missing values: subgroups may contain it, and it is never a target.
-    pub missing: Option<u32>,
-    /// The level of each audited row.
-    pub codes: Vec<u32>,
-    /// The numbers that the model reads; `None` where it reads the level.
-    pub model_numbers: Option<ModelNumbers>,
-    /// Which changes are allowed.
-    pub may_change: AllowedChanges,
-    /// What a change costs.
-    pub cost: ChangeCost,
-}
+use crate::recourse::feature::RecourseFeature;
 
 /// The rows under audit.
 #[derive(Debug, Clone, PartialEq)]

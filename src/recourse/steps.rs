@@ -5,60 +5,13 @@
 //! costs.
 
 use crate::error::{Fault, Result};
-use crate::recourse::{LevelScale, RecourseFeature};
+use crate::recourse::feature::{ChangeDirection, LevelDistance, LevelScale, RecourseFeature};
 
 /// Units in a cost of 1.
 pub const COST_UNIT: u64 = 1_000_000_000;
 
 /// The largest cost of one change: the sum of hundreds of such costs fits 63 bits of units.
 const MAX_CHANGE_COST: f64 = 1e7;
-
-/// The direction in which a level may move.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ChangeDirection {
-    /// It may not change.
-    #[default]
-    Never,
-    /// Freely.
-    Any,
-    /// Not to a lower position, or number.
-    Up,
-    /// Not to a higher position, or number.
-    Down,
-}
-
-/// The changes of a column that are allowed.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct AllowedChanges {
-    /// The allowed direction.
-    pub direction: ChangeDirection,
-    /// With `up` and `down`: the largest distance in positions (for numbers: in their unit).
-    pub steps: Option<f64>,
-    /// Levels that may not be targets, by position.
-    pub not_to: Vec<u32>,
-}
-
-/// The distance between two levels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LevelDistance {
-    /// 1 between any two.
-    Unit,
-    /// Difference of positions in the declared order.
-    Positions,
-    /// Difference of the numbers over their range among the audited rows; 0 where all are the same.
-    RangeShare,
-    /// Difference of the numbers.
-    Absolute,
-}
-
-/// The cost of a change: weight times distance.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChangeCost {
-    /// The distance; a distance of numbers on a column without numbers counts positions.
-    pub distance: LevelDistance,
-    /// The weight, at least 0; 1 if the job gives none.
-    pub weight: f64,
-}
 
 /// The allowed changes of one column.
 #[derive(Debug)]
@@ -150,8 +103,9 @@ impl<'a> FeatureChanges<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AllowedChanges, ChangeCost, ChangeDirection, FeatureChanges, LevelDistance};
-    use crate::recourse::{LevelScale, RecourseFeature};
+    use super::FeatureChanges;
+    use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+    use crate::recourse::feature::{LevelScale, RecourseFeature};
 
     /// Costs of all changes of a column whose last level is `missing`; `None` where not allowed.
     fn costs(

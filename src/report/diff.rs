@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{Manifest, RunComparison};
-use crate::report::GlossaryEntry;
 use crate::report::export::{deciding, gate_sentence};
+use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, visible};
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportPage, ReportRow, number};

@@ -22,7 +22,7 @@
 pub mod diff;
 mod draw;
 pub mod export;
-mod page;
+pub(crate) mod page;
 mod read;
 mod section;
 #[cfg(test)]
@@ -31,6 +31,7 @@ mod tests;
 use std::path::Path;
 
 use crate::error::Result;
+use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::{PageSection, ReportPage};
 use crate::report::read::audit::AuditFolder;
@@ -38,31 +39,6 @@ use crate::report::section::{
     against, experiments, findings, graphs, groups, left_out, method, models, plausibility,
     provenance, recourse, shift, slices, switches, verdict, waiting,
 };
-
-/// What the page says about a metric; the stage `report` fills it from the catalog of metrics.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GlossaryEntry {
-    /// The id in tables: `nsr`.
-    pub id: String,
-    /// The symbol of the papers: `NSR`; empty where they have none.
-    pub symbol: String,
-    /// The name in words: `negative switch rate`.
-    pub name: String,
-    /// The family: performance, group, ccm, eccm, shift, clarify, cf_quality.
-    pub family: String,
-    /// The formula in plain text.
-    pub formula: String,
-    /// What a value says.
-    pub reading: String,
-    /// The range, such as `0 to 1`.
-    pub range: String,
-    /// The value without any disparity, or `none`.
-    pub ideal: String,
-    /// When it is undefined.
-    pub undefined_when: String,
-    /// Where it comes from.
-    pub source: String,
-}
 
 /// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
 /// `tables/*.parquet`.

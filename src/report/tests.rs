@@ -17,7 +17,8 @@ use crate::folder::manifest::{
     AttributeWords, AwaitedScores, InputFile, LabelWords, Manifest, ModelWords, PolicyVersions,
     RecheckWords, ReportWords, RowCounts, SetWords,
 };
-use crate::report::{GlossaryEntry, render};
+use crate::report::page::glossary::GlossaryEntry;
+use crate::report::render;
 use crate::table::file::write_frame;
 use crate::table::{
     COUNTS, FILTERS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,

@@ -1,13 +1,13 @@
 //! What a job asks for that is no mistake, and may surprise who reads its results: told by `check`
 //! before anything runs, and by every run where it says what the numbers rest on.
 
-use crate::data::prepare::IssueSeverity;
+use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
 use crate::data::{FeatureKind, Layout};
 use crate::job::Job;
 use crate::job::check::{CheckedJob, path};
 use crate::param::ColumnName;
-use crate::stage::preview::IssueNote;
+use serde::Serialize;
 
 /// Everything that `check` tells of a job without looking at its data.
 pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
@@ -122,4 +122,20 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
     );
     (!sets.is_empty())
         .then(|| issue("unweighted-fit", IssueSeverity::Info, "data.weight".to_owned(), text))
+}
+
+/// What was met and did not stop the work.
+#[derive(Debug, Clone, Serialize)]
+pub struct IssueNote {
+    /// Word of a closed list.
+    pub code: String,
+    /// info or warning.
+    pub severity: String,
+    /// The column or attribute.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// How often.
+    pub n: u64,
+    /// What, in words.
+    pub text: String,
 }

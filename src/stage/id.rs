@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use crate::job::ModelBlock;
-use crate::stage::plan::{AppliedSet, StagePlan};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::plan::StagePlan;
 
 /// A name as one part of an id: a slash in it divides nothing.
 pub(crate) fn id_part(name: &str) -> Cow<'_, str> {

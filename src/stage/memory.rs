@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::exec::files;
-use crate::stage::RunSettings;
+use crate::stage::settings::RunSettings;
 
 /// Bytes that large tables may take; without a limit in sight there is none.
 pub(crate) fn allowed(settings: &RunSettings) -> u64 {

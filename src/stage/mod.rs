@@ -29,7 +29,9 @@
 //! makes one stale is listed where it is built, as names and values, so that a rerun can say its
 //! reason. Nothing here computes a number: formulas live in the engines.
 
-mod advice;
+pub(crate) mod advice;
+pub(crate) mod applied_set;
+pub mod artifact;
 pub mod count;
 pub mod discover;
 pub mod experiment;
@@ -39,73 +41,33 @@ mod id;
 pub mod input;
 pub mod measure;
 mod memory;
+pub(crate) mod open;
+pub(crate) mod params;
 pub mod plan;
 pub mod prepare;
 pub mod preview;
 pub mod recourse;
 pub mod report;
 pub mod results;
+pub mod row_context;
 pub mod score;
+pub mod settings;
 pub mod train;
 pub mod waiting;
 
-use std::path::{Path, PathBuf};
-
-use crate::data::prepare::derive::Derivation;
-use crate::error::{Error, Exit, Result};
+use crate::error::{Exit, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
-use crate::exec::folder::{OutputFolder, PublishOutcome, ScratchFolder};
-use crate::exec::pieces::WorkerPool;
-use crate::exec::store::ResultStore;
+use crate::exec::folder::{OutputFolder, PublishOutcome};
 use crate::exec::{ExecSettings, StageRecord};
 use crate::folder::manifest::RunSummary;
+use crate::folder::read;
 use crate::job::check::CheckedJob;
-use crate::job::{self, Job};
-use crate::param::ColumnName;
+use crate::job::{self};
 use crate::stage::input::{AbsentDataSet, AwaitedFile};
+use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::StagePlan;
-
-/// All kinds of stages, in order; engines that come later keep their place in it.
-pub const KINDS: &[&str] = &[
-    "prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure",
-    "augment", "recourse", "gate", "report",
-];
-
-/// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
-/// read, so nobody has to remember to raise a version. It stands in the keys of stages and in
-/// `run.json`, and in no other file of an output folder.
-pub const CODE: &str = env!("CFAUDIT_PROGRAM");
-
-/// How a job is run; nothing here changes a number.
-#[derive(Debug, Clone)]
-pub struct RunSettings {
-    /// The job file as the user named it.
-    pub job_file: String,
-    /// The output folder; none: `outputs/<name of the job>`.
-    pub out: Option<PathBuf>,
-    /// The cache; none: a temporary one.
-    pub cache: Option<PathBuf>,
-    /// Where public data sets are looked for and kept.
-    pub data_dir: PathBuf,
-    /// Number of threads.
-    pub threads: usize,
-    /// Memory to stay within, in bytes; none: rows in flight are not cut down, and training may
-    /// take half of what there is.
-    pub memory: Option<u64>,
-    /// Rows of a row group, a multiple of [`crate::table::file::BLOCK_ROWS`].
-    pub batch_rows: Option<usize>,
-    /// Stop after stages of this kind.
-    pub until: Option<String>,
-    /// Run this stage again.
-    pub force: Option<String>,
-    /// The output folder of an earlier run that this one is compared with.
-    pub baseline: Option<PathBuf>,
-    /// Whether the exit status is 0 whatever the gates say.
-    pub gates_report_only: bool,
-    /// Whether a folder of another job may be replaced.
-    pub replace: bool,
-}
+use crate::stage::settings::{RunSettings, default_folder};
 
 /// What a run did.
 #[derive(Debug, Clone)]
@@ -205,7 +167,7 @@ fn run_stages(
             awaited: input.awaited.clone(),
         });
     };
-    let mut summary = report::read_summary(&last.folder)?;
+    let mut summary = read::read_summary(&last.folder)?;
     for event in
         report::warning_events(&last.folder)?.iter().chain(&report::gate_events(&last.folder)?)
     {
@@ -219,111 +181,4 @@ fn run_stages(
     }
     summary.out = Some(out.to_string_lossy().into_owned());
     Ok(FinishedRun { summary, published: Some(published), stages, awaited: input.awaited.clone() })
-}
-
-/// A fault of the data with the line of the job that asks for the column or file it is about.
-fn with_place(error: Error, checked: &CheckedJob) -> Error {
-    let Error::Data(fault) = &error else { return error };
-    let path = match (fault.code, &fault.column) {
-        ("hidden-column", Some(column)) => derivation_path(&checked.job, column),
-        ("missing-scores", _) => Some("models".to_owned()),
-        (_, Some(column)) => column_path(&checked.job, column),
-        ("no-rows", None) => Some("data.keep".to_owned()),
-        ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
-        (_, None) => Some("data.rows".to_owned()),
-    };
-    error.asked_at(path.and_then(|p| checked.places.at(&p)).filter(|p| p.line > 0))
-}
-
-/// The path of a derived column.
-fn derivation_path(job: &Job, column: &str) -> Option<String> {
-    let declared = job.data.derive.keys().any(|name| name.as_str() == column);
-    Some(job::check::path(&["data", if declared { "derive" } else { "sensitive" }, column]))
-}
-
-/// The path of the first part of the job that names a column of the rows.
-fn column_path(job: &Job, column: &str) -> Option<String> {
-    let data = &job.data;
-    let is = |name: &ColumnName| name.as_str() == column;
-    let path = |keys: &[&str]| Some(job::check::path(keys));
-    if data.row_id.as_ref().is_some_and(is) {
-        return path(&["data", "row_id"]);
-    }
-    if data.label.column().is_some_and(|l| is(&l.column)) {
-        return path(&["data", "label", "column"]);
-    }
-    if data.weight.as_ref().is_some_and(is) {
-        return path(&["data", "weight"]);
-    }
-    if let Some((name, _)) = data
-        .sensitive
-        .iter()
-        .find(|(name, s)| is(data.column_of(name)) || s.from.as_ref().is_some_and(is))
-    {
-        return path(&["data", "sensitive", name.as_str()]);
-    }
-    let made_of = |d: &Derivation| d.from.iter().chain(d.cross.iter().flatten()).any(is);
-    if let Some((name, _)) =
-        data.derive.iter().find(|(name, derivation)| is(name) || made_of(derivation))
-    {
-        return path(&["data", "derive", name.as_str()]);
-    }
-    let features = &data.features;
-    for (kind, names) in [("continuous", &features.continuous), ("nominal", &features.nominal)] {
-        if let Some(i) = names.iter().position(is) {
-            return path(&["data", "features", kind]).map(|p| format!("{p}[{i}]"));
-        }
-    }
-    if let Some((name, _)) = features.onehot.iter().find(|(_, columns)| columns.iter().any(is)) {
-        return path(&["data", "features", "onehot", name.as_str()]);
-    }
-    if features.ordinal.keys().any(is) {
-        return path(&["data", "features", "ordinal", column]);
-    }
-    if let Some(i) = data.keep.iter().position(|step| step.keys().any(is)) {
-        return Some(format!("data.keep[{i}]"));
-    }
-    if data.split.as_ref().and_then(|s| s.column.as_ref()).is_some_and(is) {
-        return path(&["data", "split", "column"]);
-    }
-    if job.strata().is_some_and(is) {
-        return path(&["metrics", "clarify", "strata"]);
-    }
-    if let Some(i) = job.metrics.by.iter().position(is) {
-        return Some(format!("metrics.by[{i}]"));
-    }
-    job.models.iter().find_map(|(name, model)| match (model.threshold.column(), &model.scores) {
-        (Some(column), _) if is(column) => path(&["models", name.as_str(), "threshold"]),
-        (_, Some(_)) => path(&["models", name.as_str(), "scores"]),
-        _ => None,
-    })
-}
-
-/// The output folder of a job that is given no other.
-pub fn default_folder(job: &Job) -> PathBuf {
-    Path::new("outputs").join(job.name.as_str())
-}
-
-/// The cache, or with `--cache off` a store in a folder that goes when the run ends.
-fn open_store(
-    job: &Job,
-    settings: &RunSettings,
-    scratch: Option<&ScratchFolder>,
-) -> Result<ResultStore> {
-    let root = settings.cache.as_deref().or(scratch.map(ScratchFolder::path));
-    let store = ResultStore::open(root.unwrap_or(Path::new("outputs/.cache")))?;
-    if job
-        .models
-        .values()
-        .filter_map(|model| model.command.as_ref())
-        .any(|command| !command.pass_env.is_empty())
-    {
-        store.make_secret()?;
-    }
-    Ok(store)
-}
-
-fn open_workers(settings: &RunSettings) -> Result<WorkerPool> {
-    WorkerPool::new(settings.threads)
-        .map_err(|cause| Error::operator("start", "threads", cause, "ask for fewer with --threads"))
 }

@@ -3,24 +3,25 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::data::prepare::PrepareParams;
+use crate::data::prepare::params::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Error, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::pieces::WorkerPool;
 use crate::exec::store::StoreView;
 use crate::exec::{ExecSettings, PlannedStage, ResultState, StageContext};
+use crate::folder::read;
 use crate::job::check::CheckedJob;
 use crate::job::{CounterfactualSet, Job, ModelBlock};
 use crate::param::{ColumnName, Name};
-use crate::stage::gate::baseline;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::input::JobInputs;
-use crate::stage::input::request::{self, AnswerMemory};
-use crate::stage::prepare::{ROLES, prepare_params};
-use crate::stage::{CODE, KINDS, RunSettings};
+use crate::stage::applied_set::{AppliedSet, with_watch};
+use crate::stage::artifact::ROLES;
+use crate::stage::input::answer::AnswerMemory;
+use crate::stage::input::{JobInputs, answer};
+use crate::stage::params::prepare_params;
+use crate::stage::row_context::RowContext;
+use crate::stage::settings::{CODE, KINDS, RunSettings};
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
-use serde::Serialize;
 
 /// Everything the stages of one job share.
 pub(crate) struct StagePlan<'a> {
@@ -41,28 +42,6 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) memory: AnswerMemory,
 }
 
-/// One counterfactual set applied to one attribute.
-#[derive(Debug, Clone)]
-pub(crate) struct AppliedSet<'a> {
-    pub(crate) set: &'a str,
-    pub(crate) block: &'a CounterfactualSet,
-    pub(crate) attribute: &'a str,
-    pub(crate) position: usize,
-    /// The experiment whose folds decide which rows are reference and which get counterfactuals;
-    /// none: the split of the job.
-    pub(crate) experiment: Option<&'a str>,
-}
-
-/// Hands work the eyes of its stage: whether it is to stop, and how far it is.
-pub(crate) fn with_watch<T>(ctx: &StageContext<'_>, work: impl FnOnce(StageWatch<'_>) -> T) -> T {
-    work(StageWatch { check: &|| ctx.check(), progress: &|rows| ctx.progress(rows) })
-}
-
-/// The canonical text of a part of the job, for fingerprints.
-pub(crate) fn canonical_text(part: &impl Serialize) -> String {
-    serde_json::to_string(part).unwrap_or_default()
-}
-
 /// Inputs that two parts of a stage name both, once.
 pub(crate) fn unique_inputs(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut seen = BTreeSet::new();
@@ -81,7 +60,7 @@ impl<'a> StagePlan<'a> {
     ) -> Result<Self> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
-        let baseline = settings.baseline.as_deref().map(baseline::fingerprint).transpose()?;
+        let baseline = settings.baseline.as_deref().map(read::fingerprint).transpose()?;
         let (memory, secret) = (AnswerMemory::load(job, settings), entries.secret()?);
         let features = true;
         let mut plan = StagePlan {
@@ -345,7 +324,7 @@ pub(crate) fn reads_features(job: &Job) -> bool {
         job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
     models
-        || request::awaits_files(job) != (false, false)
+        || answer::awaits_files(job) != (false, false)
         || written_back
         || !job.recourse.is_empty()
         || job.has_fitted_sets()

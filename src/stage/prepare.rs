@@ -1,28 +1,21 @@
 //! The stages `prepare` and `split`: rows as numbers, and which of them train.
 
-use std::collections::BTreeMap;
-
-use crate::data::prepare::{
-    DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn, prepare,
-};
+use crate::data::prepare::params::{LabelParams, PrepareParams};
+use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::{self, SplitMethod};
 use crate::data::source::{ParquetSource, hidden_column_fault, import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
 use crate::exec::{PlannedStage, StageContext};
-use crate::job::{CounterfactualSet, Job, ModelBlock, ReferenceBlock};
-use crate::param::{ColumnName, Word};
-use crate::stage::generate::basis::RowClasses;
+use crate::job::{Job, ReferenceBlock};
+use crate::param::Word;
+use crate::stage::applied_set::{canonical_text, with_watch};
+use crate::stage::artifact::{REFERENCE_STAGE, ROLES};
 use crate::stage::input::{self, RowImport};
 use crate::stage::measure;
-use crate::stage::plan::{StagePlan, canonical_text, with_watch};
-
-/// The stage of a reference in a file of its own.
-pub(crate) const REFERENCE_STAGE: &str = "prepare/reference";
-
-/// File of the stage `split`.
-pub(crate) const ROLES: &str = "roles.parquet";
+use crate::stage::params::prepare_params;
+use crate::stage::plan::StagePlan;
 
 impl<'a> StagePlan<'a> {
     pub(crate) fn source_stage(&'a self) -> Option<PlannedStage<'a>> {
@@ -236,90 +229,5 @@ fn check_reference_label(layout: &Layout, reference: &ReferenceBlock, job: &Job)
             Err(Fault::new("reference-label", what).in_column(&label.column).hint(hint).into())
         }
         _ => Ok(()),
-    }
-}
-
-/// What preparing needs to know of the job. Without `features` those are left out that no rule for
-/// missing values needs: which rows are audited must not depend on who reads the features.
-pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
-    let data = &job.data;
-    let mut carry: Vec<ColumnName> =
-        job.models.values().flat_map(ModelBlock::columns).cloned().collect();
-    carry.sort();
-    carry.dedup();
-    let decides =
-        |rule: MissingRule| features || matches!(rule, MissingRule::DropRow | MissingRule::Error);
-    let mut features = data.features.clone();
-    if !decides(data.missing.continuous) {
-        features.continuous.clear();
-        features.onehot.clear();
-    }
-    if !decides(data.missing.ordinal) {
-        features.ordinal.clear();
-    }
-    if !decides(data.missing.nominal) {
-        features.nominal.clear();
-    }
-    // A column whose missing values become a level has that level for everybody.
-    let missing = |name: &ColumnName| {
-        if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep }
-    };
-    PrepareParams {
-        derive: data.derived(),
-        row_id: data.row_id.clone(),
-        keep: data.keep.clone(),
-        label: data.label.column().map(|l| LabelParams {
-            column: l.column.clone(),
-            positive: l.positive.clone(),
-            negative: l.closed_negative(),
-            classes: l.classes.clone().unwrap_or_default(),
-        }),
-        raw_label: job
-            .counterfactuals
-            .values()
-            .filter_map(CounterfactualSet::knobs)
-            .any(|knobs| RowClasses::is_raw(knobs.condition_on())),
-        known_levels: BTreeMap::new(),
-        sensitive: data
-            .sensitive
-            .keys()
-            .map(|name| SensitiveParams {
-                name: name.clone(),
-                column: data.column_of(name).clone(),
-                groups: data.groups_of(name),
-                // `check` refuses an attribute without a reference; preparing would refuse the
-                // empty one.
-                reference: data.reference_of(name).unwrap_or_else(|| Word(String::new())),
-            })
-            .collect(),
-        // The columns of a one-hot group are numbers to everybody but strategies.
-        continuous: features
-            .continuous
-            .into_iter()
-            .chain(features.onehot.values().flatten().cloned())
-            .collect(),
-        onehot: features.onehot.into_iter().collect(),
-        ordinal: features.ordinal.into_iter().collect(),
-        nominal: features.nominal,
-        integer: data
-            .columns
-            .iter()
-            .filter_map(|(name, says)| Some((name.to_string(), says.integer?)))
-            .collect(),
-        missing: data.missing.clone(),
-        weight: data.weight.clone(),
-        drop_duplicates: (data.duplicates == DuplicateRule::DropExact).then(|| {
-            data.duplicate_columns(carry.iter().chain(job.strata()).chain(&job.metrics.by))
-        }),
-        carry,
-        strata: job.strata().map(|name| (name.clone(), missing(name))),
-        slices: job.metrics.by.iter().map(|name| (name.clone(), missing(name))).collect(),
-        split: data.split.as_ref().and_then(|s| {
-            Some(SplitColumn {
-                column: s.column.clone()?,
-                train: s.train.clone()?,
-                audit: s.audit.clone()?,
-            })
-        }),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::prepare::{IssueSeverity, MISSING_VALUES};
+use crate::data::prepare::issues::{IssueSeverity, MISSING_VALUES};
 use crate::data::rows::RowsReader;
 use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, PreparedProfile};
 use crate::data::rows::split::RolesReader;
@@ -21,12 +21,16 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageRecord};
 use crate::job::check::CheckedJob;
+use crate::stage::advice::IssueNote;
+use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
 use crate::stage::measure::labels;
+use crate::stage::open::{open_store, open_workers, with_place};
+use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
-use crate::stage::prepare::{ROLES, prepare_params};
-use crate::stage::{KINDS, RunSettings, advice, open_store, open_workers, report, with_place};
+use crate::stage::settings::{KINDS, RunSettings};
+use crate::stage::{advice, report};
 use crate::table::file::read_frame;
 use crate::table::{FILTERS, ISSUES};
 
@@ -322,22 +326,6 @@ pub struct FilterPreview {
     pub rows_in: u64,
     /// Rows after it.
     pub rows_out: u64,
-}
-
-/// What was met and did not stop the work.
-#[derive(Debug, Clone, Serialize)]
-pub struct IssueNote {
-    /// Word of a closed list.
-    pub code: String,
-    /// info or warning.
-    pub severity: String,
-    /// The column or attribute.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// How often.
-    pub n: u64,
-    /// What, in words.
-    pub text: String,
 }
 
 /// A column that is read.

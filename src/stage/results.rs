@@ -4,15 +4,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::diff::ComparedRun;
+use crate::diff::compared_run::ComparedRun;
 use crate::exec::{PlannedStage, StageContext};
+use crate::stage::applied_set::canonical_text;
 use crate::stage::count::OUTCOMES_STAGE;
 use crate::stage::experiment::{AUGMENT, SELECTED_STAGE};
 use crate::stage::gate::baseline;
 use crate::stage::generate::refits;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::plan::{StagePlan, canonical_text, reads_features};
-use crate::stage::prepare::prepare_params;
+use crate::stage::measure::counted_audit::CountedAudit;
+use crate::stage::params::prepare_params;
+use crate::stage::plan::{StagePlan, reads_features};
+use crate::stage::report::origins::FolderOrigins;
+use crate::stage::row_context::RowContext;
 use crate::stage::{measure, report};
 use crate::table::{OUTCOMES, SELECTED};
 
@@ -28,7 +31,7 @@ impl<'a> StagePlan<'a> {
             .filter(|world| world.graphs().is_some())
             .map(|world| world.discover_id());
         let mut evidence: Vec<String> =
-            parts.iter().flat_map(measure::CountedAudit::stages).cloned().chain(graphs).collect();
+            parts.iter().flat_map(CountedAudit::stages).cloned().chain(graphs).collect();
         evidence.sort();
         evidence.dedup();
         let mut needs = Self::context_needs();
@@ -82,11 +85,11 @@ impl<'a> StagePlan<'a> {
 
     /// What there is to measure: model, set (none for the rows as they are), attribute, and the
     /// stage that counted it.
-    pub(crate) fn counted_audits(&self) -> Vec<measure::CountedAudit> {
+    pub(crate) fn counted_audits(&self) -> Vec<CountedAudit> {
         let (mut parts, sliced) = (Vec::new(), !self.job.metrics.by.is_empty());
         for (name, model) in &self.job.models {
             for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
-                parts.push(measure::CountedAudit {
+                parts.push(CountedAudit {
                     model: name.to_string(),
                     attribute: position,
                     stage: Self::count_id(name.as_str(), attribute.as_str()),
@@ -95,13 +98,13 @@ impl<'a> StagePlan<'a> {
                         .job
                         .flip_test()
                         .map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
-                    ..measure::CountedAudit::default()
+                    ..CountedAudit::default()
                 });
             }
             for world in
                 self.applied_sets().into_iter().filter(|_| Self::scores_counterfactuals(model))
             {
-                parts.push(measure::CountedAudit {
+                parts.push(CountedAudit {
                     model: name.to_string(),
                     set: Some(world.set.to_owned()),
                     attribute: world.position,
@@ -125,7 +128,7 @@ impl<'a> StagePlan<'a> {
                         .map(|_| world.id("placebo")),
                     slices: (sliced && world.graphs().is_none())
                         .then(|| world.slices_id(name.as_str())),
-                    ..measure::CountedAudit::default()
+                    ..CountedAudit::default()
                 });
             }
         }
@@ -290,10 +293,10 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn with_origins<T>(
         &self,
         ground: RowContext<'_>,
-        work: impl FnOnce(&report::FolderOrigins<'_>) -> T,
+        work: impl FnOnce(&FolderOrigins<'_>) -> T,
     ) -> T {
         let params = prepare_params(self.job, reads_features(self.job));
-        work(&report::FolderOrigins {
+        work(&FolderOrigins {
             checked: self.checked,
             settings: self.settings,
             input: self.input,

@@ -18,7 +18,7 @@ use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedModel};
 use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Seed};
-use crate::stage::plan::canonical_text;
+use crate::stage::applied_set::canonical_text;
 
 /// The trainer of a model; none for one that is not trained here.
 pub fn trainer(model: &ModelBlock, layout: &Layout, seed: Seed) -> Option<Box<dyn ModelTrainer>> {

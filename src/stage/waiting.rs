@@ -26,11 +26,12 @@ use crate::exec::files::{link, make_folder, read_json, write_json};
 use crate::exec::{PlannedStage, StageContext};
 use crate::folder::manifest::AwaitedScores;
 use crate::job::Job;
-use crate::stage::generate::rows::RowContext;
+use crate::stage::applied_set::{AppliedSet, canonical_text};
 use crate::stage::input::AwaitedFile;
-use crate::stage::input::request::folder_of;
-use crate::stage::plan::{AppliedSet, StagePlan, canonical_text};
+use crate::stage::input::answer::folder_of;
+use crate::stage::plan::StagePlan;
 use crate::stage::report;
+use crate::stage::row_context::RowContext;
 use crate::stage::score::join::RecheckSample;
 
 /// The stage that writes the rows to score.

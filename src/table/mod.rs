@@ -12,6 +12,7 @@ pub mod file;
 mod footer;
 mod frame;
 mod graphs;
+pub mod list;
 pub mod outcomes;
 pub mod picked;
 mod quality;
@@ -645,46 +646,9 @@ pub const GATES: TableDef = TableDef {
     readers: "report, diff, exports",
 };
 
-/// All tables, in the order of the documentation.
-pub const TABLES: &[&TableDef] = &[
-    &METRICS,
-    &COUNTS,
-    &SCORE_SHIFT,
-    &GROUPS,
-    &CF_QUALITY,
-    &CF_FEATURES,
-    &CF_DISTRIBUTIONS,
-    &CF_EXAMPLES,
-    &COMPARISONS,
-    &THRESHOLDS,
-    &WORLDS,
-    &WORLD_PEOPLE,
-    &EDGES,
-    &NODES,
-    &GRAPHS,
-    &SUBGRAPHS,
-    &TRANSITIONS,
-    &ARMS,
-    &ARM_FOLDS,
-    &CHANGES,
-    &recourse::RECOURSE,
-    &recourse::RECOURSE_COLUMNS,
-    &recourse::SUBGROUPS,
-    &recourse::ACTIONS,
-    &recourse::ECD,
-    &recourse::COMPARATIVES,
-    &recourse::RANKING_ANALYSIS,
-    &recourse::AGGREGATED_RANKINGS,
-    &GATES,
-    &FILTERS,
-    &ISSUES,
-    &OUTCOMES,
-    &SELECTED,
-];
-
 #[cfg(test)]
 mod tests {
-    use super::TABLES;
+    use crate::table::list::TABLES;
     use std::collections::BTreeSet;
 
     #[test]

@@ -4,7 +4,7 @@
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::metric::evidence::counts::CELLS;
+use cfaudit::metric::evidence::person::CELLS;
 use cfaudit::table::file::read_frame;
 use cfaudit::table::{CHANGES, TableFrame, TableRecord};
 use serde_json::Value as Json;

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use cfaudit::explain::range;
 use cfaudit::metric::{Metric, catalog};
-use cfaudit::table::{TABLES, TableDef};
+use cfaudit::table::TableDef;
+use cfaudit::table::list::TABLES;
 
 use crate::work::{root, yaml_files};
 

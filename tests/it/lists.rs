@@ -31,7 +31,7 @@ fn schemas_are_fresh() {
     }
     let tables = work.cfaudit(0, "schema tables").stdout;
     assert!(
-        cfaudit::table::TABLES
+        cfaudit::table::list::TABLES
             .iter()
             .all(|table| tables.contains(&format!("{}: one row per", table.name)))
     );

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::transport::{TransportCost, TransportPopulation};
+use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
 use crate::num::moments::mean_and_sd;

@@ -6,9 +6,10 @@
 //! lower), a whole number is rounded as in generation, floor(x + 0.5 + 1e-9), and of categories
 //! with equal mass the first in declared order is taken; so models get values that can occur.
 
+use crate::counterfactual::transport::cost::TransportPopulation;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::{
-    SolvedProblem, TransportImage, TransportMatches, TransportPopulation, TransportProblem,
+    SolvedProblem, TransportImage, TransportMatches, TransportProblem,
 };
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;

@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::check::DomainChecks;
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::transport::cost::TransportPopulation;
 use crate::counterfactual::transport::distance::TransportDistance;
 use crate::counterfactual::transport::image::{TransportImages, images};
 use crate::counterfactual::transport::{
-    SolvedProblem, TransportPopulation, TransportProblem, TransportSettings, solve,
-    transport_problems,
+    SolvedProblem, TransportProblem, TransportSettings, solve, transport_problems,
 };
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};

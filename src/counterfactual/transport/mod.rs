@@ -29,6 +29,7 @@
 //! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
 //! block.
 
+pub mod cost;
 pub mod distance;
 pub mod image;
 pub mod matching;
@@ -38,7 +39,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{FeatureRows, MISSING_GROUP};
+use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
+use crate::data::MISSING_GROUP;
 use crate::error::{Fault, Result};
 use crate::num::seed::{h, u01};
 use crate::num::transport::{CostMatrix, TransportError, solve as cheapest};
@@ -68,33 +70,6 @@ pub enum TransportImage {
     Barycentre,
     /// Each of its targets, with the share of the mass as weight.
     All,
-}
-
-/// The distance of two rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TransportCost {
-    /// The sum over features of the squared difference in standard deviations, or 1 for a category
-    /// that differs.
-    #[default]
-    L2Squared,
-    /// The square of the sum over features of the absolute difference in standard deviations, or 1
-    /// for a category that differs.
-    L1Squared,
-}
-
-/// Rows with the keys, groups and classes that transport needs.
-#[derive(Debug, Clone, Copy)]
-pub struct TransportPopulation<'a> {
-    /// The features.
-    pub rows: &'a FeatureRows,
-    /// For each row the key that enters the hashes; distinct for distinct rows.
-    pub row_key: &'a [u64],
-    /// For each row its group of the attribute; [`MISSING_GROUP`] = none.
-    pub groups: &'a [u16],
-    /// For each row its class; `None` = none. One class for all rows where nothing is conditioned
-    /// on.
-    pub classes: &'a [Option<u32>],
 }
 
 /// One transport problem: source rows of one group and class, and target rows of another group.

@@ -3,9 +3,9 @@ use std::path::Path;
 use super::distance::TransportDistance;
 use super::image::{TransportImages, images};
 use super::{
-    SolvedProblem, TransportCost, TransportImage, TransportPopulation, TransportProblem,
-    TransportSettings, solve, transport_problems,
+    SolvedProblem, TransportImage, TransportProblem, TransportSettings, solve, transport_problems,
 };
+use crate::counterfactual::transport::cost::{TransportCost, TransportPopulation};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
 use crate::num::seed::RandomStream;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 
-use crate::data::rows::RowIds;
+use crate::data::rows::ids::RowIds;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, RowIdKind};
 use crate::error::{Error, Fault, Result};
@@ -153,7 +153,7 @@ mod tests {
     use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
     use super::{raw_arrays, raw_schema, row_id_array, row_id_field};
-    use crate::data::rows::RowIds;
+    use crate::data::rows::ids::RowIds;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,

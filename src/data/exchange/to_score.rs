@@ -26,7 +26,7 @@ use sha2::{Digest, Sha256};
 use crate::data::exchange::raw::{
     counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
 };
-use crate::data::rows::RowIds;
+use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
 use crate::data::{FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
@@ -393,7 +393,7 @@ mod tests {
         PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, counterfactual_batch,
         part_name,
     };
-    use crate::data::rows::RowIds;
+    use crate::data::rows::ids::RowIds;
     use crate::data::values::ValueClass;
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,

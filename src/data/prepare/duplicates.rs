@@ -10,6 +10,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::data::prepare::params::passes;
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::survey::apply_filters;
 use crate::data::source::SourceSlice;
@@ -17,14 +18,6 @@ use crate::data::values::SourceValues;
 use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::ColumnName;
-
-/// Rows held at once.
-const ROWS_AT_ONCE: u64 = 32_000_000;
-
-/// How often the source is read to find the duplicates among so many rows.
-pub(crate) fn passes(n_rows: u64) -> u64 {
-    n_rows.div_ceil(ROWS_AT_ONCE).max(1)
-}
 
 /// The numbers of the rows that pass all filters and equal an earlier such row in the compared
 /// columns, ascending.
@@ -125,8 +118,9 @@ fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{find_in_passes, passes};
-    use crate::data::prepare::PrepareParams;
+    use super::find_in_passes;
+    use crate::data::prepare::params::PrepareParams;
+    use crate::data::prepare::params::passes;
     use crate::data::prepare::plan::PreparePlan;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;

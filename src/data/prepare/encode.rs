@@ -11,12 +11,14 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature};
+use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
+use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{AttributePlan, FeaturePlan, LabelPlan, PreparePlan, SplitPlan};
+use crate::data::prepare::row_id;
 use crate::data::prepare::survey::{
     ColumnTally, MANY_LEVELS, SourceSurvey, check_decimals, kept_rows,
 };
 use crate::data::prepare::weight::WeightColumn;
-use crate::data::prepare::{DataIssue, IssueSeverity, MISSING_VALUES, MissingRule, row_id};
 use crate::data::rows::{feature_array, feature_fields, number_array, split};
 use crate::data::source::{SourceSlice, list_words, nearest_word};
 use crate::data::values::{SourceValues, ValueClass, float_text};

@@ -6,64 +6,18 @@
 //! polars, only those of the named columns.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use polars::prelude::{
     BooleanChunked, Column, DataFrame, Expr, IntoColumn, IntoLazy, IntoSeries, NamedFrom,
     PolarsResult, Series, col, lit,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use crate::data::prepare::params::KeepCondition;
 use crate::data::prepare::view::SourceView;
 use crate::data::source::SourceSlice;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
-
-/// A condition on the values of one column. A missing value fails every condition but `missing`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum KeepCondition {
-    /// One of these values.
-    In(Vec<Word>),
-    /// None of these values.
-    NotIn(Vec<Word>),
-    /// This number or more.
-    AtLeast(Finite),
-    /// This number or less.
-    AtMost(Finite),
-    /// More than this number.
-    Above(Finite),
-    /// Less than this number.
-    Below(Finite),
-    /// From the first number to the second, both included.
-    Between([Finite; 2]),
-    /// Any value at all.
-    Present {},
-    /// No value.
-    Missing {},
-}
-
-impl fmt::Display for KeepCondition {
-    /// The condition as a job writes it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |words: &[Word]| words.iter().map(Word::as_str).collect::<Vec<_>>().join(", ");
-        match self {
-            KeepCondition::In(words) => write!(f, "{{in: [{}]}}", list(words)),
-            KeepCondition::NotIn(words) => write!(f, "{{not_in: [{}]}}", list(words)),
-            KeepCondition::AtLeast(limit) => write!(f, "{{at_least: {}}}", limit.get()),
-            KeepCondition::AtMost(limit) => write!(f, "{{at_most: {}}}", limit.get()),
-            KeepCondition::Above(limit) => write!(f, "{{above: {}}}", limit.get()),
-            KeepCondition::Below(limit) => write!(f, "{{below: {}}}", limit.get()),
-            KeepCondition::Between([lo, hi]) => {
-                write!(f, "{{between: [{}, {}]}}", lo.get(), hi.get())
-            }
-            KeepCondition::Present {} => f.write_str("present"),
-            KeepCondition::Missing {} => f.write_str("missing"),
-        }
-    }
-}
 
 /// One entry of `keep`: all its conditions must hold.
 pub(crate) struct KeepFilter {

@@ -6,10 +6,10 @@
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
-use crate::data::prepare::view::SourceView;
-use crate::data::prepare::{
+use crate::data::prepare::params::{
     LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
 };
+use crate::data::prepare::view::SourceView;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};

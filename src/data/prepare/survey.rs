@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
+use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::weight::WeightSummary;
-use crate::data::prepare::{FilterStep, MissingRule};
 use crate::data::source::SourceSlice;
 use crate::data::thousands::Thousands;
 use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};

@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use crate::data::prepare::PrepareParams;
 use crate::data::prepare::derive::DerivationRule;
+use crate::data::prepare::params::PrepareParams;
 use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
 };

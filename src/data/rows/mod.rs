@@ -3,6 +3,7 @@
 
 pub mod aligned;
 pub mod content;
+pub mod ids;
 pub mod profile;
 pub mod reference;
 pub mod split;
@@ -19,6 +20,7 @@ use arrow::datatypes::{
 };
 
 use crate::data::exchange::raw;
+use crate::data::rows::ids::RowIds;
 use crate::data::values::ValueClass;
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
@@ -59,26 +61,6 @@ pub struct PreparedBatch {
     pub strata: Vec<u32>,
     /// For each column of slices the position of the level; [`MISSING`] = none.
     pub slices: Vec<Vec<u32>>,
-}
-
-/// The row ids of a row group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RowIds {
-    /// Row numbers or integers of the row id column.
-    Integer(Vec<i64>),
-    /// Texts of the row id column.
-    Text(Vec<String>),
-}
-
-impl RowIds {
-    /// An id as text; empty where there is none.
-    pub fn text(&self, i: usize) -> String {
-        match self {
-            RowIds::Integer(ids) => ids.get(i).map(ToString::to_string),
-            RowIds::Text(ids) => ids.get(i).cloned(),
-        }
-        .unwrap_or_default()
-    }
 }
 
 impl RowsReader {

@@ -13,10 +13,12 @@ use super::{
     batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
     prepare_parquet, sensitive, texts, words,
 };
-use crate::data::prepare::{
-    IssueSeverity, MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
+use crate::data::prepare::issues::IssueSeverity;
+use crate::data::prepare::params::{
+    MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SplitColumn,
 };
-use crate::data::rows::{RowIds, RowsReader};
+use crate::data::rows::RowsReader;
+use crate::data::rows::ids::RowIds;
 use crate::data::source::ParquetSource;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};

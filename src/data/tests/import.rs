@@ -6,7 +6,8 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type};
 
 use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words, workers};
-use crate::data::prepare::{PrepareParams, prepare};
+use crate::data::prepare::params::PrepareParams;
+use crate::data::prepare::prepare;
 use crate::data::source::ParquetSource;
 use crate::data::source::import::{CsvBlock, import_csv};
 use crate::error::Result;

@@ -20,8 +20,9 @@ use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-use crate::data::prepare::keep::KeepCondition;
-use crate::data::prepare::{LabelParams, PrepareFindings, PrepareParams, SensitiveParams, prepare};
+use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
+use crate::data::prepare::{PrepareFindings, prepare};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};

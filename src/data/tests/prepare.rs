@@ -7,9 +7,10 @@ use super::{
     BATCH, batches, column, columns, counts, keep, label, prepare_parquet, sensitive, workers,
     write,
 };
-use crate::data::prepare::{
-    MissingBlock, MissingRule, OrdinalDirection, OrdinalOrder, PrepareParams, SplitColumn, prepare,
+use crate::data::prepare::params::{
+    MissingBlock, MissingRule, OrdinalDirection, OrdinalOrder, PrepareParams, SplitColumn,
 };
+use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::{RolesReader, SplitMethod, TRAIN, assign_roles};
 use crate::data::source::ParquetSource;

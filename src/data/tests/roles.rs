@@ -9,10 +9,11 @@ use super::{
     BATCH, batches, column, columns, counts, fault, integers, keep, label, numbers, parquet,
     prepare_parquet, sensitive, texts, words,
 };
+use crate::data::prepare::PrepareFindings;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe};
-use crate::data::prepare::{
-    DataIssue, MissingBlock, MissingRule, OrdinalOrder, PrepareFindings, PrepareParams,
-    SensitiveParams, SplitColumn,
+use crate::data::prepare::issues::DataIssue;
+use crate::data::prepare::params::{
+    MissingBlock, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
 };
 use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;

@@ -11,7 +11,7 @@ use super::{
     BATCH, column, columns, integers, label, parquet, prepare_parquet, sensitive, texts, workers,
     write,
 };
-use crate::data::prepare::PrepareParams;
+use crate::data::prepare::params::PrepareParams;
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::{
     NEITHER, RowRoles, SplitMethod, Stratification, TRAIN, assign_roles, audited, trains,

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::job::{DataBlock, Job};
+use crate::job::DataBlock;
 use crate::param::{ColumnName, Count, Word};
 
 /// How the family clarify is measured.
@@ -143,17 +143,5 @@ impl ClarifyBlock {
         if let Some(test) = &mut self.flip_test {
             test.neighbours = test.neighbours.or(self.neighbours).or(Count::new(5));
         }
-    }
-}
-
-impl Job {
-    /// The column whose values are strata.
-    pub fn strata(&self) -> Option<&ColumnName> {
-        self.metrics.clarify.as_ref()?.strata.as_ref()
-    }
-
-    /// The flip test, where it runs.
-    pub fn flip_test(&self) -> Option<&FlipTestBlock> {
-        self.metrics.clarify.as_ref()?.flip_test.as_ref()
     }
 }

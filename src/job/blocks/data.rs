@@ -10,8 +10,8 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::keep::KeepCondition;
-use crate::data::prepare::{DuplicateRule, MissingBlock, OrdinalOrder};
+use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::params::{DuplicateRule, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
 use crate::data::source::import::CsvBlock;
 use crate::data::source::synthetic::SyntheticBlock;

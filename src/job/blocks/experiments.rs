@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::job::{CounterfactualSet, Job, ModelBlock};
+use crate::job::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 
 /// A model that is trained again on more rows, once for each arm, and measured beside the model as
@@ -304,12 +304,5 @@ impl ModelBlock {
     pub fn is_trained(&self) -> bool {
         self.is_trained_here()
             || self.command.as_ref().is_some_and(|command| command.train.is_some())
-    }
-}
-
-impl CounterfactualSet {
-    /// The attributes that it changes, in the job's order.
-    pub fn attributes<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a ColumnName> {
-        job.data.sensitive.keys().filter(|name| self.changes(name))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::data::prepare::OrdinalOrder;
+use crate::data::prepare::params::OrdinalOrder;
 use crate::job::MetricFamily;
 use crate::job::blocks::clarify::{ClarifyBlock, FavouredGroups, FlipTestBlock};
 use crate::job::read::nearest::suggest;

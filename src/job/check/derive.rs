@@ -3,8 +3,8 @@
 
 use indexmap::IndexMap;
 
-use crate::data::prepare::OrdinalOrder;
 use crate::data::prepare::derive::{Derivation, DerivationRecipe};
+use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::resolve::roles::MAX_GROUPS;

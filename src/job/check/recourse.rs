@@ -1,16 +1,16 @@
 //! Checks the block `recourse`, the bins it speaks in, and gates on it.
 
-use crate::data::prepare::OrdinalOrder;
 use crate::data::prepare::derive::DerivationRecipe;
+use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{GateBlock, GateDecideBy};
 use crate::param::{ColumnName, Finite, Name, Word};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition};
+use crate::recourse::feature::ChangeDirection;
 use crate::recourse::knobs::{
     self, ColumnChangeRule, ColumnCost, DefinitionSettings, RecourseBins, RecourseBlock,
 };
-use crate::recourse::steps::ChangeDirection;
 
 use super::{JobChecker, path};
 

@@ -2,8 +2,8 @@
 
 use indexmap::IndexMap;
 
-use crate::data::prepare::keep::KeepCondition;
-use crate::data::prepare::{MissingRule, OrdinalOrder};
+use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::params::{MissingRule, OrdinalOrder};
 use crate::data::rows::split::Stratification;
 use crate::data::source::synthetic::{Mechanism, MechanismNoise, SyntheticBlock};
 use crate::job::read::nearest::{all, suggest};

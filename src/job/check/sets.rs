@@ -5,15 +5,14 @@
 //! feature follows from what moved; what the attribute is mapped or crossed from is set with it.
 //! Anything that cannot be done is refused here, with what to do instead.
 
+use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::filter::SelectRule;
 use crate::counterfactual::flip::CounterfactualsPerRow;
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
 use crate::counterfactual::greedy::RelationTest;
-use crate::counterfactual::knobs::{
-    DecorrelateBlock, FlipRulesBlock, KeepWithinBlock, StrategyBlock,
-};
+use crate::counterfactual::knobs::{FlipRulesBlock, KeepWithinBlock, StrategyBlock};
 use crate::counterfactual::transport::TransportImage;
-use crate::data::prepare::OrdinalOrder;
+use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};

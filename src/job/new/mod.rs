@@ -21,9 +21,9 @@ use crate::error::{Fault, Result};
 use crate::job::FavourableClass;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
+use crate::metric::evidence::labels::LowestShare;
 use crate::metric::evidence::labels::{share, shares_differ};
 use crate::param::{ColumnName, Name};
-use crate::stage::gate::blind::LowestShare;
 
 /// What the caller says.
 #[derive(Debug, Clone, Default)]

@@ -1,5 +1,7 @@
 //! What follows from a checked job: groups, classes, columns that a model may read.
 
+pub(crate) mod clarify;
 mod classes;
+pub(crate) mod experiments;
 pub mod flat;
 pub mod roles;

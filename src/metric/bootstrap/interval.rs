@@ -44,7 +44,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{MetricValue, Rate};
+use crate::metric::rate::{MetricValue, Rate};
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 use crate::num::summary::{normal_quantile, quantile};
@@ -247,7 +247,7 @@ mod tests {
         IntervalProcedure, NoIntervalReason, ValueInterval, katz, newcombe, percentile, resample,
         wilson, wilson_of_people, z_of_level,
     };
-    use crate::metric::{Rate, Undefined};
+    use crate::metric::rate::{Rate, Undefined};
     use crate::num::seed::RandomStream;
     use crate::num::summary::quantile;
 

@@ -14,9 +14,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::MetricValue;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::rate::MetricValue;
 use crate::num::summary::quantile;
 use crate::param::Count;
 
@@ -73,7 +73,7 @@ impl PlaceboBand {
 #[cfg(test)]
 mod tests {
     use super::PlaceboBand;
-    use crate::metric::Undefined;
+    use crate::metric::rate::Undefined;
 
     #[test]
     fn tails_are_cut_where_there_are_many_repeats() {

@@ -44,10 +44,12 @@ impl SwapEffect {
 #[cfg(test)]
 mod tests {
     use super::SwapEffect;
-    use crate::metric::catalog::clarify::FavouredFacets;
-    use crate::metric::evidence::counts::{Confusion, FactualCounts};
+    use crate::metric::evidence::counts::FactualCounts;
+    use crate::metric::evidence::person::Confusion;
     use crate::metric::scope::MetricScope;
-    use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, measure_factual};
+    use crate::metric::value::measured::measure_factual;
+    use crate::metric::value::settings::FavouredFacets;
+    use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
     use crate::metric::{CatalogFamily, catalog};
     use crate::param::{Count, Seed};
 

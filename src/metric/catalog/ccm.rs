@@ -6,12 +6,12 @@
 //! person has several counterfactuals: the metrics named `..._any` ask whether any of them
 //! switches.
 
-use crate::metric::evidence::counts::Eccm;
 use crate::metric::evidence::patterns::AnySwitch;
-use crate::metric::value::measured::{FavourablePrediction, MeasureSettings};
+use crate::metric::evidence::person::Eccm;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined,
-    WorseEnd, combine, phi,
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd, combine, phi,
 };
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
@@ -332,8 +332,8 @@ fn cmcc(e: &Eccm) -> MetricValue {
 #[cfg(test)]
 mod tests {
     use super::{cmcc, nsr, p2nr, psr, sr};
-    use crate::metric::Undefined;
-    use crate::metric::evidence::counts::Eccm;
+    use crate::metric::evidence::person::Eccm;
+    use crate::metric::rate::Undefined;
 
     /// The Matrix Reloaded, Figure 3, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]

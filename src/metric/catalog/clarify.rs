@@ -18,72 +18,20 @@ use rayon::prelude::*;
 
 use super::performance as p;
 use crate::metric::bootstrap::interval::{IntervalProcedure, ValueInterval};
-use crate::metric::evidence::counts::{Confusion, FactualCounts};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
+use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::strata::{self, FacetStratum, Strata};
 use crate::metric::evidence::weights::{PEOPLE_BLOCKS, by_weight};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{CellBootstrap, is_clear};
 use crate::metric::value::gaps::first_is_impaired;
 use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue, stream_name,
+    FactualMeasurement, FactualSubject, MeasuredValue, stream_name,
 };
-use crate::metric::{
-    CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, find,
-};
-
-/// The favoured groups of an attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FavouredFacets {
-    /// Each of these groups, against every group that is none of them; in reference order.
-    Groups(Vec<usize>),
-    /// All others together, against every group.
-    Rest,
-}
-
-impl FavouredFacets {
-    /// The comparisons among so many groups.
-    pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
-        match self {
-            FavouredFacets::Groups(favoured) => {
-                let others = || (0..groups).filter(|group| !favoured.contains(group));
-                favoured
-                    .iter()
-                    .flat_map(|&a| others().map(move |d| MetricScope::Pair(a, d)))
-                    .collect()
-            }
-            FavouredFacets::Rest if groups < 2 => Vec::new(),
-            FavouredFacets::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
-        }
-    }
-}
-
-const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
-
-const fn facets(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reads: Reads,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: CatalogFamily::Clarify,
-        formula,
-        reading: "",
-        range: (-1.0, 1.0),
-        ideal: Some(0.0),
-        sign: "above 0 the disfavoured facet d is worse off",
-        undefined_when: "",
-        source: DOCUMENT,
-        needs_label: true,
-        reads,
-        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
-    }
-}
+use crate::metric::value::settings::{FavourablePrediction, facets};
+use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads, find};
 
 /// The list of this family.
 pub const METRICS: &[Metric] = &[
@@ -578,10 +526,11 @@ pub const SAMPLED: &str = "sampled";
 
 #[cfg(test)]
 mod tests {
-    use super::{FavouredFacets, acceptance, errors, generalized_entropy, rejection};
-    use crate::metric::Undefined;
-    use crate::metric::evidence::counts::Confusion;
+    use super::{acceptance, errors, generalized_entropy, rejection};
+    use crate::metric::evidence::person::Confusion;
+    use crate::metric::rate::Undefined;
     use crate::metric::scope::MetricScope;
+    use crate::metric::value::settings::FavouredFacets;
 
     #[test]
     fn facets() {

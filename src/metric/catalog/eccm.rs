@@ -4,10 +4,9 @@
 //! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as
 //! the share of true positives that switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
 
-use crate::metric::evidence::counts::Eccm;
-use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Rate, Reads, Undefined, WorseEnd,
-};
+use crate::metric::evidence::person::Eccm;
+use crate::metric::rate::{Rate, Undefined};
+use crate::metric::{CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd};
 
 const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
     counterfactual confusion matrix";
@@ -145,7 +144,7 @@ fn fnsr(e: &Eccm) -> Rate {
 mod tests {
     use super::METRICS;
     use crate::metric::Reads;
-    use crate::metric::evidence::counts::Eccm;
+    use crate::metric::evidence::person::Eccm;
 
     /// The Matrix Reloaded, Figure 3 and Table 1, group S1: TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP.
     #[test]

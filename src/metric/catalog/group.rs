@@ -10,8 +10,9 @@
 //! over missing parts would look fair.
 
 use super::performance as p;
-use crate::metric::evidence::counts::Confusion;
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Reads, combine};
+use crate::metric::evidence::person::Confusion;
+use crate::metric::rate::MetricValue;
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads, combine};
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
 const JOURNAL: &str = "Towards Counterfactual Group Fairness, Table 1";

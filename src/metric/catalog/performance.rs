@@ -2,10 +2,9 @@
 //!
 //! All are about class 1. Complements are divided from counts, never taken as 1 - x.
 
-use crate::metric::evidence::counts::Confusion;
-use crate::metric::{
-    CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, combine, phi,
-};
+use crate::metric::evidence::person::Confusion;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads, combine, phi};
 
 const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
 const EMPTY: &str = "the group is empty";
@@ -190,8 +189,9 @@ pub(crate) fn mcc(c: &Confusion) -> MetricValue {
 #[cfg(test)]
 mod tests {
     use super::{METRICS, bacc, f1, mcc};
-    use crate::metric::evidence::counts::Confusion;
-    use crate::metric::{Reads, Undefined};
+    use crate::metric::Reads;
+    use crate::metric::evidence::person::Confusion;
+    use crate::metric::rate::Undefined;
 
     #[test]
     fn by_hand() {

@@ -15,222 +15,11 @@
 //! ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon needs S and C first,
 //! hence the second pass of [`divergence`](crate::metric::evidence::divergence).
 
-use serde::{Deserialize, Serialize};
-
-use crate::metric::evidence::counts::ECCM_CELLS;
-use crate::metric::evidence::divergence::DivergenceSums;
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricValue, Reads, Undefined};
-use crate::num::fixed::FixedSum;
-
-/// Bins of the histograms of scores: edges i/50.
-pub const SCORE_BINS: usize = 50;
-
-/// Bins of the histogram of changes: edges (i - 40)/40.
-pub const CHANGE_BINS: usize = 80;
-
-/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the
-/// other score is.
-const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
-
-/// What is summed over the pairs of one direction in the first pass, each as often as the person
-/// weighs; mergeable.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftSums {
-    n: u64,
-    score: FixedSum,
-    score_cf: FixedSum,
-    absolute: FixedSum,
-    squared: [FixedSum; ECCM_CELLS],
-    /// Sum of s ln(s/c) where both are above 0.
-    divergence: FixedSum,
-    /// Weight of pairs with s > 0 and c = 0.
-    infinite: u64,
-    /// [`SCORE_BINS`] bins.
-    before: Vec<u64>,
-    /// [`SCORE_BINS`] bins.
-    after: Vec<u64>,
-    /// [`CHANGE_BINS`] bins.
-    change: Vec<u64>,
-}
-
-impl Default for ShiftSums {
-    fn default() -> Self {
-        ShiftSums {
-            n: 0,
-            score: FixedSum::ZERO,
-            score_cf: FixedSum::ZERO,
-            absolute: FixedSum::ZERO,
-            squared: [FixedSum::ZERO; ECCM_CELLS],
-            divergence: FixedSum::ZERO,
-            infinite: 0,
-            before: vec![0; SCORE_BINS],
-            after: vec![0; SCORE_BINS],
-            change: vec![0; CHANGE_BINS],
-        }
-    }
-}
-
-impl ShiftSums {
-    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix.
-    #[inline]
-    pub(crate) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
-        let change = score_cf - score;
-        self.n += 1;
-        self.score.add_times(score, weight);
-        self.score_cf.add_times(score_cf, weight);
-        self.absolute.add_times(change.abs(), weight);
-        self.squared[cell].add_times(change * change, weight);
-        self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
-        self.divergence.add_times(kl_term(score, score_cf), weight);
-        self.before[score_bin(score)] += weight;
-        self.after[score_bin(score_cf)] += weight;
-        self.change[change_bin(change)] += weight;
-    }
-
-    /// Adds the pairs of another batch or direction.
-    pub fn merge(&mut self, other: &ShiftSums) {
-        self.n += other.n;
-        self.score.merge(other.score);
-        self.score_cf.merge(other.score_cf);
-        self.absolute.merge(other.absolute);
-        self.infinite += other.infinite;
-        self.divergence.merge(other.divergence);
-        for (mine, theirs) in self.squared.iter_mut().zip(other.squared) {
-            mine.merge(theirs);
-        }
-        let mine = self.before.iter_mut().chain(&mut self.after).chain(&mut self.change);
-        for (mine, theirs) in mine.zip(other.before.iter().chain(&other.after).chain(&other.change))
-        {
-            *mine += theirs;
-        }
-    }
-
-    /// Pairs, counted without weights.
-    pub fn n(&self) -> u64 {
-        self.n
-    }
-
-    /// Units that the pairs weigh.
-    pub(crate) fn weight(&self) -> u64 {
-        self.before.iter().sum()
-    }
-
-    /// The sums of the factual and of the counterfactual scores.
-    pub(crate) fn scores(&self) -> (f64, f64) {
-        (self.score.to_f64(), self.score_cf.to_f64())
-    }
-
-    /// Sums of squared changes by cell, in the order of
-    /// [`CELLS`](crate::metric::evidence::counts::CELLS).
-    pub fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
-        &self.squared
-    }
-
-    /// Histogram of the factual scores; see [`score_edge`].
-    pub fn before(&self) -> &[u64] {
-        &self.before
-    }
-
-    /// Histogram of the counterfactual scores; see [`score_edge`].
-    pub fn after(&self) -> &[u64] {
-        &self.after
-    }
-
-    /// Histogram of counterfactual minus factual score; see [`change_edge`].
-    pub fn change(&self) -> &[u64] {
-        &self.change
-    }
-}
-
-/// The scores of one scope as metrics read them, of everybody or of a replicate in which people
-/// have weights.
-#[derive(Debug, Clone)]
-pub struct ScoreShift {
-    /// Pairs, counted without weights.
-    pub(crate) pairs: f64,
-    /// What the pairs weigh: their number where nobody has a weight.
-    pub(crate) n: f64,
-    /// Sum of s.
-    pub(crate) score: f64,
-    /// Sum of c.
-    pub(crate) score_cf: f64,
-    /// Sum of c - s.
-    pub(crate) change: f64,
-    /// Sum of |c - s|.
-    pub(crate) absolute: f64,
-    /// Sum of (c - s)^2.
-    pub(crate) squared: f64,
-    /// Sum of s ln(s/c) where both are above 0.
-    pub(crate) divergence: f64,
-    /// Pairs with s > 0 and c = 0.
-    pub(crate) infinite: f64,
-    /// The Jensen-Shannon divergence in nats, where both sums of scores are above 0.
-    pub(crate) jensen_shannon: MetricValue,
-    /// Histogram of s.
-    pub(crate) before: [f64; SCORE_BINS],
-    /// Histogram of c.
-    pub(crate) after: [f64; SCORE_BINS],
-}
-
-impl ScoreShift {
-    /// Both passes over one scope.
-    pub(crate) fn from_sums(sums: &ShiftSums, second: &DivergenceSums) -> Self {
-        let mut squared = FixedSum::ZERO;
-        sums.squared.iter().for_each(|sum| squared.merge(*sum));
-        let (score, score_cf) = sums.scores();
-        let mut shift = ScoreShift {
-            pairs: sums.n as f64,
-            n: sums.weight() as f64,
-            score,
-            score_cf,
-            change: (sums.score_cf - sums.score).to_f64(),
-            absolute: sums.absolute.to_f64(),
-            squared: squared.to_f64(),
-            divergence: sums.divergence.to_f64(),
-            infinite: sums.infinite as f64,
-            jensen_shannon: Err(Undefined::ZeroScoreSum),
-            before: [0.0; SCORE_BINS],
-            after: [0.0; SCORE_BINS],
-        };
-        if score > 0.0 && score_cf > 0.0 {
-            shift.jensen_shannon = Ok(second.value(sums));
-        }
-        for (bins, counts) in [(&mut shift.before, &sums.before), (&mut shift.after, &sums.after)] {
-            bins.iter_mut().zip(counts).for_each(|(bin, &count)| *bin = count as f64);
-        }
-        shift
-    }
-
-    /// The same people with every counterfactual score equal to the factual one.
-    pub(crate) fn without_shift(&self) -> Self {
-        ScoreShift {
-            score_cf: self.score,
-            change: 0.0,
-            absolute: 0.0,
-            squared: 0.0,
-            divergence: 0.0,
-            infinite: 0.0,
-            jensen_shannon: Ok(0.0),
-            after: self.before,
-            ..self.clone()
-        }
-    }
-}
-
-const SCORE_EDGES: [f64; SCORE_BINS + 1] = edges(0.0, SCORE_BINS as f64);
-const CHANGE_EDGES: [f64; CHANGE_BINS + 1] =
-    edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
-
-/// (i - first) / unit.
-const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
-    let mut edges = [0.0; N];
-    let mut i = 0;
-    while i < N {
-        edges[i] = (i as f64 - first) / unit;
-        i += 1;
-    }
-    edges
-}
+use crate::metric::evidence::shift::{
+    CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
+};
+use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads};
 
 /// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
 ///
@@ -246,49 +35,6 @@ pub fn score_edge(i: usize) -> f64 {
 /// Beyond the last edge, [`CHANGE_BINS`].
 pub fn change_edge(i: usize) -> f64 {
     CHANGE_EDGES[i]
-}
-
-/// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
-pub(crate) fn score_bin(score: f64) -> usize {
-    last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
-}
-
-fn change_bin(change: f64) -> usize {
-    last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
-}
-
-/// Rounding may put the guess one bin away: the edges themselves decide.
-fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
-    let guess = guess.min(N - 2);
-    let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);
-    let down = usize::from(guess > 0 && value < edges[guess]);
-    guess + up - down
-}
-
-/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or
-/// the term adds nothing.
-pub(crate) fn kl_term(score: f64, score_cf: f64) -> f64 {
-    if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
-}
-
-/// ln(a/b) of positive numbers, also where the quotient overflows.
-fn log_ratio(a: f64, b: f64) -> f64 {
-    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term
-    // is below 2e-16 of the sum.
-    let x = (a - b) / (a + b);
-    let sq = x * x;
-    if sq < 1.0 / 64.0 {
-        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
-            + 1.0 / 7.0)
-            * sq
-            + 0.2)
-            * sq
-            + 1.0 / 3.0)
-            * sq;
-        return 2.0 * x * (1.0 + odd);
-    }
-    let quotient = a / b;
-    if quotient.is_finite() { libm::log(quotient) } else { libm::log(a) - libm::log(b) }
 }
 
 /// The square root of ln 2.
@@ -398,15 +144,6 @@ pub const METRICS: &[Metric] = &[
     },
 ];
 
-/// What the pairs weigh, above 0.
-fn total_weight(shift: &ScoreShift) -> MetricValue {
-    match shift.n {
-        0.0 if shift.pairs == 0.0 => Err(Undefined::EmptyGroup),
-        0.0 => Err(Undefined::ZeroWeight),
-        n => Ok(n),
-    }
-}
-
 fn mean(shift: &ScoreShift, sum: f64) -> MetricValue {
     total_weight(shift).map(|n| sum / n)
 }
@@ -455,10 +192,6 @@ fn bin_divergence(bins: impl Iterator<Item = (f64, f64)>) -> f64 {
     bins.filter(|(p, _)| *p > 0.0).map(|(p, q)| p * libm::log(p / q)).sum::<f64>().max(0.0)
 }
 
-fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
-    total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
-}
-
 fn jsd_hist(shift: &ScoreShift) -> MetricValue {
     let n = shift.n;
     let before = bin_divergence(bins(shift)?.map(|(p, q)| (p / n, f64::midpoint(p, q) / n)));
@@ -485,12 +218,13 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        CHANGE_BINS, METRICS, SCORE_BINS, ScoreShift, ShiftSums, change_bin, change_edge,
-        log_ratio, score_bin, score_edge,
+    use super::{METRICS, change_edge, score_edge};
+    use crate::metric::Reads;
+    use crate::metric::evidence::shift::DivergenceSums;
+    use crate::metric::evidence::shift::{
+        CHANGE_BINS, SCORE_BINS, ScoreShift, ShiftSums, change_bin, log_ratio, score_bin,
     };
-    use crate::metric::evidence::divergence::DivergenceSums;
-    use crate::metric::{MetricValue, Reads, Undefined};
+    use crate::metric::rate::{MetricValue, Undefined};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {
         let mut sums = ShiftSums::default();

@@ -10,9 +10,9 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::evidence::counts::{
-    Confusion, ConfusionCells, CounterfactualCounts, FactualCounts, ScoredCounterfactual,
-    ScoredPerson,
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{
+    Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
 use crate::metric::evidence::weights::{WeightSums, block_of, block_seed};
 use crate::metric::scope::{GroupSelection, ScopeIndex};

@@ -17,13 +17,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::counts::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::catalog::shift::ShiftSums;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use crate::metric::evidence::shift::{DivergenceSums, ShiftSums};
 use crate::metric::scope::ScopeIndex;
 use crate::num::fixed::FixedSum;
-
-/// Coefficients of the expansion: powers 0 to 6.
-pub(crate) const ORDER: usize = 7;
 
 /// Up to this change of the logarithm of the ratio of sums the expansion stands for the exact
 /// value.
@@ -32,176 +29,9 @@ pub(crate) const EXACT_STEP: f64 = 0.05;
 /// Beyond this change it stands for nothing.
 pub(crate) const MAX_STEP: f64 = 0.25;
 
-/// What makes the two sums of scores equal: one side is scaled down, the other stays.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ScoreBalance {
-    /// Factor of factual scores, min(1, C/S); 0 where a sum is 0.
-    scale: f64,
-    /// Factor of counterfactual scores, min(1, S/C).
-    scale_cf: f64,
-}
-
-impl ScoreBalance {
-    /// Of these sums; none balances where one is 0, and then there is no divergence.
-    pub(crate) fn new(score: f64, score_cf: f64) -> Self {
-        if score > 0.0 && score_cf > 0.0 {
-            ScoreBalance {
-                scale: (score_cf / score).min(1.0),
-                scale_cf: (score / score_cf).min(1.0),
-            }
-        } else {
-            ScoreBalance { scale: 0.0, scale_cf: 0.0 }
-        }
-    }
-
-    /// Whether both sums are above 0.
-    pub(crate) fn exists(self) -> bool {
-        self.scale > 0.0 && self.scale_cf > 0.0
-    }
-
-    /// Whether factual scores stay as they are.
-    fn factual_stays(self) -> bool {
-        self.scale == 1.0
-    }
-
-    /// The term of a pair.
-    pub(crate) fn term(self, score: f64, score_cf: f64) -> f64 {
-        term(score * self.scale, score_cf * self.scale_cf)
-    }
-
-    /// The coefficients of a pair; the variable is [`ScoreBalance::step`].
-    pub(crate) fn series(self, score: f64, score_cf: f64) -> [f64; ORDER] {
-        if self.factual_stays() {
-            series(score, score_cf * self.scale_cf)
-        } else {
-            series(score_cf, score * self.scale)
-        }
-    }
-
-    /// How far the logarithm of the ratio of these sums, both above 0, lies from that of the
-    /// balanced ones.
-    pub(crate) fn step(self, score: f64, score_cf: f64) -> f64 {
-        if self.factual_stays() {
-            libm::log(score / score_cf / self.scale_cf)
-        } else {
-            libm::log(score_cf / score / self.scale)
-        }
-    }
-
-    /// The divergence of a replicate: its sums of scores, and its sum of terms, which is that of
-    /// the side that stays.
-    pub(crate) fn divergence(self, score: f64, score_cf: f64, terms: f64) -> f64 {
-        let stays = if self.factual_stays() { score } else { score_cf };
-        (terms / (2.0 * stays)).max(0.0)
-    }
-}
-
-/// j(a, b), symmetric and never negative. With m = a + b and x = (a - b)/m it is m/2 [(1 + x)
-/// ln(1 + x) + (1 - x) ln(1 - x)].
-fn term(a: f64, b: f64) -> f64 {
-    let both = a + b;
-    if both == 0.0 {
-        return 0.0;
-    }
-    let x = (a - b) / both;
-    let sq = x * x;
-    let shape = if sq < 1.0 / 64.0 {
-        // x^2k / (k (2k - 1)): what is left out is below 3e-17 of the sum.
-        const C: [f64; 8] = [
-            1.0 / 120.0,
-            1.0 / 91.0,
-            1.0 / 66.0,
-            1.0 / 45.0,
-            1.0 / 28.0,
-            1.0 / 15.0,
-            1.0 / 6.0,
-            1.0,
-        ];
-        sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
-    } else {
-        let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
-        entropy(1.0 + x) + entropy(1.0 - x)
-    };
-    0.5 * both * shape
-}
-
-/// The coefficients of j(a, b e^v) by powers of v.
-fn series(a: f64, b: f64) -> [f64; ORDER] {
-    let mut coefficients = [0.0; ORDER];
-    coefficients[0] = term(a, b);
-    let t = b / (a + b);
-    // Nothing moves with v where b is 0, or so small beside a that its share is lost.
-    if b == 0.0 || t == 0.0 {
-        return coefficients;
-    }
-    let k2 = t * (1.0 - t);
-    let k3 = k2 * (1.0 - 2.0 * t);
-    // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2
-    // v^2/2 + k3 v^3/6 + ...
-    let log = [
-        libm::log(2.0 * t),
-        1.0 - t,
-        -k2 / 2.0,
-        -k3 / 6.0,
-        -k2 * (1.0 - 6.0 * k2) / 24.0,
-        -k3 * (1.0 - 12.0 * k2) / 120.0,
-    ];
-    const EXP: [f64; ORDER - 1] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
-    let mut power = 1;
-    while power < ORDER {
-        let (mut product, mut i) = (0.0, 0);
-        while i < power {
-            product += log[i] * EXP[power - 1 - i];
-            i += 1;
-        }
-        coefficients[power] = b * product / power as f64;
-        power += 1;
-    }
-    coefficients
-}
-
 /// The value of an expansion at v.
 pub(crate) fn evaluate_series(coefficients: impl DoubleEndedIterator<Item = f64>, v: f64) -> f64 {
     coefficients.rev().fold(0.0, |sum, c| sum * v + c)
-}
-
-/// What is summed over the pairs of one scope in the second pass, each as often as the person
-/// weighs; mergeable.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct DivergenceSums {
-    n: u64,
-    balance: ScoreBalance,
-    terms: FixedSum,
-}
-
-impl DivergenceSums {
-    pub(crate) fn new(sums: &ShiftSums) -> Self {
-        let (score, score_cf) = sums.scores();
-        DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
-    }
-
-    pub(crate) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {
-        self.n += 1;
-        if self.balance.exists() {
-            self.terms.add_times(self.balance.term(score, score_cf), weight);
-        }
-    }
-
-    fn merge(&mut self, other: &DivergenceSums) {
-        self.n += other.n;
-        self.terms.merge(other.terms);
-    }
-
-    pub(crate) fn balance(&self) -> ScoreBalance {
-        self.balance
-    }
-
-    /// The divergence in nats; the sums are those of the first pass and above 0.
-    pub(crate) fn value(&self, sums: &ShiftSums) -> f64 {
-        debug_assert_eq!(self.n, sums.n(), "the second pass saw other pairs than the first");
-        let (score, score_cf) = sums.scores();
-        self.balance.divergence(score, score_cf, self.terms.to_f64())
-    }
 }
 
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
@@ -266,7 +96,8 @@ impl ShiftPass {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXACT_STEP, MAX_STEP, ScoreBalance, evaluate_series, series, term};
+    use super::{EXACT_STEP, MAX_STEP, evaluate_series};
+    use crate::metric::evidence::shift::{ScoreBalance, series, term};
     use crate::num::seed::RandomStream;
 
     #[test]

@@ -9,7 +9,7 @@
 
 use super::counts::FactualCounts;
 use crate::metric::bootstrap::interval::{newcombe, z_of_level};
-use crate::metric::{Rate, Undefined};
+use crate::metric::rate::{Rate, Undefined};
 use crate::param::Level;
 
 /// Flag: the value needs labels, and these are missing for some kinds of people more often than for
@@ -88,3 +88,32 @@ pub fn shares_differ(a: Rate, b: Rate) -> bool {
     apart.saturating_mul(100) >= all
         && interval.is_some_and(|interval| interval.lo > 0.0 || interval.hi < 0.0)
 }
+
+/// The group with the lowest share of favourable labels or decisions.
+pub(crate) struct LowestShare {
+    /// The group; of several the first.
+    pub(crate) group: String,
+    /// Why it is the one, with the lowest and the highest share.
+    pub(crate) why: String,
+    /// Whether all groups have its share.
+    pub(crate) is_shared: bool,
+}
+
+impl LowestShare {
+    /// None where no share is known; `of` says what the shares are of, such as `labels`.
+    pub(crate) fn of(shares: GroupShares, of: &str) -> Option<LowestShare> {
+        let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
+        let why = format!(
+            "the group with the lowest share of favourable {of} ({}, {})",
+            words(low),
+            words(high)
+        );
+        Some(LowestShare { group: low.0.clone(), why, is_shared: low.1 >= high.1 })
+    }
+}
+
+/// Of an attribute each group with its share of favourable labels or decisions, from 0 to 1, of
+/// those who have any.
+pub(crate) type GroupShares = Vec<(String, f64)>;

@@ -4,7 +4,7 @@
 //! coefficient; for two classes everything here is what [`eccm`](crate::metric::catalog::eccm) and
 //! [`performance`](crate::metric::catalog::performance) say.
 
-use crate::metric::{MetricValue, Rate, Undefined};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 
 /// Counts by class before (rows) and after (columns), or by label (rows) and prediction (columns);
 /// of people or of units of weight.
@@ -130,7 +130,7 @@ impl ClassMatrix {
 #[cfg(test)]
 mod tests {
     use super::ClassMatrix;
-    use crate::metric::Undefined;
+    use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
 
     #[test]

@@ -7,5 +7,7 @@ pub mod flip_test;
 pub mod labels;
 pub(crate) mod matrix;
 pub mod patterns;
+pub mod person;
+pub mod shift;
 pub mod strata;
 pub mod weights;

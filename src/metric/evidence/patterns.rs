@@ -16,11 +16,11 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::counts::{
+use crate::metric::evidence::person::{
     ECCM_CELLS, Eccm, ScoredCounterfactual, SwitchCells, answer_of_state, answer_state, cell_index,
 };
+use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::ScopeIndex;
-use crate::metric::{Rate, Undefined};
 
 /// What happened to a person's counterfactuals in one target group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -441,7 +441,7 @@ impl CellProfiles {
 #[cfg(test)]
 mod tests {
     use super::{PatternTally, ScopeCellProfiles, ScopeIndex, pattern};
-    use crate::metric::evidence::counts::ScoredCounterfactual;
+    use crate::metric::evidence::person::ScoredCounterfactual;
     use crate::num::seed::RandomStream;
 
     type PatternPerson = (usize, Option<bool>, Option<bool>, Vec<ScoredCounterfactual>);

@@ -25,8 +25,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::weights::{BlockMultiplicities, add_block_replicates, block_of, block_seed};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::GroupSelection;
-use crate::metric::{MetricValue, Rate, Undefined};
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 use crate::param::Seed;
@@ -347,7 +347,7 @@ mod tests {
         BlockMultiplicities, FacetStratum, GroupSelection, Strata, cddpl, cddpl_defined,
         undefined_rows, undefined_strata,
     };
-    use crate::metric::Undefined;
+    use crate::metric::rate::Undefined;
     use crate::num::seed::RandomStream;
     use crate::param::Seed;
 

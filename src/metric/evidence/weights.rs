@@ -24,7 +24,7 @@ use std::ops::AddAssign;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::metric::{MetricValue, Undefined};
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::num::seed::{h, named_seed};
 use crate::param::Seed;

@@ -7,17 +7,19 @@ use serde_json::Value as Json;
 
 use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
 use super::{one, settings};
-use crate::metric::catalog::clarify::{FavouredFacets, SAMPLED};
-use crate::metric::evidence::counts::{Confusion, FactualCounts};
+use crate::metric::catalog::clarify::SAMPLED;
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
+use crate::metric::evidence::person::Confusion;
 use crate::metric::evidence::strata::Strata;
+use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::{
-    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
-};
-use crate::metric::{CatalogFamily, Reads, Undefined, catalog};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::{CatalogFamily, Reads, catalog};
 use crate::param::{Count, Level, Seed};
 use crate::tests::{json, shared};
 

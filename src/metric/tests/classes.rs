@@ -3,7 +3,9 @@
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
+use crate::metric::CatalogFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
@@ -11,8 +13,8 @@ use crate::metric::value::classes::measure::{
 use crate::metric::value::classes::{
     ClassMatrix, FactualClassCounts, SwitchClassCounts, most_likely_class,
 };
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
-use crate::metric::{CatalogFamily, Undefined};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 use crate::tests::{json, shared};
@@ -421,7 +423,7 @@ fn without_labels_or_people() {
     let (values, _) = measure_switch_classes(&switches, &settings());
     assert!(values.iter().all(|m| m.value.is_ok()) && values.len() == 3 * 4);
     let (nobody, transitions) = measure_switch_classes(&SwitchClassCounts::new(3, 2), &settings());
-    let empty = |value: crate::metric::MetricValue| value == Err(Undefined::EmptyGroup);
+    let empty = |value: MetricValue| value == Err(Undefined::EmptyGroup);
     assert!(nobody.iter().all(|m| empty(m.value)) && transitions.iter().all(|t| empty(t.value)));
     let none = measure_switch_classes(
         &switches,

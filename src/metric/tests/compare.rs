@@ -4,13 +4,13 @@
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
 use crate::metric::bootstrap::interval::newcombe;
-use crate::metric::evidence::counts::{
-    CounterfactualCounts, FactualCounts, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_counterfactual, compare_factual};
-use crate::metric::value::measured::MeasureSettings;
-use crate::metric::{CatalogFamily, Rate, Reads, Undefined, difference};
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Reads, difference};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 
@@ -335,7 +335,8 @@ fn runs_that_share_some_people_have_intervals() {
 /// method gives it, and no change is none.
 #[test]
 fn score_metrics_of_two_runs() {
-    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap};
+    use crate::metric::bootstrap::redraw::ShiftBootstrap;
+    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks};
     use crate::metric::value::changes::changes;
     let mut stream = RandomStream::new(8, "runs");
     let n = 3000;

@@ -9,8 +9,9 @@
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
 };
-use crate::metric::evidence::counts::Eccm;
-use crate::metric::{MetricValue, Rate, Reads, Undefined, find};
+use crate::metric::evidence::person::Eccm;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::{Reads, find};
 use crate::num::binomial::{binomial, multinomial};
 use crate::num::seed::RandomStream;
 

@@ -8,15 +8,17 @@ use super::{
     STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
     people, second, settings, stratum,
 };
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
-use crate::metric::evidence::counts::{
-    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::Reads;
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftEvidence};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::weights::PEOPLE_BLOCKS;
+use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
-use crate::metric::{Reads, Undefined};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};
 

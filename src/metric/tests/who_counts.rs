@@ -12,21 +12,21 @@ use super::oracle::{
 use super::weights::WeightedPeople;
 use super::{one, second, settings};
 use crate::metric::bootstrap::interval::{newcombe, z_of_level};
-use crate::metric::catalog::clarify::{FavouredFacets, generalized_entropy};
-use crate::metric::evidence::counts::{
-    Confusion, CounterfactualCounts, Eccm, FactualCounts, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::catalog::clarify::generalized_entropy;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::labels::{MissingLabels, share, shares_differ};
+use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
+use crate::metric::rate::Rate;
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::{
-    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
-};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{CatalogFamily, Rate, find};
+use crate::metric::{CatalogFamily, find};
 use crate::param::Count;
 use crate::tests::json;
 

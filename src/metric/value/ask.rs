@@ -8,8 +8,9 @@ use crate::metric::bootstrap::interval::{
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
-use crate::metric::value::measured::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
-use crate::metric::{CatalogFamily, Metric, MetricValue, catalog};
+use crate::metric::rate::MetricValue;
+use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
+use crate::metric::{CatalogFamily, Metric, catalog};
 use crate::num::seed::RandomStream;
 use crate::param::Level;
 

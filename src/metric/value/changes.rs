@@ -13,14 +13,17 @@
 use rayon::prelude::*;
 
 use crate::metric::bootstrap::interval::percentile;
-use crate::metric::bootstrap::redraw::{ReplicateTile, ShiftBootstrap, centre};
-use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS, ScoreShift};
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::bootstrap::redraw::{ReplicateTile, centre};
+use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::measured::MeasureSettings;
-use crate::metric::{CatalogFamily, MetricValue, Reads, difference};
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Reads, difference};
 use crate::param::Level;
 
 /// One of the two runs: what is drawn, and the first pass over the same people.

@@ -31,14 +31,15 @@ use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use super::gaps;
 use crate::metric::bootstrap::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::evidence::counts::{
-    CONFUSION_CELLS, Confusion, ConfusionCells, CounterfactualCounts, ECCM_CELLS, Eccm,
-    FactualCounts, SwitchCells,
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{
+    CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
 use crate::metric::evidence::weights::by_weight;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::value::measured::MeasureSettings;
-use crate::metric::{CatalogFamily, Metric, MetricValue, Rate, Reads, Undefined, difference};
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Metric, Reads, difference};
 
 /// One metric of two models.
 #[derive(Debug, Clone)]

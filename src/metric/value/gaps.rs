@@ -5,15 +5,14 @@
 
 use super::ask::{IntervalBasis, is_clear};
 use crate::metric::bootstrap::interval::{katz, newcombe, z_of_level};
-use crate::metric::evidence::counts::{Confusion, ConfusionCells};
+use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue,
-};
+use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
+use crate::metric::value::settings::FavourablePrediction;
 use crate::metric::{
-    CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined, combine,
-    difference, ratio,
+    CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads, combine, difference, ratio,
 };
 
 /// The value of a metric of two confusions.
@@ -195,9 +194,11 @@ pub(crate) fn first_is_lower(
 
 #[cfg(test)]
 mod tests {
-    use super::{FavourablePrediction, value};
-    use crate::metric::evidence::counts::Confusion;
-    use crate::metric::{Undefined, find};
+    use super::value;
+    use crate::metric::evidence::person::Confusion;
+    use crate::metric::find;
+    use crate::metric::rate::Undefined;
+    use crate::metric::value::settings::FavourablePrediction;
 
     #[test]
     fn by_hand() {

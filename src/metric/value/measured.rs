@@ -17,58 +17,19 @@
 use rayon::prelude::*;
 
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
-pub use super::worst::FurthestGroups;
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, wilson, wilson_of_people,
 };
 use crate::metric::bootstrap::placebo::PlaceboBand;
-use crate::metric::catalog::clarify::FavouredFacets;
-use crate::metric::evidence::counts::{CONFUSION_CELLS, Confusion, ConfusionCells, FactualCounts};
+use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
+use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
 use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
-use crate::metric::{CatalogFamily, Metric, MetricValue, Rate, Reads};
-use crate::param::{Count, Level, Seed};
-
-/// The prediction that people want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FavourablePrediction {
-    /// Class 1.
-    Positive,
-    /// Class 0.
-    Negative,
-}
-
-/// How to measure.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MeasureSettings {
-    /// The families asked for.
-    pub families: Vec<CatalogFamily>,
-    /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
-    /// `favoured_by_group` and the family clarify, no other value.
-    pub favourable: FavourablePrediction,
-    /// Whether the job says so; without, nobody is called impaired, and values that go by the
-    /// wanted prediction are undefined, but for `di`.
-    pub favourable_stated: bool,
-    /// Which groups of the attribute are favoured; only the family clarify asks.
-    pub favoured: FavouredFacets,
-    /// Level of the intervals; none: no intervals.
-    pub level: Option<Level>,
-    /// Bootstrap replicates.
-    pub samples: Count,
-    /// Seed of the job.
-    pub seed: Seed,
-    /// A group with fewer people is flagged [`SMALL_GROUP`].
-    pub min_group_size: Count,
-    /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].
-    pub min_denominator: Count,
-}
-
-/// Flag: a group behind the value has fewer people than asked for.
-pub const SMALL_GROUP: &str = "small_group";
-
-/// Flag: a rate behind the value has fewer cases below it than asked for.
-pub const SMALL_DENOMINATOR: &str = "small_denominator";
+pub use crate::metric::value::settings::FurthestGroups;
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Metric, Reads};
 
 /// One value with everything that a table says about it.
 #[derive(Debug, Clone)]

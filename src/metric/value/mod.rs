@@ -6,6 +6,7 @@ pub mod classes;
 pub mod compare;
 pub(crate) mod gaps;
 pub mod measured;
+pub mod settings;
 pub mod switches;
 pub mod worlds;
 mod worst;

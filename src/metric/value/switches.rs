@@ -19,16 +19,18 @@ use crate::metric::bootstrap::interval::{
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
-use crate::metric::catalog::shift::ScoreShift;
-use crate::metric::evidence::counts::{CounterfactualCounts, ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
+use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
+use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, MeasuredValue};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined,
-    WorseEnd, difference,
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd, difference,
 };
 use crate::param::Count;
 

@@ -14,24 +14,13 @@
 
 use super::ask::IntervalBasis;
 use super::gaps::{favourable_rate, first_is_lower};
-use crate::metric::evidence::counts::{Confusion, ConfusionCells};
+use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, FavourablePrediction, MeasuredValue,
-};
-use crate::metric::{ImpairedGroupRule, Metric, MetricValue, Rate, Reads, Undefined};
-
-/// Who holds a value, and how many groups have none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FurthestGroups {
-    /// The group with the highest value, or the one that is furthest from all.
-    pub highest: Option<usize>,
-    /// The group with the lowest value; none for a distance to all.
-    pub lowest: Option<usize>,
-    /// Groups in which the metric is undefined.
-    pub n_undefined: u64,
-}
+use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
+use crate::metric::value::settings::{FavourablePrediction, FurthestGroups};
+use crate::metric::{ImpairedGroupRule, Metric, Reads};
 
 /// The values of some groups: the highest and the lowest with their groups.
 #[derive(Debug, Clone, Copy)]
@@ -272,9 +261,12 @@ impl FactualMeasurement<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FavourablePrediction, FurthestGroups, WorstValue, find};
-    use crate::metric::evidence::counts::Confusion;
-    use crate::metric::{Undefined, find as metric};
+    use super::{WorstValue, find};
+    use crate::metric::evidence::person::Confusion;
+    use crate::metric::find as metric;
+    use crate::metric::rate::Undefined;
+    use crate::metric::value::settings::FavourablePrediction;
+    use crate::metric::value::settings::FurthestGroups;
 
     fn of(id: &str, groups: &[Confusion]) -> WorstValue {
         find(metric(id).unwrap(), FavourablePrediction::Positive, groups)

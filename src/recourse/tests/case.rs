@@ -9,10 +9,11 @@ use arrow::datatypes::{DataType, Float64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
 
+use super::recourse::AuditedRows;
 use super::recourse::ask::{DecisionModel, LevelChange};
 use super::recourse::groups::GroupPair;
-use super::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use super::recourse::{AuditedRows, LevelScale, RecourseFeature};
+use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::feature::{LevelScale, RecourseFeature};
 
 /// The columns of a small file, in its order: numbers (NaN as missing) or texts (nulls as empty
 /// texts).

@@ -10,12 +10,13 @@ use crate::recourse::definition::{
     ExactScore, RecourseCriterion, RecourseDefinition, RecourseView,
 };
 use crate::recourse::effect::ActionEffects;
+use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::groups::{ComparisonBase, GroupPair, pairs};
 use crate::recourse::overlap::merge_overlapping;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
 use crate::recourse::sentence::SubgroupSentence;
-use crate::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::{ActionMatch, AuditedRows, LevelScale, ModelNumbers, RecourseFeature};
+use crate::recourse::{ActionMatch, AuditedRows};
 
 /// Number of levels of the random columns.
 const LEVELS: usize = 3;

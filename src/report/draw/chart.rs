@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use crate::report::page::number::{self, three_digits};
 use crate::report::page::words::visible;
-use crate::report::read::audit::{HistogramBin, WeightedCount};
+use crate::report::read::tally::{HistogramBin, WeightedCount};
 
 /// Width and height of the plotting area, and the margins to its left and below; units are CSS
 /// pixels at full size.
@@ -305,9 +305,10 @@ pub(crate) fn change_in_words(bins: &[HistogramBin], weighted: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::{
-        DrawingLabel, HistogramAxes, IntervalWhisker, WeightedCount, change, change_in_words,
-        round_up, verdict, whiskers,
+        DrawingLabel, HistogramAxes, IntervalWhisker, change, change_in_words, round_up, verdict,
+        whiskers,
     };
+    use crate::report::read::tally::WeightedCount;
 
     #[test]
     fn words_are_escaped_and_paths_are_short() {

@@ -5,6 +5,8 @@
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
+pub(crate) mod cells;
+pub(crate) mod glossary;
 pub(crate) mod number;
 pub(crate) mod terms;
 pub(crate) mod words;
@@ -13,8 +15,8 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
-use crate::report::GlossaryEntry;
 use crate::report::draw::palette;
+use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::words::{RichText, entry_anchor, visible};
 
 /// The whole page.
@@ -108,7 +110,7 @@ pub(super) struct ReportRow {
 
 /// A cell: what it says, and up to two lines of small print such as counts and interval.
 #[derive(Default)]
-pub(super) struct PageCell {
+pub(crate) struct PageCell {
     /// Anchor; empty = none.
     pub(super) id: String,
     /// What it says.

@@ -1,7 +1,7 @@
 //! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
 //! space, counts in groups of three.
 
-use crate::report::read::audit::WeightedCount;
+use crate::report::read::tally::WeightedCount;
 
 /// U+202F, between the digits of large numbers and before the per cent sign.
 const THIN: char = '\u{202f}';

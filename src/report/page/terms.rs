@@ -1,10 +1,11 @@
 //! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
 //! intervals, sides of a decision.
 
-use crate::report::GlossaryEntry;
+use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
-use crate::report::read::audit::{AuditFolder, AuditPanel, ReportedValue};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{AuditPanel, ReportedValue};
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {

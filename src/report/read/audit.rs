@@ -7,13 +7,16 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::folder::manifest::{Manifest, WrittenValue};
+use crate::folder::manifest::Manifest;
 use crate::folder::read as opened;
-use crate::report::page::number;
-use crate::report::page::words::RichText;
 use crate::report::read::graphs::GraphEvidence;
+use crate::report::read::panel::{
+    AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey, is_of_arm, is_plain_audit,
+    key, measure,
+};
 use crate::report::read::quality::QualityTables;
 use crate::report::read::recourse;
+use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::section::classes::ClassResults;
 use crate::table::file::read_frame;
 use crate::table::{
@@ -31,148 +34,6 @@ const DIRECTIONS_AT_MOST: usize = 64;
 /// Panels on one page.
 const PANELS_AT_MOST: usize = 32;
 
-/// What a value belongs to: model, set, attribute, scope and groups.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ResultKey {
-    /// The model.
-    pub(crate) model: String,
-    /// The counterfactual set; empty where none is involved.
-    pub(crate) set: String,
-    /// The sensitive attribute.
-    pub(crate) attribute: String,
-    /// group, total, pair, one_vs_rest, worst_case, direction, difference, one_to_rest or
-    /// rest_to_one.
-    pub(crate) scope: String,
-    /// First or factual group.
-    pub(crate) from: String,
-    /// Second or counterfactual group.
-    pub(crate) to: String,
-}
-
-/// One value of `metrics`.
-#[derive(Debug, Clone)]
-pub(crate) struct ReportedValue {
-    /// The family.
-    pub(crate) family: String,
-    /// The value; none where undefined.
-    pub(crate) value: Option<f64>,
-    /// Why it is undefined.
-    pub(crate) undefined: String,
-    /// Count on top and count below.
-    pub(crate) counts: Option<(i64, i64)>,
-    /// What these weigh; none where the job has no weights.
-    pub(crate) weights: Option<(f64, f64)>,
-    /// People behind it.
-    pub(crate) n_rows: i64,
-    /// The interval.
-    pub(crate) interval: Option<(f64, f64)>,
-    /// Its level.
-    pub(crate) level: Option<f64>,
-    /// Its method; empty where there is none.
-    pub(crate) method: String,
-    /// The method in full, or why there is no interval.
-    pub(crate) words: String,
-    /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
-    pub(crate) placebo: Option<(f64, f64)>,
-    /// What causal graphs say of it; none where there are none.
-    pub(crate) across: Option<GraphSpread>,
-    /// Repeats of the placebo; none where no placebo was asked for.
-    pub(crate) repeats: Option<i64>,
-    /// Whether the tables flag it as resting on few cases.
-    pub(crate) small: bool,
-    /// The group at a disadvantage.
-    pub(crate) impaired: String,
-    /// Of the groups that are furthest apart the highest, or the one furthest from all; empty
-    /// elsewhere.
-    pub(crate) highest: String,
-    /// Of the groups that are furthest apart the lowest; empty elsewhere.
-    pub(crate) lowest: String,
-    /// Groups that have no part in it for want of a value; none elsewhere.
-    pub(crate) without: Option<i64>,
-}
-
-/// A value over causal graphs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GraphSpread {
-    /// Percentiles; none of a single graph.
-    pub(crate) ends: Option<(f64, f64)>,
-    /// Level of the percentiles.
-    pub(crate) level: Option<f64>,
-    /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs
-    /// undefined.
-    pub(crate) between: Option<(f64, f64)>,
-    /// Those of refits of the coefficients, graphs apart.
-    pub(crate) within: Option<(f64, f64)>,
-    /// Variances of the two; none as their percentiles.
-    pub(crate) variances: [Option<f64>; 2],
-    /// The mean in which every bootstrap weighs the same.
-    pub(crate) even: Option<f64>,
-    /// Graphs in which it is undefined.
-    pub(crate) n_undefined: i64,
-    /// Cases below a rate, where they are the same in all graphs.
-    pub(crate) whole: Option<i64>,
-}
-
-/// Cases, and what they weigh: their number where the job has no weights.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct WeightedCount {
-    /// The number.
-    pub(crate) n: i64,
-    /// The weight.
-    pub(crate) weight: f64,
-}
-
-impl WeightedCount {
-    /// Cases that count once each.
-    pub(crate) fn from_count(n: i64) -> Self {
-        WeightedCount { n, weight: n as f64 }
-    }
-
-    pub(crate) fn read(record: &TableRecord<'_>) -> Self {
-        let n = record.int("n").unwrap_or(0).max(0);
-        WeightedCount { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
-    }
-
-    /// These and others.
-    #[must_use]
-    pub(crate) fn plus(self, other: WeightedCount) -> Self {
-        WeightedCount { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }
-    }
-
-    /// The share of a whole that these weigh; none where the whole weighs nothing.
-    pub(crate) fn part_of(self, whole: WeightedCount) -> Option<f64> {
-        (whole.weight > 0.0).then(|| self.weight / whole.weight)
-    }
-}
-
-/// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual
-/// prediction.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct EccmTallies(pub(crate) [[[WeightedCount; 2]; 2]; 3]);
-
-impl EccmTallies {
-    /// Over all labels.
-    pub(crate) fn all(&self) -> [[WeightedCount; 2]; 2] {
-        let mut sum = [[WeightedCount::default(); 2]; 2];
-        for label in &self.0 {
-            for (f, row) in label.iter().enumerate() {
-                for (c, tally) in row.iter().enumerate() {
-                    sum[f][c] = sum[f][c].plus(*tally);
-                }
-            }
-        }
-        sum
-    }
-
-    /// Whether labels are known.
-    pub(crate) fn labelled(&self) -> bool {
-        self.0[1..].iter().flatten().flatten().any(|tally| tally.n > 0)
-    }
-}
-
-/// One bin of a histogram: edges and what lies in it.
-pub(crate) type HistogramBin = (f64, f64, WeightedCount);
-
 /// The three histograms of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ScoreHistograms {
@@ -182,127 +43,6 @@ pub(crate) struct ScoreHistograms {
     pub(crate) counterfactual: Vec<HistogramBin>,
     /// Counterfactual minus factual.
     pub(crate) change: Vec<HistogramBin>,
-}
-
-/// A direction and its place in its panel, worst first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PanelDirection {
-    /// The factual group.
-    pub(crate) from: String,
-    /// The counterfactual group.
-    pub(crate) to: String,
-}
-
-/// All that the page shows of one attribute, set and model.
-#[derive(Debug, Clone)]
-pub(crate) struct AuditPanel {
-    /// Number on the page, for anchors.
-    pub(crate) id: usize,
-    /// The attribute.
-    pub(crate) attribute: String,
-    /// The set.
-    pub(crate) set: String,
-    /// Its strategy; empty where the manifest does not know the set.
-    pub(crate) strategy: String,
-    /// What stands for the groups of a derived attribute in the rows that models saw.
-    pub(crate) written: Vec<WrittenValue>,
-    /// The model.
-    pub(crate) model: String,
-    /// Its groups: the reference first, then as declared.
-    pub(crate) groups: Vec<String>,
-    /// All directions by switch rate, worst first.
-    pub(crate) directions: Vec<PanelDirection>,
-    /// How many of them are drawn; 0 where the page has no room for this panel.
-    pub(crate) drawn: usize,
-    /// Whether nothing switches in any direction.
-    pub(crate) still: bool,
-}
-
-impl AuditPanel {
-    /// Where its direction number `d` stands: the anchor of the value `metric` of that direction,
-    /// or of the panel.
-    pub(crate) fn anchor(&self, d: usize, metric: &str) -> String {
-        match self.drawn {
-            // The page has no room for the panel.
-            0 => "switches".to_owned(),
-            drawn if d < drawn => format!("p{}-{d}-{metric}", self.id),
-            _ => format!("p{}", self.id),
-        }
-    }
-
-    /// What was written in a direction, such as `race = Black, sex = Female`; of several values of
-    /// a column the three most frequent, with their numbers. None where the attribute is a column
-    /// as it stands.
-    pub(crate) fn written_in(&self, from: &str, to: &str) -> Option<RichText> {
-        let mine: Vec<&WrittenValue> =
-            self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
-        let mut columns: Vec<&str> = mine.iter().map(|w| w.column.as_str()).collect();
-        columns.dedup();
-        let mut words = RichText::new();
-        for (i, column) in columns.iter().enumerate() {
-            let mut values: Vec<&WrittenValue> =
-                mine.iter().filter(|w| w.column == *column).copied().collect();
-            values.sort_by_key(|w| std::cmp::Reverse(w.n));
-            words = words.text(if i > 0 { ", " } else { "" }).code(*column).text(" = ");
-            for (k, value) in values.iter().take(3).enumerate() {
-                words = words.text(if k > 0 { " or " } else { "" }).name(&value.value);
-                if values.len() > 1 {
-                    words = words.text(format!(
-                        " ({})",
-                        number::count(i64::try_from(value.n).unwrap_or(i64::MAX))
-                    ));
-                }
-            }
-            words = if values.len() > 3 {
-                words.text(format!(" or {} more", values.len() - 3))
-            } else {
-                words
-            };
-        }
-        (!columns.is_empty()).then_some(words)
-    }
-
-    /// Whether a direction writes several values to one column, so that their numbers are told.
-    pub(crate) fn writes_several(&self, from: &str, to: &str) -> bool {
-        let mine = || self.written.iter().filter(|w| w.from_group == from && w.to_group == to);
-        mine().any(|value| mine().filter(|other| other.column == value.column).count() > 1)
-    }
-
-    fn key(&self, scope: &str, from: &str, to: &str) -> ResultKey {
-        ResultKey {
-            model: self.model.clone(),
-            set: self.set.clone(),
-            attribute: self.attribute.clone(),
-            scope: scope.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-        }
-    }
-
-    /// The key of one of its directions.
-    pub(crate) fn direction(&self, direction: &PanelDirection) -> ResultKey {
-        self.key("direction", &direction.from, &direction.to)
-    }
-
-    /// The key over all its directions.
-    pub(crate) fn total(&self) -> ResultKey {
-        self.key("total", "", "")
-    }
-
-    /// The key of a group's people as members of all other groups.
-    pub(crate) fn one_to_rest(&self, group: &str) -> ResultKey {
-        self.key("one_to_rest", group, "")
-    }
-
-    /// The key of the people of all other groups as members of one.
-    pub(crate) fn rest_to_one(&self, group: &str) -> ResultKey {
-        self.key("rest_to_one", "", group)
-    }
-
-    /// The key of the difference of the directions between two groups.
-    pub(crate) fn difference(&self, from: &str, to: &str) -> ResultKey {
-        self.key("difference", from, to)
-    }
 }
 
 /// How often the room for directions, drawings and examples was halved to keep the page small;
@@ -379,28 +119,6 @@ impl ArmNumbers {
 
 /// Place of a panel on the page: position and name of attribute, set and model.
 type PanelOrder<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
-
-/// The plain audit over all rows; slices have pages of their own.
-pub(crate) fn is_plain_audit(record: &TableRecord<'_>) -> bool {
-    is_of_arm(record, "")
-}
-
-/// All rows of an arm, or of the plain audit; slices have pages of their own.
-fn is_of_arm(record: &TableRecord<'_>, arm: &str) -> bool {
-    record.text("arm") == arm && record.text("slice").is_empty()
-}
-
-/// What a record belongs to.
-pub(crate) fn key(record: &TableRecord<'_>) -> ResultKey {
-    ResultKey {
-        model: record.text("model").to_owned(),
-        set: record.text("counterfactual").to_owned(),
-        attribute: record.text("sensitive").to_owned(),
-        scope: record.text("scope").to_owned(),
-        from: record.text("from_group").to_owned(),
-        to: record.text("to_group").to_owned(),
-    }
-}
 
 fn read_text(path: &Path) -> Result<String> {
     files::read_text(path).map_err(|e| {
@@ -662,38 +380,6 @@ fn measures<'a>(
         measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure(&row));
     }
     measures
-}
-
-pub(crate) fn measure(row: &TableRecord<'_>) -> ReportedValue {
-    ReportedValue {
-        family: row.text("family").to_owned(),
-        value: row.real("value").filter(|v| v.is_finite()),
-        undefined: row.text("undefined").to_owned(),
-        counts: row.int("numerator").zip(row.int("denominator")),
-        weights: row.real("weight_numerator").zip(row.real("weight_denominator")),
-        n_rows: row.int("n_rows").unwrap_or(0),
-        interval: row.real("lo").zip(row.real("hi")),
-        level: row.real("level"),
-        method: row.text("interval").to_owned(),
-        placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
-        across: row.int("n_worlds").map(|_| GraphSpread {
-            ends: row.real("world_lo").zip(row.real("world_hi")),
-            level: row.real("world_level"),
-            between: row.real("between_lo").zip(row.real("between_hi")),
-            within: row.real("within_lo").zip(row.real("within_hi")),
-            variances: ["between_var", "within_var"].map(|column| row.real(column)),
-            even: row.real("world_even"),
-            n_undefined: row.int("n_worlds_undefined").unwrap_or(0),
-            whole: row.int("denominator"),
-        }),
-        repeats: row.int("placebo_repeats"),
-        small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
-        impaired: row.text("impaired_group").to_owned(),
-        words: row.text("ci_method").to_owned(),
-        highest: row.text("highest_group").to_owned(),
-        lowest: row.text("lowest_group").to_owned(),
-        without: row.int("groups_undefined"),
-    }
 }
 
 fn cells(frame: &TableFrame, arm: &str) -> BTreeMap<ResultKey, EccmTallies> {

@@ -8,7 +8,7 @@ use crate::table::TableFrame;
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
-pub(in crate::report) struct GraphEvidence {
+pub(crate) struct GraphEvidence {
     scenarios: Vec<ScenarioGraphs>,
 }
 
@@ -228,3 +228,6 @@ impl ScenarioGraphs {
         moved
     }
 }
+
+/// Edges in a smaller share of graphs are not drawn.
+pub(crate) const LEAST: f64 = 0.05;

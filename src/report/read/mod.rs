@@ -2,5 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod graphs;
+pub(crate) mod panel;
 pub(crate) mod quality;
 pub(crate) mod recourse;
+pub(crate) mod tally;

@@ -17,7 +17,7 @@ use crate::table::recourse::{
 use crate::table::{TableFrame, TableRecord};
 
 /// The tables of recourse as the page needs them.
-pub(in crate::report) struct RecourseTables {
+pub(crate) struct RecourseTables {
     /// `recourse`.
     pub(crate) comparisons: TableFrame,
     /// `recourse_columns`.

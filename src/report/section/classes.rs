@@ -8,15 +8,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::report::draw::palette;
+use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
-use crate::report::read::audit::{
-    AuditFolder, AuditPanel, PanelDirection, ReportedValue, ResultKey, WeightedCount,
-    is_plain_audit, key, measure,
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{
+    AuditPanel, PanelDirection, ReportedValue, ResultKey, is_plain_audit, key, measure,
 };
-use crate::report::section::switches::{cell, level_in_words};
+use crate::report::read::tally::WeightedCount;
 use crate::table::TableFrame;
 
 /// Classes that stand for themselves; one more does too where it would be all others.

@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 
 use crate::folder::manifest::ExperimentWords;
+use crate::report::page::cells::level_in_words;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
-use crate::report::read::audit::{
-    self, ArmNumbers, AuditFolder, EccmTallies, ReportedValue, ResultKey,
-};
-use crate::report::section::switches::level_in_words;
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, cells};
+use crate::report::read::audit::{ArmNumbers, AuditFolder};
+use crate::report::read::panel;
+use crate::report::read::panel::{EccmTallies, ReportedValue, ResultKey};
 use crate::table::TableRecord;
 
 /// What models are good for.
@@ -190,7 +190,7 @@ impl<'a> ExperimentNumbers<'a> {
             changes
                 .entry(arm)
                 .or_default()
-                .entry(audit::key(&row))
+                .entry(panel::key(&row))
                 .or_default()
                 .insert(metric, change);
         }
@@ -489,7 +489,7 @@ impl<'a> ExperimentNumbers<'a> {
         metric: &str,
     ) -> PageCell {
         let kind = terms::kind(metric, &key.scope);
-        let mut cell = crate::report::section::switches::cell(measure, kind);
+        let mut cell = cells::cell(measure, kind);
         let both =
             measure.and_then(|m| m.value).zip(self.base(key, metric)).filter(|_| arm != "base");
         if let Some(change) = self.change(arm, key, metric) {

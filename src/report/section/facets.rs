@@ -1,11 +1,13 @@
 //! Below "Groups as they are": Clarify's metrics by comparison, the groups that are furthest apart,
 //! and each group against all others.
 
+use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
-use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey};
-use crate::report::section::switches::{cell, level_in_words, measures_of};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::section::switches::measures_of;
 
 /// Clarify's metrics of what people get.
 const OUTCOME_METRICS: &[&str] = &["dppl", "di", "cddpl", "cddpl_defined_strata_only", "ft"];

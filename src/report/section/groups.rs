@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 
 use crate::report::draw::chart::{self, IntervalWhisker};
+use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, DecisionWords, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
-use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey};
-use crate::report::section::switches::{cell, level_in_words, measures_of};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::section::switches::measures_of;
 use crate::report::section::{classes, facets};
 
 /// Metrics of one group, in rows where there are two groups.

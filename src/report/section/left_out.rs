@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
-use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey, WeightedCount};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::read::quality::{DirectionQuality, QualityKey, QualityValues};
+use crate::report::read::tally::WeightedCount;
 use crate::report::section::recourse;
 
 /// Rows of each table of this section.

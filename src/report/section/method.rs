@@ -7,7 +7,8 @@ use crate::folder::manifest::{ModelWords, RecheckWords, SetWords};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
-use crate::report::read::audit::{AuditFolder, ReportedValue};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ReportedValue;
 use crate::report::section::recourse;
 use crate::table::TableRecord;
 

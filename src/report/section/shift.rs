@@ -4,10 +4,12 @@
 use crate::report::draw::chart::{self, DrawingLabel, HistogramAxes};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageFigure, PageSection, PageTable, ReportRow, number};
-use crate::report::read::audit::{
-    AuditFolder, AuditPanel, HistogramBin, PanelDirection, ScoreHistograms, WeightedCount,
+use crate::report::page::{
+    PageBlock, PageFigure, PageSection, PageTable, ReportRow, cells, number,
 };
+use crate::report::read::audit::{AuditFolder, ScoreHistograms};
+use crate::report::read::panel::{AuditPanel, PanelDirection};
+use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::section::switches;
 
 /// The metrics shown, in columns.
@@ -229,7 +231,7 @@ fn table(
             .filter_map(|(_, k)| audit.measures.get(k))
             .flat_map(move |m| m.iter().filter_map(shown))
     };
-    let (levels, noise) = (switches::level_in_words(all()), switches::noise_in_words(all()));
+    let (levels, noise) = (cells::level_in_words(all()), switches::noise_in_words(all()));
     let mut head = vec!["Direction".into()];
     head.extend(metrics.iter().map(|m| glossary.head(m)));
     let rows = keys

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
-use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey};
-use crate::report::section::switches::{cell, level_in_words};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{ReportedValue, ResultKey};
 
 /// Tables on one page: attribute and model.
 const TABLES_AT_MOST: usize = 12;

@@ -7,15 +7,18 @@
 
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::draw::palette;
+use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{
     MatrixCell, MatrixRow, PageBlock, PageCell, PageSection, PageTable, ReportRow, SwitchMatrix,
 };
-use crate::report::read::audit::{
-    AuditFolder, AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey, WeightedCount,
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{
+    AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey,
 };
+use crate::report::read::tally::WeightedCount;
 use crate::report::section::{classes, graphs};
 
 /// Metrics of the rates table where two groups leave room for one row each.
@@ -263,29 +266,6 @@ fn rows(
     [row(1, label, "positive", symbols[0]), row(0, "", "negative", symbols[1])]
 }
 
-/// A value with counts and interval as a cell.
-pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
-    let Some(measure) = measure else { return "\u{2013}".into() };
-    let Some(value) = measure.value else {
-        return PageCell {
-            main: "undefined".into(),
-            small: vec![terms::why(measure).into()],
-            ..PageCell::default()
-        };
-    };
-    let mut small = Vec::new();
-    if let Some((part, whole)) = measure.counts {
-        small.push(format!("{} of {}", number::count(part), number::count(whole)).into());
-    }
-    if let Some((lo, hi)) = measure.interval {
-        small.push(kind.interval(value, lo, hi).into());
-    }
-    if measure.small {
-        small.push("few cases".into());
-    }
-    PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
-}
-
 /// A value with counts and interval, and the band of the placebo where there is one.
 pub(crate) fn cell_with_placebo(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageCell {
     let mut cell = cell(measure, kind);
@@ -304,36 +284,6 @@ pub(crate) fn measures_of<'a>(
     keys.iter()
         .flat_map(|key| metrics.iter().filter_map(|metric| audit.measure(key, metric)))
         .collect()
-}
-
-/// What stands below the values of a table that shows these: counts, intervals and their level, as
-/// far as there are any.
-pub(crate) fn level_in_words<'a>(measures: impl IntoIterator<Item = &'a ReportedValue>) -> String {
-    let (mut levels, mut weighted, mut counted) = (Vec::new(), false, false);
-    for measure in measures.into_iter().filter(|m| m.value.is_some()) {
-        weighted |= measure.weights.is_some();
-        counted |= measure.counts.is_some();
-        levels.extend(measure.level.filter(|_| measure.interval.is_some()));
-    }
-    levels.sort_by(f64::total_cmp);
-    levels.dedup();
-    let interval = match levels.as_slice() {
-        [] => String::new(),
-        [level] => format!("its {} interval", number::level(*level)),
-        _ => "its interval".to_owned(),
-    };
-    match (counted, weighted) {
-        (_, true) if interval.is_empty() => {
-            "; shares are weighted, below each stand the cases counted".to_owned()
-        }
-        (_, true) => format!(
-            "; shares are weighted, below each value stand the cases counted and {interval}"
-        ),
-        (true, _) if interval.is_empty() => "; below each share its counts".to_owned(),
-        (true, _) => format!("; below each value its counts and {interval}"),
-        (false, _) if interval.is_empty() => String::new(),
-        (false, _) => format!("; below each value {interval}"),
-    }
 }
 
 /// Where values of a set that draws on samples stand beside those of its placebo: what these are.

@@ -10,7 +10,9 @@ use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
-use crate::report::read::audit::{self, AuditFolder, ResultKey};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel;
+use crate::report::read::panel::ResultKey;
 use crate::report::section::graphs;
 use crate::table::TableRecord;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -560,7 +562,7 @@ pub(crate) fn is_on_the_value(gate: &TableRecord<'_>) -> bool {
 
 /// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
 pub(crate) fn gate_key(gate: &TableRecord<'_>) -> Option<ResultKey> {
-    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| audit::key(gate))
+    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| panel::key(gate))
 }
 
 /// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.

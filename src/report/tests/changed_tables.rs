@@ -6,7 +6,8 @@ use super::{
     EccmSample, FolderSample, glossary, names, page, section, spread, two_groups, well_formed,
 };
 use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
-use crate::report::{GlossaryEntry, render};
+use crate::report::page::glossary::GlossaryEntry;
+use crate::report::render;
 use crate::table::file::{read_frame, write_frame};
 use crate::table::{
     ARMS, CHANGES, COMPARISONS, ColumnType, EDGES, GATES, GRAPHS, METRICS, NODES, THRESHOLDS,

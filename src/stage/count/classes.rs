@@ -13,12 +13,12 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::counts::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::param::Seed;
 use crate::stage::count::evidence::{check_weight, no_rows_counted, ranks, weight_units};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
 pub fn folder_of(stage: &Path, class: usize) -> PathBuf {

@@ -11,26 +11,15 @@ use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, Score
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::metric::evidence::counts::{
-    CounterfactualCounts, FactualCounts, GroupFactualCounts, ScoredCounterfactual, ScoredPerson,
-};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::weights::MAX_TOTAL_WEIGHT;
 use crate::metric::scope::GroupSelection;
-use crate::model::ThresholdComparison;
 use crate::param::Seed;
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::OUTCOMES;
 use crate::table::file::{LongColumn, LongWriter};
-
-/// How scores of a model become decisions.
-#[derive(Debug, Clone, PartialEq)]
-pub struct DecisionRule {
-    /// The rule.
-    pub decision: ThresholdComparison,
-    /// The threshold.
-    pub threshold: RowThreshold,
-}
 
 /// What cuts people into blocks.
 #[derive(Debug, Clone, Copy)]
@@ -39,77 +28,6 @@ pub struct BlockSettings {
     pub seed: Seed,
     /// Whether people without weights are cut too, because models are to be compared.
     pub paired: bool,
-}
-
-/// The threshold of a row.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RowThreshold {
-    /// The same for all.
-    Fixed(f64),
-    /// Position of a carried column.
-    Carried(usize),
-    /// That of the fold in which the row is audited.
-    Folds(Vec<f64>),
-}
-
-impl DecisionRule {
-    /// The decision about a row by the model of a fold; none without a score.
-    pub fn decide(
-        &self,
-        batch: &PreparedBatch,
-        fold: Option<u8>,
-        i: usize,
-        score: f64,
-    ) -> Option<bool> {
-        self.decision.decide(score, self.threshold_at(batch, fold, i))
-    }
-
-    /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
-    pub(crate) fn check(
-        &self,
-        layout: &Layout,
-        batch: &PreparedBatch,
-        i: usize,
-        score: f64,
-    ) -> Result<()> {
-        let RowThreshold::Carried(column) = self.threshold else { return Ok(()) };
-        let threshold = batch.carried[column][i];
-        if (0.0..=1.0).contains(&threshold) || score.is_nan() {
-            return Ok(());
-        }
-        let name = &layout.carried[column];
-        let (code, what, hint) = if threshold.is_nan() {
-            let hint = format!(
-                "fill the column, or leave such rows out by `data.keep: [{{{name}: present}}]`"
-            );
-            (
-                "missing-threshold",
-                "there is a score and no threshold to compare it with".to_owned(),
-                hint,
-            )
-        } else {
-            let hint = "thresholds are scores from which on the prediction is positive; correct \
-                        them where they are made"
-                .to_owned();
-            ("bad-threshold", format!("the threshold `{threshold}` is not in [0, 1]"), hint)
-        };
-        Err(Fault::new(code, what)
-            .at_row(format!("row {}", batch.row[i]))
-            .in_column(name)
-            .hint(hint)
-            .into())
-    }
-
-    /// The threshold of a row by the model of a fold; NaN where there is none.
-    pub(crate) fn threshold_at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
-        match &self.threshold {
-            RowThreshold::Fixed(threshold) => *threshold,
-            RowThreshold::Carried(column) => batch.carried[*column][i],
-            RowThreshold::Folds(thresholds) => {
-                fold.and_then(|fold| thresholds.get(usize::from(fold))).copied().unwrap_or(f64::NAN)
-            }
-        }
-    }
 }
 
 /// For each declared group its position in reference-first order: the order in which metrics count.

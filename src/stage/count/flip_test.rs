@@ -9,8 +9,9 @@ use crate::metric::evidence::flip_test::{
 };
 use crate::metric::scope::MetricScope;
 use crate::param::Seed;
-use crate::stage::count::evidence::{DecisionRule, check_weight, ranks, weight_units};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::count::evidence::{check_weight, ranks, weight_units};
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// Positions of the features that distances are measured over: all numbers but the attribute's own
 /// column and those that it is made of.

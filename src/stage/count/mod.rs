@@ -17,11 +17,14 @@ use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::model::ThresholdComparison;
 use crate::model::threshold::FittedThreshold;
+use crate::stage::applied_set::{AppliedSet, canonical_text};
+use crate::stage::artifact::EVIDENCE;
 use crate::stage::count::classes::{ClassCountInputs, ClassScores};
-use crate::stage::count::evidence::{BlockSettings, CountInputs, DecisionRule, RowThreshold};
-use crate::stage::generate::rows::RowContext;
-use crate::stage::measure::{self, score_shift};
-use crate::stage::plan::{AppliedSet, StagePlan, canonical_text, unique_inputs};
+use crate::stage::count::evidence::{BlockSettings, CountInputs};
+use crate::stage::measure::{self, catalog, score_shift};
+use crate::stage::plan::{StagePlan, unique_inputs};
+use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowThreshold};
 use crate::stage::score::threshold;
 
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
@@ -186,7 +189,7 @@ impl<'a> StagePlan<'a> {
                         position,
                         blocks.seed,
                     )?;
-                    return files::write_json(&ctx.out().join(measure::EVIDENCE), &counts);
+                    return files::write_json(&ctx.out().join(EVIDENCE), &counts);
                 }
                 let scores = ScoreReader::open(ctx.need(&score))?;
                 let counts = evidence::count_rows(
@@ -196,7 +199,7 @@ impl<'a> StagePlan<'a> {
                     position,
                     blocks,
                 )?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &counts)
+                files::write_json(&ctx.out().join(EVIDENCE), &counts)
             })
         };
         self.stage(Self::count_id(name, attribute), "count", needs, made_of, run)
@@ -250,7 +253,7 @@ impl<'a> StagePlan<'a> {
                     &facets,
                     (&knobs, self.job.run.seed),
                 )?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &flips)
+                files::write_json(&ctx.out().join(EVIDENCE), &flips)
             })
         };
         Some(self.stage(Self::flips_id(name, attribute), "count", needs, made_of, run))
@@ -271,12 +274,12 @@ impl<'a> StagePlan<'a> {
                     let evidence = sources.with_class_scores(ctx, n, |scored| {
                         classes::count_counterfactuals(ground, scored, blocks.seed)
                     })?;
-                    return files::write_json(&ctx.out().join(measure::EVIDENCE), &evidence);
+                    return files::write_json(&ctx.out().join(EVIDENCE), &evidence);
                 }
                 let evidence = sources.with_scores(ctx, ground, |scored| {
                     evidence::count_counterfactuals(ground, scored, blocks)
                 })?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &evidence)
+                files::write_json(&ctx.out().join(EVIDENCE), &evidence)
             })
         };
         self.stage(world.count_id(name), "count", needs, self.count_inputs(name, model), run)
@@ -284,7 +287,7 @@ impl<'a> StagePlan<'a> {
 
     /// Whether score metrics are asked for.
     pub(crate) fn wants_shift(&self) -> bool {
-        measure::families(self.checked).contains(&CatalogFamily::Shift)
+        catalog::families(self.checked).contains(&CatalogFamily::Shift)
     }
 
     /// The intervals of score metrics; none where the job makes none.
@@ -321,7 +324,7 @@ impl<'a> StagePlan<'a> {
             self.with_context(ctx, passes, |ground| {
                 // The counterfactuals may be those of a run with more memory.
                 self.check_sum_memory(Some(ground.roles.n_audited()))?;
-                let text = files::read_text(&ctx.need(&count).join(measure::EVIDENCE))?;
+                let text = files::read_text(&ctx.need(&count).join(EVIDENCE))?;
                 if let Some(n) = self.n_classes() {
                     let counts: SwitchClassCounts = files::from_json(&text, &count)?;
                     let evidence = sources.with_class_scores(ctx, n, |scored| {
@@ -340,7 +343,7 @@ impl<'a> StagePlan<'a> {
                             .map(of_class)
                             .collect::<Result<Vec<_>>>()
                     })?;
-                    return files::write_json(&ctx.out().join(measure::EVIDENCE), &evidence);
+                    return files::write_json(&ctx.out().join(EVIDENCE), &evidence);
                 }
                 let counts = files::from_json(&text, &count)?;
                 let evidence = sources.with_scores(ctx, ground, |scored| {
@@ -351,7 +354,7 @@ impl<'a> StagePlan<'a> {
                         wanted,
                     )
                 })?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &evidence)
+                files::write_json(&ctx.out().join(EVIDENCE), &evidence)
             })
         };
         self.stage(world.second_pass_id(name), "measure", needs, made_of, run)
@@ -397,7 +400,7 @@ impl<'a> StagePlan<'a> {
                     position,
                     blocks,
                 )?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &slices)
+                files::write_json(&ctx.out().join(EVIDENCE), &slices)
             })
         };
         Some(self.stage(Self::slices_id(name, attribute), "count", needs, made_of, run))
@@ -428,7 +431,7 @@ impl<'a> StagePlan<'a> {
                 let slices = sources.with_scores(ctx, ground, |scored| {
                     slices::slice_counterfactuals(ground, scored, blocks, wanted, smallest)
                 })?;
-                files::write_json(&ctx.out().join(measure::EVIDENCE), &slices)
+                files::write_json(&ctx.out().join(EVIDENCE), &slices)
             })
         };
         Some(self.stage(world.slices_id(name), "count", needs, unique_inputs(made_of), run))

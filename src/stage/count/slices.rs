@@ -14,10 +14,11 @@ use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::scope::GroupSelection;
 use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, DecisionRule, RowCounting, add_person, empty_counts, pass_by_row,
+    BlockSettings, CountInputs, RowCounting, add_person, empty_counts, pass_by_row,
 };
-use crate::stage::generate::rows::RowContext;
 use crate::stage::measure::score_shift::{IntervalSettings, ShiftAccumulator};
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// A job may have so many slices.
 const SLICES_AT_MOST: usize = 10_000;

@@ -11,13 +11,14 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{PlannedStage, StageContext, files};
 use crate::job::ModelBlock;
 use crate::param::ColumnName;
+use crate::stage::applied_set::{AppliedSet, canonical_text};
 use crate::stage::discover::search::{
     DiscoveredScenario, DiscoveryInputs, discover, training_hash,
 };
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::refits;
-use crate::stage::measure;
-use crate::stage::plan::{AppliedSet, StagePlan, canonical_text};
+use crate::stage::measure::counted_audit::GraphScoreStage;
+use crate::stage::plan::StagePlan;
 use crate::stage::score::graph_scoring::{GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE};
 
 /// File of the stage `discover` for a scenario.
@@ -176,10 +177,7 @@ impl<'a> StagePlan<'a> {
     }
 
     /// What scores are counted from in a set that rests on graphs; none for other sets.
-    pub(crate) fn graph_scores_of(
-        world: &AppliedSet<'_>,
-        model: &str,
-    ) -> Option<measure::GraphScoreStage> {
-        world.graphs().map(|_| measure::GraphScoreStage { stage: world.score_id(model) })
+    pub(crate) fn graph_scores_of(world: &AppliedSet<'_>, model: &str) -> Option<GraphScoreStage> {
+        world.graphs().map(|_| GraphScoreStage { stage: world.score_id(model) })
     }
 }

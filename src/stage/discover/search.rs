@@ -24,7 +24,7 @@ use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::RowContext;
 
 /// What is known of one scenario once its graphs are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::files;
 use crate::metric;
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::summary::SpreadEstimate;
 use crate::param::Level;
 use crate::stage::discover::search::DiscoveredScenario;
@@ -195,12 +196,10 @@ impl GraphTables {
 }
 
 /// The metrics of a scenario's graphs, in the order of the catalog; undefined where there are none.
-pub fn graph_metrics(
-    set: &GraphSetScenario,
-) -> Vec<(&'static metric::Metric, metric::MetricValue)> {
+pub fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Metric, MetricValue)> {
     let bag = &set.discovered.worlds.bag;
     let value = |id: &str| match id {
-        _ if bag.is_empty() => Err(metric::Undefined::NoTrainingRows),
+        _ if bag.is_empty() => Err(Undefined::NoTrainingRows),
         "h_g" => Ok(bag.edge_shares(MemberWeighting::Dag).entropy),
         "h_ga" => Ok(bag.descendant_edge_shares(MemberWeighting::Dag).entropy),
         "n_graphs" => Ok(bag.len() as f64),

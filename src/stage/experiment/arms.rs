@@ -19,11 +19,13 @@ use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue, measure_factual};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::experiment::folds::AddedRows;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::measure::{CountedAudit, ResultTables, RowBuilder, settings};
+use crate::stage::measure::counted_audit::CountedAudit;
+use crate::stage::measure::{ResultTables, RowBuilder, settings};
+use crate::stage::row_context::RowContext;
 use crate::table::file::{read_frame, write_frame};
 use crate::table::{
     ARM_FOLDS, ARMS, COMPARISONS, COUNTS, METRICS, SCORE_SHIFT, THRESHOLDS, TableCell, TableDef,

@@ -26,8 +26,8 @@ use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::neighbours::PointMatrix;
 use crate::num::seed::named_seed;
-use crate::stage::count::evidence::DecisionRule;
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 use crate::table::SELECTED;
 use crate::table::file::{LongColumn, LongWriter};
 

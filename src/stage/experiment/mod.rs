@@ -24,17 +24,20 @@ use crate::exec::{PlannedStage, StageContext, files};
 use crate::job::KeepRows;
 use crate::job::blocks::experiments::{self, ExperimentBlock, LabelSide, PredictionSource};
 use crate::param::{Name, Word};
+use crate::stage::applied_set::{AppliedSet, canonical_text, with_watch};
+use crate::stage::artifact::ROLES;
 use crate::stage::count::KEEP_ROWS_BELOW;
-use crate::stage::count::evidence::{self, BlockSettings, CountInputs, DecisionRule};
+use crate::stage::count::evidence::{self, BlockSettings, CountInputs};
 use crate::stage::experiment::arms::{ArmFactualEvidence, ArmFolder, ArmShiftEvidence};
 use crate::stage::experiment::folds::{
     ADDED, AddedRows, ArmSelection, CandidatePool, CandidateScores, FoldRoles, INNER_FOLDS,
 };
 use crate::stage::generate::artifact as learnt_artifact;
-use crate::stage::generate::rows::{self, GeneratedEffects, RowContext};
-use crate::stage::measure::{self, score_shift};
-use crate::stage::plan::{AppliedSet, StagePlan, canonical_text, unique_inputs, with_watch};
-use crate::stage::prepare::ROLES;
+use crate::stage::generate::rows::{self, GeneratedEffects};
+use crate::stage::measure::{counted_audit, score_shift};
+use crate::stage::plan::{StagePlan, unique_inputs};
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 use crate::stage::score::command::{self, CommandCall};
 use crate::stage::score::{artifact, threshold};
 use crate::stage::train;
@@ -761,7 +764,7 @@ impl<'a> StagePlan<'a> {
                 .map(|world| {
                     let rows = RowsReader::open(ctx.need("prepare"))?;
                     let attribute = &rows.layout().attributes[world.position];
-                    Ok(measure::untaught_ranks(
+                    Ok(counted_audit::untaught_ranks(
                         attribute,
                         &GeneratedEffects::read(ctx, &world.id("generate"))?.untaught,
                     ))

@@ -5,10 +5,10 @@ use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
     self, DirectedArm, ExperimentBlock, FirstArm, PredictionSource,
 };
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::arms::ExperimentContext;
 use crate::stage::experiment::folds::INNER_FOLDS;
 use crate::stage::id::id_part;
-use crate::stage::plan::AppliedSet;
 
 /// An experiment with what it names.
 #[derive(Debug, Clone)]

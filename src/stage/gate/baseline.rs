@@ -7,22 +7,23 @@
 
 use std::path::Path;
 
+use crate::diff::compared_run::{ComparedRun, FittedOn};
 use crate::diff::definitions::{CountingRules, JobValues};
-use crate::diff::{self, ComparedRun, DiffResult, FittedOn};
-use crate::error::{Error, Result};
+use crate::diff::{self, DiffResult};
+use crate::error::Result;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
-use crate::folder::read::{self as opened, SUMMARY, damaged};
+use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
 use crate::gate::GateBaseline;
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
 use crate::param::{Count, Level, Seed};
 use crate::stage::generate::refits;
-use crate::stage::generate::rows::RowContext;
 use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report;
+use crate::stage::row_context::RowContext;
 use crate::table::file::{read_frame, write_frame};
 use crate::table::{CHANGES, GROUPS, METRICS};
 
@@ -40,29 +41,6 @@ pub(crate) fn verified(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     // A page says nothing that the tables do not.
     let others = ["job.resolved.yaml", SUMMARY, OUTCOMES_FILE];
     opened::verified(folder, |name| name.starts_with("tables/") || others.contains(&name))
-}
-
-/// SHA-256 of the manifest of a folder that a run is to be compared with.
-///
-/// # Errors
-/// The folder is none of cfaudit's, or holds no numbers.
-pub(crate) fn fingerprint(folder: &Path) -> Result<String> {
-    let (manifest, bytes) = opened::manifest(folder)?;
-    check_measured(folder, &manifest)?;
-    Ok(sha256(&bytes))
-}
-
-/// Refuses a folder whose run waits for scores.
-fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
-    if manifest.awaited.is_empty() {
-        return Ok(());
-    }
-    Err(Error::operator(
-        "compare with",
-        folder,
-        "its run waits for scores, so it holds no numbers",
-        "run its job again once the scores are there, or name the folder of a finished run",
-    ))
 }
 
 /// A finished run as one side of a comparison.

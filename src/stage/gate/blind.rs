@@ -10,17 +10,14 @@ use std::collections::BTreeMap;
 
 use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
 use crate::metric::catalog::ccm::{HARM, harmed};
-use crate::metric::value::measured::FavourablePrediction;
+use crate::metric::evidence::labels::{GroupShares, LowestShare};
+use crate::metric::value::settings::FavourablePrediction;
 use crate::metric::{CatalogFamily, Metric, find};
 use crate::param::{ColumnName, Name};
 use crate::table::{TableFrame, TableRecord};
 
 /// The code of such an issue.
 pub(crate) const BLIND_GATE: &str = "blind-gate";
-
-/// Of an attribute each group with its share of favourable labels or decisions, from 0 to 1, of
-/// those who have any.
-pub(crate) type GroupShares = Vec<(String, f64)>;
 
 /// A gate that cannot see harm to the group with the lowest share, and that in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,34 +197,10 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
     )
 }
 
-/// The group with the lowest share of favourable labels or decisions.
-pub(crate) struct LowestShare {
-    /// The group; of several the first.
-    pub(crate) group: String,
-    /// Why it is the one, with the lowest and the highest share.
-    pub(crate) why: String,
-    /// Whether all groups have its share.
-    pub(crate) is_shared: bool,
-}
-
-impl LowestShare {
-    /// None where no share is known; `of` says what the shares are of, such as `labels`.
-    pub(crate) fn of(shares: GroupShares, of: &str) -> Option<LowestShare> {
-        let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
-        let why = format!(
-            "the group with the lowest share of favourable {of} ({}, {})",
-            words(low),
-            words(high)
-        );
-        Some(LowestShare { group: low.0.clone(), why, is_shared: low.1 >= high.1 })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{LowestShare, decision_shares};
+    use super::decision_shares;
+    use crate::metric::evidence::labels::LowestShare;
     use crate::table::{GROUPS, METRICS, TableCell, TableDef, TableFrame};
 
     fn row(table: &'static TableDef, cells: &[(&str, TableCell)]) -> Vec<TableCell> {

@@ -17,8 +17,8 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, GateBetween, GateDecideBy, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
+use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
 use crate::stage::plan::StagePlan;
-use crate::stage::report;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
 use crate::table::file::{read_frame, write_frame};
@@ -231,7 +231,7 @@ pub fn judge(
         unsteady,
     );
     write_frame(ctx.out(), &table)?;
-    files::write_json(&ctx.out().join(report::GATE_OUTCOME), &outcome)
+    files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
 }
 
 /// The gates on recourse of a finished folder.
@@ -261,7 +261,7 @@ pub fn verdicts(
     comparison: Option<&DiffResult>,
     mut recourse: Vec<CountedRecourseGate>,
     unsteady: &UnsteadyModels,
-) -> (TableFrame, report::GateOutcome) {
+) -> (TableFrame, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
     for question in
         questions.iter_mut().chain(recourse.iter_mut().map(CountedRecourseGate::question))
@@ -285,7 +285,7 @@ pub fn verdicts(
         _ if judged.tally.pass > 0 => GateStatus::Pass.word(),
         _ => "done",
     };
-    let outcome = report::GateOutcome {
+    let outcome = GateOutcome {
         verdict: word.to_owned(),
         exit: if crossed { Exit::GateCrossed.code() } else { Exit::Done.code() },
         tally: judged.tally,

@@ -12,8 +12,8 @@ use crate::data::rows::reference::{LayoutRecoding, ReferenceBatch, ReferenceRows
 use crate::data::rows::split::{RolesReader, RowRoles};
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, Result};
-use crate::stage::count::evidence::DecisionRule;
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// What the classes of the audited rows are.
 #[derive(Debug)]

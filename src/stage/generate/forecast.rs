@@ -4,9 +4,11 @@ use crate::error::{Error, JobProblem, Result};
 use crate::job::check::{GateScope, KnownMetric};
 use crate::job::{self, MetricFamily};
 use crate::metric::bootstrap::redraw::DirectionMemory;
-use crate::stage::plan::{AppliedSet, StagePlan};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::measure::catalog;
+use crate::stage::memory;
+use crate::stage::plan::StagePlan;
 use crate::stage::train::memory_in_words;
-use crate::stage::{measure, memory};
 
 /// Of a row of `metrics` while it is measured, judged and written. 150 groups of the families group
 /// and ccm make some 830,000 rows, and the run took 7.9 GB.
@@ -85,7 +87,7 @@ impl StagePlan<'_> {
     /// Rows of the table `metrics` that the pairs and directions of an attribute make, without
     /// slices and arms.
     fn metric_rows(&self, attribute: &str, groups: usize) -> u64 {
-        let catalog = measure::catalog();
+        let catalog = catalog::catalog();
         let wanted = job::check::families(self.job, &catalog);
         let directions = (groups * groups.saturating_sub(1)) as u64;
         let per_pair = |of_set: bool| -> u64 {

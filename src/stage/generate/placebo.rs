@@ -28,13 +28,12 @@ use crate::metric::evidence::divergence::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};
-use crate::stage::count::evidence::{DecisionRule, ScoredGroup, add_person, empty_counts};
-use crate::stage::generate::GeneratorInputs;
+use crate::stage::count::evidence::{ScoredGroup, add_person, empty_counts};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
-use crate::stage::generate::rows::{self, RowContext, groups_of_fold, in_file_order, write_back};
-
-/// The groups of all rows, by row group.
-pub type RowGroupLabels = Vec<Vec<u16>>;
+use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
+use crate::stage::generate::rows::{self, groups_of_fold, in_file_order, write_back};
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// A model that is asked in every repeat.
 pub struct PlaceboModel {

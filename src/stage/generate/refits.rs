@@ -9,14 +9,15 @@ use crate::counterfactual::fitted::FittedStrategy;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::reference::ReferenceRows;
 use crate::data::{Layout, MISSING_GROUP};
-use crate::diff::FittedOn;
+use crate::diff::compared_run::FittedOn;
 use crate::error::Result;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::basis::RowClasses;
-use crate::stage::plan::{AppliedSet, StagePlan};
+use crate::stage::plan::StagePlan;
 
 /// File of the stages `fit` and `discover`.
 const FITTED_ON: &str = "fitted-on.json";

@@ -5,6 +5,7 @@
 //! public data set is known by the pinned hashes of its members. Which score files are not there
 //! yet is settled here too: a stage never finds out half-way that it has to wait.
 
+pub(crate) mod answer;
 pub(crate) mod request;
 pub mod stamp;
 
@@ -29,9 +30,9 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, CommandBlock, Job, RowSource};
 use crate::model::onnx::external;
 use crate::param::ColumnName;
-use crate::stage::RunSettings;
+use crate::stage::applied_set::canonical_text;
 use crate::stage::input::stamp::FileStamp;
-use crate::stage::plan::canonical_text;
+use crate::stage::settings::RunSettings;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// File of the stage `prepare/source`.

@@ -13,40 +13,26 @@
 //! of one job may have files of the same bytes. The page names such files, for nothing says that
 //! they answer even the first.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::KeyedScores;
 use crate::data::exchange::to_score::{RequestDigest, counterfactual_schema, factual_schema};
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Fault, Result};
-use crate::exec::files::{self, make_folder, read_json, read_text, replace, write_json};
+use crate::exec::files::{read_json, write_json};
 use crate::exec::{PlannedStage, StageContext};
 use crate::folder::manifest::AnsweredRequest;
-use crate::folder::read as opened;
-use crate::job::Job;
 use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::input::{file_name_of, scores_path};
-use crate::stage::plan::{AppliedSet, StagePlan};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::input::answer::{ANSWER, ScoreAnswer, awaits_files, folder_of};
+use crate::stage::input::scores_path;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::waiting::{RequestSource, counterfactual_part, factual_part};
-use crate::stage::{RunSettings, default_folder};
-
-/// The folder of the rows as they are, where sets are called by their names. No set may be called
-/// so.
-const FACTUAL: &str = "factual";
 
 /// What a stage says of its request.
 const REQUEST: &str = "request.json";
-
-/// What the stage that joins a file says of it.
-const ANSWER: &str = "answer.json";
-
-/// Folder of the cache that remembers which request of each set a file was taken for.
-const ANSWERS: &str = "answered";
 
 /// What to do about a file that names no request and was taken for another one.
 const SAME_BYTES: &str = "take the file away (or name another one in the job) and run again: the \
@@ -65,94 +51,6 @@ pub(crate) struct RowsToScore {
     pub(crate) rows: u64,
     /// Of them rows as they are that are asked for again.
     pub(crate) again: u64,
-}
-
-/// What a file of scores says of the rows that it answers.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct ScoreAnswer {
-    request: String,
-    /// Whether the file names them itself.
-    named: bool,
-}
-
-/// The requests that files which name none were taken for.
-#[derive(Debug, Default)]
-pub(crate) struct AnswerMemory {
-    /// Folder of the cache; none without a cache.
-    notes: Option<PathBuf>,
-    /// Sets and their requests by the hash of a file, from the manifest of the output folder.
-    published: BTreeMap<String, Vec<[String; 2]>>,
-}
-
-impl AnswerMemory {
-    /// What is remembered of a job. An output folder that cannot be read remembers nothing.
-    pub(crate) fn load(job: &Job, settings: &RunSettings) -> Self {
-        let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
-        let manifest =
-            opened::manifest(&out).ok().filter(|(manifest, _)| manifest.job == job.name.as_str());
-        let answers = manifest
-            .into_iter()
-            .flat_map(|(manifest, _)| manifest.answers)
-            .filter(|answer| !answer.named);
-        let mut published: BTreeMap<String, Vec<[String; 2]>> = BTreeMap::new();
-        for answer in answers {
-            let set = Some(answer.counterfactual.as_str()).filter(|set| !set.is_empty());
-            published.entry(answer.sha256).or_default().push([folder_of(set), answer.request]);
-        }
-        AnswerMemory {
-            notes: settings.cache.as_ref().map(|cache| cache.join(ANSWERS).join(job.name.as_str())),
-            published,
-        }
-    }
-
-    /// Another request that the file was taken for: of the same set, or of one that is not among
-    /// `sets`.
-    fn other_request(
-        &self,
-        sha256: &str,
-        [set, request]: [&str; 2],
-        sets: &[String],
-    ) -> Result<Option<String>> {
-        let counts = |of: &str| of == set || !sets.iter().any(|known| known == of);
-        let mut known = self.published.get(sha256).cloned().unwrap_or_default();
-        let notes =
-            self.notes.as_ref().map(|notes| notes.join(sha256)).filter(|notes| notes.is_dir());
-        if let Some(notes) = notes {
-            for note in files::list(&notes)? {
-                let of = note.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                // A note that is being written is not there yet.
-                if counts(&of) && !of.starts_with('.') {
-                    known.push([of, read_text(&note)?]);
-                }
-            }
-        }
-        let mut others: Vec<[String; 2]> =
-            known.into_iter().filter(|[of, known]| counts(of) && known != request).collect();
-        others.sort();
-        Ok(others.into_iter().next().map(|[_, request]| request))
-    }
-
-    /// Remembers a file that was taken.
-    fn remember(&self, sha256: &str, [set, request]: [&str; 2]) -> Result<()> {
-        let Some(notes) = self.notes.as_ref().map(|notes| notes.join(sha256)) else {
-            return Ok(());
-        };
-        make_folder(&notes)?;
-        replace(&notes.join(set), request.as_bytes())
-    }
-}
-
-/// The folder of rows to score for a set, or for the rows as they are.
-pub(crate) fn folder_of(set: Option<&str>) -> String {
-    set.map_or_else(|| FACTUAL.to_owned(), file_name_of)
-}
-
-/// Whether a model of the job awaits scores of the rows as they are, or of sets, from a file.
-pub(crate) fn awaits_files(job: &Job) -> (bool, bool) {
-    let mut scores = job.models.values().filter_map(|model| model.scores.as_ref());
-    let sets = !job.counterfactuals.is_empty()
-        && scores.clone().any(|scores| scores.counterfactual.is_some());
-    (scores.any(|scores| scores.factual.parquet.is_some()), sets)
 }
 
 /// The digits of an id that messages show.
@@ -345,18 +243,4 @@ impl<'a> StagePlan<'a> {
         }
         answers
     }
-}
-
-/// What a stage says of the request that a file answers.
-///
-/// # Errors
-/// The stage cannot be read.
-pub(crate) fn read_answer(
-    mut answer: AnsweredRequest,
-    stage: &str,
-    folder: &Path,
-) -> Result<AnsweredRequest> {
-    let ScoreAnswer { request, named } = read_json(&folder.join(ANSWER), stage)?;
-    (answer.request, answer.named) = (request, named);
-    Ok(answer)
 }

@@ -10,20 +10,20 @@ use crate::data::Layout;
 use crate::error::Result;
 use crate::exec::{StageContext, files};
 use crate::job::LabelColumn;
-use crate::metric::Undefined;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::GroupFactualCounts;
+use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
 use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
-use crate::metric::value::measured::{
-    FavourablePrediction, MeasureSettings, MeasuredValue, measure_factual,
-};
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::measure::{EVIDENCE, ResultTables, RowBuilder};
+use crate::stage::artifact::EVIDENCE;
+use crate::stage::measure::{ResultTables, RowBuilder};
+use crate::stage::row_context::RowContext;
 use crate::table::TableCell;
 
 /// Measures one part: `text` is what its stage counted.

@@ -12,14 +12,15 @@ use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
-use crate::metric::Rate;
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
+use crate::metric::evidence::labels::GroupShares;
 use crate::metric::evidence::labels::{MissingLabels, share};
+use crate::metric::rate::Rate;
 use crate::model::ThresholdComparison;
 use crate::param::Seed;
-use crate::stage::count::evidence::{BlockSettings, DecisionRule, RowCounting, RowThreshold};
-use crate::stage::gate::blind::GroupShares;
+use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::plan::StagePlan;
+use crate::stage::row_context::{DecisionRule, RowThreshold};
 
 /// Code of issues, and what carries it in tables.
 pub const SELECTIVE_LABELS: &str = "selective-labels";

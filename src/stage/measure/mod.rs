@@ -1,7 +1,9 @@
 //! The stage `measure`: evidence to tables. Rows of tables are written by the [`row_builder`],
 //! gates judged in [`gate`](crate::stage::gate); what graphs add stands in [`worlds`].
 
+pub mod catalog;
 mod classes;
+pub mod counted_audit;
 pub(crate) mod examples;
 pub mod labels;
 pub mod quality;
@@ -11,138 +13,40 @@ mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use crate::data::Attribute;
 use crate::data::prepare::PrepareFindings;
 use crate::error::Result;
 use crate::exec::{StageContext, files};
 use crate::job;
-use crate::job::check::{CheckedJob, KnownMetric, KnownNames, RatioOrder};
+use crate::job::check::CheckedJob;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
-use crate::metric::bootstrap::turn::SwapEffect;
-use crate::metric::catalog::clarify::FavouredFacets;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
-use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, measure_factual};
+use crate::metric::value::measured::measure_factual;
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::metric::{self, CatalogFamily, Reads};
-use crate::param::Count;
+use crate::stage::artifact::{EVIDENCE, LABELS, QUALITY, SMALL_SLICES};
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::placebo;
-use crate::stage::generate::rows::{GeneratedEffects, RowContext};
+use crate::stage::measure::catalog::families;
+use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::score::threshold;
 use crate::table::file::{read_frame, write_frame};
-use crate::table::{
-    CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, COMPARISONS, FILTERS, ISSUES,
-    THRESHOLDS, TableCell, TableDef, TableFrame,
-};
+use crate::table::{COMPARISONS, FILTERS, ISSUES, THRESHOLDS, TableCell, TableFrame};
 
 pub use crate::stage::gate::{judge, questions, recourse_of, recourse_questions, verdicts};
 pub(crate) use row_builder::{ResultTables, RowBuilder};
-
-/// File of the stages `count` and of the second pass.
-pub const EVIDENCE: &str = "evidence.json";
-
-/// File of the slices that were not measured because too few people are in them.
-pub const SMALL_SLICES: &str = "small-slices.json";
-
-/// File of those who lack labels more often than others.
-pub const LABELS: &str = "selective-labels.json";
-
-/// By attribute the slices of too few people, and how many these are in the fullest count.
-pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
-
-/// What a stage `count` counted.
-#[derive(Debug, Clone, Default)]
-pub struct CountedAudit {
-    /// Experiment and arm; empty for the plain audit.
-    pub arm: String,
-    /// The model.
-    pub model: String,
-    /// The counterfactual set; none for the rows as they are.
-    pub set: Option<String>,
-    /// Position of the attribute.
-    pub attribute: usize,
-    /// The stage that counted.
-    pub stage: String,
-    /// The stage of the second pass; none where score metrics are not asked for.
-    pub second_pass: Option<String>,
-    /// Repeats of the placebo that the set asks for.
-    pub placebo: Option<Count>,
-    /// The stage that repeated it; none for a strategy that draws on no sample.
-    pub placebo_stage: Option<String>,
-    /// The stage that counted slices; none where the job names none.
-    pub slices: Option<String>,
-    /// The stage of the flip test; none where it does not run.
-    pub flips: Option<String>,
-    /// Of a set that rests on causal graphs where its worlds stand.
-    pub graph_scores: Option<GraphScoreStage>,
-    /// The stage that made the counterfactuals of a set.
-    pub generate: Option<String>,
-    /// Groups of which nothing could be learnt, by position in reference-first order: values about
-    /// them are undefined.
-    pub untaught: Vec<usize>,
-    /// Whether the set gives no counterfactual to people without a label, because it conditions on
-    /// the label.
-    pub by_label: bool,
-}
-
-impl CountedAudit {
-    /// The stages that it reads.
-    pub fn stages(&self) -> impl Iterator<Item = &String> {
-        let more =
-            [&self.second_pass, &self.placebo_stage, &self.slices, &self.flips, &self.generate]
-                .into_iter()
-                .flatten();
-        [&self.stage]
-            .into_iter()
-            .chain(more)
-            .chain(self.graph_scores.iter().map(|branch| &branch.stage))
-    }
-}
-
-/// For the groups of an attribute without rows to learn from their positions in reference-first
-/// order.
-pub(crate) fn untaught_ranks(attribute: &Attribute, named: &[String]) -> Vec<usize> {
-    let order = attribute.reference_first();
-    (0..order.len()).filter(|&rank| named.contains(&attribute.groups[order[rank]])).collect()
-}
-
-impl CountedAudit {
-    /// The same with the groups of which nothing could be learnt.
-    fn with_untaught(
-        &self,
-        ctx: &StageContext<'_>,
-        attribute: &Attribute,
-        graphs: &[GraphSetScenario],
-    ) -> Result<CountedAudit> {
-        let set = graphs
-            .iter()
-            .find(|set| Some(&set.name) == self.set.as_ref() && set.position == self.attribute);
-        let named = match (set, &self.generate) {
-            (Some(set), _) => set.discovered.untaught.clone(),
-            (None, Some(stage)) => GeneratedEffects::read(ctx, stage)?.untaught,
-            (None, None) => Vec::new(),
-        };
-        Ok(CountedAudit { untaught: untaught_ranks(attribute, &named), ..self.clone() })
-    }
-}
-
-/// Where the worlds of a model and a graph-uncertain set stand.
-#[derive(Debug, Clone)]
-pub struct GraphScoreStage {
-    /// The stage that scored them.
-    pub stage: String,
-}
 
 /// Writes what preparing found as tables beside the rows.
 ///
@@ -451,9 +355,6 @@ fn compare(
     Ok(frame)
 }
 
-/// The tables of quality.
-pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
-
 /// Puts the tables of quality of all sets and attributes together.
 ///
 /// # Errors
@@ -467,96 +368,6 @@ pub fn gather_quality(ctx: &StageContext<'_>, stages: &[String]) -> Result<()> {
         write_frame(ctx.out(), &frame)?;
     }
     Ok(())
-}
-
-/// What a job may name without declaring it: the metrics and the public data sets.
-pub fn catalog() -> KnownNames<'static> {
-    static METRICS: OnceLock<Vec<KnownMetric>> = OnceLock::new();
-    static MEASURES: OnceLock<Vec<&str>> = OnceLock::new();
-    static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
-    KnownNames {
-        metrics: METRICS.get_or_init(|| metric::catalog().map(known_metric).collect()),
-        measures: MEASURES.get_or_init(|| {
-            crate::metric::catalog::cf_quality::MEASURES.iter().map(|measure| measure.id).collect()
-        }),
-        data_sets: DATA_SETS.get_or_init(|| {
-            crate::data::source::catalog::DATA_SETS.iter().map(|set| set.name).collect()
-        }),
-    }
-}
-
-fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
-    use job::check::GateScope::{Direction, Group, Pair, Total, WorstCase};
-    let mut scopes: &'static [job::check::GateScope] = match metric.family {
-        CatalogFamily::Performance => &[Total, Group],
-        CatalogFamily::Group => &[Pair, WorstCase],
-        CatalogFamily::Clarify => &[Pair],
-        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift => {
-            &[Total, Direction, Pair]
-        }
-        CatalogFamily::Graph => &[Total],
-    };
-    let any = matches!(metric.reads, Reads::AnySwitch(_));
-    match metric.reads {
-        Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
-        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
-        _ => {}
-    }
-    let asked_by = match metric.reads {
-        Reads::Strata(_) | Reads::StrataRate(_) => Some("strata"),
-        Reads::Flips { .. } => Some("flip_test"),
-        _ => None,
-    };
-    // Clarify's disparate impact is that of the family group.
-    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(job::MetricFamily::Clarify);
-    let needs_counterfactual = matches!(
-        metric.family,
-        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift | CatalogFamily::Graph
-    );
-    let min_groups = if any { 3 } else { 2 };
-    let family = family_word(metric.family);
-    let ratio = (SwapEffect::of(metric) == SwapEffect::Reciprocal).then(|| {
-        match SwapEffect::second_over_first(metric) {
-            true => RatioOrder::SecondOverFirst,
-            false => RatioOrder::FirstOverSecond,
-        }
-    });
-    KnownMetric {
-        id: metric.id,
-        family,
-        also,
-        asked_by,
-        needs_label: metric.needs_label,
-        needs_counterfactual,
-        scopes,
-        min_groups,
-        range: metric.range,
-        by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
-        ratio,
-    }
-}
-
-/// A family as jobs write it.
-fn family_word(family: CatalogFamily) -> job::MetricFamily {
-    match family {
-        CatalogFamily::Performance => job::MetricFamily::Performance,
-        CatalogFamily::Group => job::MetricFamily::Group,
-        CatalogFamily::Ccm => job::MetricFamily::Ccm,
-        CatalogFamily::Eccm => job::MetricFamily::Eccm,
-        CatalogFamily::Shift => job::MetricFamily::Shift,
-        CatalogFamily::Clarify => job::MetricFamily::Clarify,
-        CatalogFamily::Graph => job::MetricFamily::Graph,
-    }
-}
-
-/// The families that a job measures of its models; what is measured of graphs has tables of its
-/// own.
-pub fn families(checked: &CheckedJob) -> Vec<CatalogFamily> {
-    let wanted = job::check::families(&checked.job, &catalog());
-    CatalogFamily::ALL
-        .into_iter()
-        .filter(|family| *family != CatalogFamily::Graph && wanted.contains(&family_word(*family)))
-        .collect()
 }
 
 /// How to measure an attribute.

@@ -22,8 +22,8 @@ use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
-use crate::stage::generate::rows::RowContext;
 use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
+use crate::stage::row_context::RowContext;
 use crate::table::file::write_frame;
 use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
 

@@ -3,19 +3,22 @@
 use std::borrow::Cow;
 
 use crate::data::Layout;
-use crate::metric::catalog::shift::{self, ShiftSums};
-use crate::metric::evidence::counts::{
-    CELLS, Confusion, CounterfactualCounts, Eccm, FactualCounts,
-};
+use crate::metric;
+use crate::metric::catalog::shift;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::evidence::person::{CELLS, Confusion, Eccm};
+use crate::metric::evidence::shift::ShiftSums;
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
-use crate::metric::{self, MetricValue};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{COUNTS, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS, TableCell, TableFrame};
 
-use super::{CountedAudit, SmallSlices};
+use crate::stage::artifact::SmallSlices;
+use crate::stage::measure::counted_audit::CountedAudit;
 
 /// Tables that are being written.
 pub(crate) struct ResultTables {
@@ -138,7 +141,7 @@ impl RowBuilder<'_> {
             return Cow::Borrowed(measured);
         }
         Cow::Owned(MeasuredValue {
-            value: Err(metric::Undefined::NoTrainingRows),
+            value: Err(Undefined::NoTrainingRows),
             numerator: None,
             denominator: None,
             weights: None,
@@ -232,7 +235,7 @@ impl RowBuilder<'_> {
         let untaught = self.is_untaught(compared.scope);
         let (scope, interval) = (compared.scope, compared.interval.as_ref().filter(|_| !untaught));
         let of_taught = |value: MetricValue| {
-            if untaught { Err(metric::Undefined::NoTrainingRows) } else { value }
+            if untaught { Err(Undefined::NoTrainingRows) } else { value }
         };
         let difference = of_taught(compared.difference);
         vec![
@@ -248,7 +251,7 @@ impl RowBuilder<'_> {
             compared.metric.id.into(),
             compared.metric.family.as_str().into(),
             difference.ok().into(),
-            difference.err().map_or("", metric::Undefined::code).into(),
+            difference.err().map_or("", Undefined::code).into(),
             of_taught(compared.first).ok().into(),
             of_taught(compared.second).ok().into(),
             interval.map(|i| i.lo).into(),

@@ -5,15 +5,17 @@
 //! own, because it is the dearest part of measuring and depends on little.
 
 use crate::error::{Error, Result};
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{
-    MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence, ShiftIntervals,
+    MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks, ShiftEvidence, ShiftIntervals,
 };
-use crate::metric::evidence::counts::{CounterfactualCounts, ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{self, ClassCountInputs};
 use crate::stage::count::evidence::{self, CountInputs};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::RowContext;
 
 /// The intervals that are wanted.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::data::Layout;
 use crate::error::Result;
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
@@ -44,10 +45,7 @@ impl WorldTables {
                     (world.bootstrap as u64).into(),
                     world.copies.into(),
                 ]);
-                row.extend([
-                    value.ok().into(),
-                    value.err().map_or("", crate::metric::Undefined::code).into(),
-                ]);
+                row.extend([value.ok().into(), value.err().map_or("", Undefined::code).into()]);
                 row.extend([numerator.into(), denominator.into()]);
                 self.worlds.push(row);
             }
@@ -129,7 +127,7 @@ impl RowBuilder<'_> {
 /// The metrics of the graphs themselves, as rows of the table of metrics.
 pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<Vec<TableCell>> {
     let attribute = &layout.attributes[set.position].name;
-    let row = |(metric, value): (&'static crate::metric::Metric, crate::metric::MetricValue)| {
+    let row = |(metric, value): (&'static crate::metric::Metric, MetricValue)| {
         METRICS
             .columns
             .iter()
@@ -140,7 +138,7 @@ pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<
                 "metric" => metric.id.into(),
                 "family" => metric.family.as_str().into(),
                 "value" => value.ok().into(),
-                "undefined" => value.err().map_or("", crate::metric::Undefined::code).into(),
+                "undefined" => value.err().map_or("", Undefined::code).into(),
                 "n_rows" => set.discovered.n_rows.into(),
                 "ci_method" => "none: a number of the graphs themselves".into(),
                 _ if column.nullable => TableCell::Null,

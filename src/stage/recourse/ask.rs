@@ -5,7 +5,6 @@
 //! distinct changed rows, each once: the ones that are trained here in batches on all threads, a
 //! command in one run of its program per fold that it knows.
 
-use std::ops::Range;
 use std::path::Path;
 
 use crate::error::Result;
@@ -13,12 +12,10 @@ use crate::exec::StageContext;
 use crate::model::Scorer;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::{DecisionModel, DistinctRows, LevelChange, RowSets};
-use crate::stage::generate::rows::RowContext;
 use crate::stage::recourse::people::RecoursePeople;
+use crate::stage::row_context::RowContext;
+use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::command::{CommandCall, CommandRows};
-
-/// Rows that a command gets at a time.
-const BATCH: usize = 16_384;
 
 /// The model that is asked.
 pub enum RecourseModel<'a> {
@@ -133,54 +130,5 @@ impl DecisionModel for TrainedDecisionModel<'_> {
         );
         (self.context.watch.progress)(rows.len() as u64);
         Ok(())
-    }
-}
-
-/// The distinct changed rows, in blocks.
-pub struct ChangedRows<'a> {
-    people: &'a RecoursePeople,
-    plan: &'a RecoursePlan<'a>,
-    /// Person and set of changes.
-    rows: &'a [(u32, u32)],
-}
-
-impl ChangedRows<'_> {
-    fn block(&self, block: usize) -> &[(u32, u32)] {
-        let range: Range<usize> = block * BATCH..self.rows.len().min((block + 1) * BATCH);
-        &self.rows[range]
-    }
-
-    /// Number of blocks.
-    pub fn n_blocks(&self) -> usize {
-        self.rows.len().div_ceil(BATCH)
-    }
-
-    /// The folds in which the people of a block are audited.
-    pub fn folds(&self, block: usize) -> Vec<Option<u8>> {
-        self.block(block).iter().map(|(row, _)| Some(self.people.fold(*row))).collect()
-    }
-
-    /// The rows of a block as the program reads them.
-    pub fn rows(&self, block: usize) -> crate::data::FeatureRows {
-        let block = self.block(block);
-        let people: Vec<u32> = block.iter().map(|(row, _)| *row).collect();
-        let runs = block.chunk_by(|a, b| a.1 == b.1);
-        let sets: Vec<(usize, Vec<LevelChange>)> =
-            runs.map(|run| (run.len(), self.plan.change_set(run[0].1 as usize))).collect();
-        self.people.changed(&people, &sets)
-    }
-
-    /// What messages call a row of a block.
-    pub fn name(&self, block: usize, i: usize) -> String {
-        let (row, change) = self.block(block)[i];
-        let changes = self.plan.change_set(change as usize);
-        let words: Vec<String> = changes
-            .iter()
-            .map(|change| {
-                let feature = &self.people.audited.features[change.feature];
-                format!("`{}` = `{}`", feature.name, feature.levels[change.level as usize])
-            })
-            .collect();
-        format!("{}, changed to {}", self.people.name(row), words.join(", "))
     }
 }

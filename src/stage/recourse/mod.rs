@@ -7,13 +7,13 @@
 //! the job bounds by `at_most`. Weights of rows have no part in it: people are counted.
 
 pub mod ask;
+pub mod inputs;
 pub mod people;
 pub mod stage;
 pub mod tables;
 
 use std::path::Path;
 
-use crate::data::Attribute;
 use crate::error::{Error, Result};
 use crate::exec::StageContext;
 use crate::num::decimal::Decimal;
@@ -24,29 +24,14 @@ use crate::recourse::chance::{PermutationLimits, p_values};
 use crate::recourse::definition::RecourseCriterion;
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::groups::{GroupPair, pairs};
-use crate::recourse::knobs::RecourseBlock;
 use crate::recourse::rank::DefinitionRanking;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::recourse::ask::{RecourseModel, RecourseQuery};
-use crate::stage::recourse::people::RecoursePeople;
+use crate::stage::recourse::ask::RecourseQuery;
+use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::tables::{ComparisonResult, RecourseWriter};
+use crate::stage::row_context::RowContext;
 
 /// Subgroups whose p-values are drawn between two looks at whether the run is to stop.
 const SUBGROUPS_PER_CHECK: usize = 256;
-
-/// What a run of the stage works with.
-pub struct RecourseInputs<'a> {
-    /// The attribute.
-    pub attribute: &'a Attribute,
-    /// The block of the job.
-    pub recourse: &'a RecourseBlock,
-    /// The audited people.
-    pub people: &'a RecoursePeople,
-    /// The model.
-    pub model: &'a RecourseModel<'a>,
-    /// The seed of the job.
-    pub seed: u64,
-}
 
 /// Compares every pair of groups and writes the tables.
 ///

@@ -9,8 +9,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::counterfactual::write_back::{WriteBack, WriteBackRow as Again};
-use crate::data::prepare::MissingRule;
 use crate::data::prepare::derive::{DerivationRule, DerivedBin};
+use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::values::float_text;
 use crate::data::{
@@ -20,13 +20,14 @@ use crate::error::{Error, Fault, Result};
 use crate::job::Job;
 use crate::model::ThresholdComparison;
 use crate::param::ColumnName;
+use crate::recourse::AuditedRows;
 use crate::recourse::ask::LevelChange;
 use crate::recourse::bins::bin_numbers;
+use crate::recourse::feature::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
+use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
-use crate::recourse::steps::{AllowedChanges, ChangeCost, ChangeDirection, LevelDistance};
-use crate::recourse::{AuditedRows, LevelScale, ModelNumbers, RecourseFeature};
-use crate::stage::count::evidence::DecisionRule;
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// The audited people with a decision.
 pub struct RecoursePeople {

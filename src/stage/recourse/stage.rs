@@ -5,10 +5,12 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::exec::{PlannedStage, StageContext};
 use crate::param::ColumnName;
 use crate::recourse::knobs::RecourseBlock;
-use crate::stage::plan::{StagePlan, canonical_text};
+use crate::stage::applied_set::canonical_text;
+use crate::stage::plan::StagePlan;
+use crate::stage::recourse;
 use crate::stage::recourse::ask::RecourseModel;
+use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
-use crate::stage::recourse::{self, RecourseInputs};
 
 impl<'a> StagePlan<'a> {
     /// The ids of the stages of all blocks, in the order of the tables: by attribute.

@@ -8,20 +8,22 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::exec::StageContext;
+use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
+use crate::recourse::feature::LevelDistance;
+use crate::recourse::feature::LevelScale;
 use crate::recourse::groups::GroupPair;
 use crate::recourse::knobs::OverlapRule;
 use crate::recourse::overlap::{ListedSubgroup, merge_overlapping};
 use crate::recourse::overview::{agreement, analysis};
 use crate::recourse::rank::DefinitionRanking;
 use crate::recourse::sentence::{ActionLine, GroupSentence, SubgroupSentence};
-use crate::recourse::steps::{COST_UNIT, LevelDistance};
-use crate::recourse::{AuditedRows, LevelScale};
-use crate::stage::recourse::RecourseInputs;
+use crate::recourse::steps::COST_UNIT;
+use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::may_move;
 use crate::table::file::{LongColumn, LongWriter, write_frame};
 use crate::table::recourse::{

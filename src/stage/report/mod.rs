@@ -4,45 +4,47 @@
 //! resolved job, page, summary and, last, the manifest with the hash of every other file.
 //! Publishing copies it.
 
+pub mod exports;
+pub mod origins;
 mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::data::prepare::{IssueSeverity, PrepareParams};
+use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
 use crate::exec::files::{self, copy, make_folder, read_json, write, write_json};
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, StageRecord};
-use crate::folder::manifest::{
-    AnsweredRequest, AwaitedScores, GateTally, Manifest, RecheckWords, RunSummary, WorstGate,
-};
+use crate::folder::manifest::{AnsweredRequest, AwaitedScores, Manifest, RecheckWords, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
 use crate::param::ColumnName;
-use crate::rejudge;
 use crate::report;
 use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
+use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
+use crate::stage::artifact::{LABELS, QUALITY, SMALL_SLICES, SmallSlices};
 use crate::stage::discover::tables::{self, GraphSetScenario};
 use crate::stage::gate::baseline;
 use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
 use crate::stage::generate::refits::{self, FittedSet};
-use crate::stage::generate::rows::{GeneratedEffects, RowContext};
+use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::JobInputs;
-use crate::stage::input::request::read_answer;
+use crate::stage::input::answer::read_answer;
+use crate::stage::measure::catalog;
 use crate::stage::measure::labels::{
     self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
 };
-use crate::stage::measure::{self, LABELS, SMALL_SLICES, SmallSlices};
+use crate::stage::report::origins::{FORMAT, FolderOrigins};
 use crate::stage::score::join::{RECHECKED, RecheckResult};
-use crate::stage::{CODE, RunRecord, RunSettings, advice};
+use crate::stage::settings::{CODE, RunSettings};
+use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_frame, write_frame};
 use crate::table::picked::join_tables;
 use crate::table::{
@@ -56,25 +58,6 @@ use words::manifest;
 
 /// Folder of what other programs read.
 const EXPORTS: &str = "exports";
-
-/// What the stage `gate` writes beside its table.
-pub const GATE_OUTCOME: &str = "outcome.json";
-
-/// The format of manifests and summaries.
-const FORMAT: u32 = 1;
-
-/// How the gates came out.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GateOutcome {
-    /// pass, warn, fail, inconclusive, or done where no gate was judged.
-    pub verdict: String,
-    /// The exit status.
-    pub exit: u8,
-    /// Number of gates by verdict.
-    pub tally: GateTally,
-    /// The worst gate.
-    pub worst: Option<WorstGate>,
-}
 
 /// The id of a run: six hex digits of the hash of job and inputs.
 pub fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
@@ -94,14 +77,6 @@ pub fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary
         data: input.stand_in.as_ref().map(|_| "stand-in".to_owned()),
         ..RunSummary::default()
     }
-}
-
-/// Reads the summary of an assembled folder.
-///
-/// # Errors
-/// It cannot be read.
-pub fn read_summary(folder: &Path) -> Result<RunSummary> {
-    read_json(&folder.join("summary.json"), "report")
 }
 
 /// One event per gate of an assembled folder, for the log.
@@ -158,23 +133,6 @@ pub fn extras(
 
 fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// What a folder says of its origins.
-#[derive(Debug, Clone, Copy)]
-pub struct FolderOrigins<'a> {
-    /// The job.
-    pub checked: &'a CheckedJob,
-    /// How it is run.
-    pub settings: &'a RunSettings,
-    /// What it rests on.
-    pub input: &'a JobInputs,
-    /// The id of the run.
-    pub run: &'a str,
-    /// The prepared rows.
-    pub context: RowContext<'a>,
-    /// What preparing had to know for those who read the rows; it may have been told more.
-    pub params: &'a PrepareParams,
 }
 
 /// The stages that a folder is put together from.
@@ -256,9 +214,9 @@ pub fn assemble(
         of_models,
         blind_gates(ctx, origins)?,
     )?;
-    let wanted = job::check::families(&origins.checked.job, &measure::catalog());
+    let wanted = job::check::families(&origins.checked.job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
-        copy_tables(ctx.need("measure"), &measure::QUALITY.map(|table| table.name), out)?;
+        copy_tables(ctx.need("measure"), &QUALITY.map(|table| table.name), out)?;
     }
     let experiments = !origins.checked.job.experiments.is_empty();
     if !origins.checked.job.metrics.compare.is_empty() || experiments {
@@ -701,7 +659,7 @@ fn finish(
     write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
     write_json(&ctx.out().join("summary.json"), summary)?;
     if manifest.awaited.is_empty() {
-        rejudge::write_exports(ctx.out(), &origins.checked.job, manifest)?;
+        exports::write_exports(ctx.out(), &origins.checked.job, manifest)?;
     }
     write_page_and_manifest(ctx.out(), manifest, None)
 }

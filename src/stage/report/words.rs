@@ -21,12 +21,14 @@ use crate::job::{self, Job};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::param::{ColumnName, CommandArgument, Count, Fraction, Name, Word};
-use crate::report::GlossaryEntry;
-use crate::stage::{RunSettings, measure};
+use crate::report::page::glossary::GlossaryEntry;
+use crate::stage::settings::RunSettings;
+use crate::table::FILTERS;
 use crate::table::file::read_frame;
-use crate::table::{FILTERS, TABLES};
+use crate::table::list::TABLES;
 
-use super::{FORMAT, FolderOrigins};
+use crate::stage::measure::catalog;
+use crate::stage::report::origins::{FORMAT, FolderOrigins};
 
 /// What a folder says of itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
@@ -70,7 +72,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
             .map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes()))
             .collect(),
         experiments: experiment_words(job),
-        families: measure::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
+        families: catalog::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
         level: (job.metrics.interval.method == job::IntervalMethod::Auto)
             .then(|| job.metrics.interval.level.get()),
         bootstrap_samples: job.metrics.bootstrap.samples.get(),

@@ -23,9 +23,9 @@ use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
 use crate::param::CommandArgument;
-use crate::stage::generate::rows::RowContext;
-use crate::stage::plan::canonical_text;
-use crate::stage::recourse::ask::ChangedRows;
+use crate::stage::applied_set::canonical_text;
+use crate::stage::row_context::RowContext;
+use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::threshold;
 

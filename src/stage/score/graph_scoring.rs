@@ -17,15 +17,16 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_scores};
 use crate::error::{Error, Fault, Result};
 use crate::exec::files;
-use crate::metric::evidence::counts::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::model::TrainedModel;
 use crate::model::encode::FeatureEncoder;
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::param::Seed;
-use crate::stage::count::evidence::{DecisionRule, label, ranks};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::count::evidence::{label, ranks};
+use crate::stage::row_context::DecisionRule;
+use crate::stage::row_context::RowContext;
 
 /// File of the stage beside the mean scores.
 pub const WORLD_COUNTS_FILE: &str = "worlds.json";

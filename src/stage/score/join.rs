@@ -22,7 +22,7 @@ use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::RowContext;
 
 /// File of the stage `score` where rows are scored again.
 pub const RECHECKED: &str = "rechecked.json";

@@ -1,5 +1,6 @@
 //! The stages `train` and `score`: models trained here, commands, and scores made elsewhere.
 
+pub mod changed_rows;
 pub mod command;
 pub mod graph_scoring;
 pub mod join;
@@ -21,9 +22,11 @@ use crate::model::onnx::OnnxParams;
 use crate::model::onnx::library;
 use crate::model::threshold::{FittedThreshold, ThresholdObjective};
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::stage::applied_set::{AppliedSet, canonical_text};
 use crate::stage::count::classes;
-use crate::stage::generate::rows::{self, RowContext};
-use crate::stage::plan::{AppliedSet, StagePlan, canonical_text};
+use crate::stage::generate::rows;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::score::command::CommandCall;
 use crate::stage::score::join::{RecheckAgainst, RecheckResult};
 use crate::stage::{input, memory, train};

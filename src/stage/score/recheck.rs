@@ -11,8 +11,10 @@ use crate::folder::manifest::Manifest;
 use crate::job::ModelBlock;
 use crate::model::Scorer;
 use crate::param::Name;
-use crate::stage::generate::rows::{RowContext, score_by_fold};
-use crate::stage::plan::{StagePlan, canonical_text};
+use crate::stage::applied_set::canonical_text;
+use crate::stage::generate::rows::score_by_fold;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 

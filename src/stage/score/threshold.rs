@@ -15,7 +15,7 @@ use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::Scorer;
 use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::stage::count::evidence::{check_weight, weight_units};
-use crate::stage::generate::rows::RowContext;
+use crate::stage::row_context::RowContext;
 use crate::table::TableFrame;
 
 /// File of the stage.

@@ -13,7 +13,8 @@ use cfaudit::exec::event::{Event, Observer};
 use cfaudit::explain::codes;
 use cfaudit::job::check;
 use cfaudit::job::new;
-use cfaudit::stage::{self, RunRecord, RunSettings};
+use cfaudit::stage::settings::RunSettings;
+use cfaudit::stage::{self, RunRecord};
 
 use super::mutate::{self, Dice};
 use super::tables::{self, as_parquet, as_stream, people, scores};
@@ -71,7 +72,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         gates_report_only: false,
         replace: false,
     };
-    let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog()) {
+    let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
         Ok(checked) => checked,
         Err(error) => return blamed(&error),
     };
@@ -145,7 +146,7 @@ impl Target for Jobs {
             &["data=~", "name"],
         ]);
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
-        let catalog = cfaudit::stage::measure::catalog();
+        let catalog = cfaudit::stage::measure::catalog::catalog();
         let checked = match check::read(&file, &sets, &catalog) {
             Ok(checked) => checked,
             Err(error) => return blamed(&error),

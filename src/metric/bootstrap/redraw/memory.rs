@@ -8,8 +8,10 @@
 use super::sums::{ColumnSums, Histogram};
 use super::tile::{COLUMNS, REPLICATES_PER_BLOCK_TILE, REPLICATES_PER_PEOPLE_TILE, ScopeSums};
 use super::units::ShiftBlock;
-use super::{BLOCK_REPLICATES, MAX_SINGLE_PEOPLE, SHIFT_BLOCKS};
-use crate::metric::catalog::shift::{CHANGE_BINS, METRICS, SCORE_BINS, ShiftSums};
+use super::{BLOCK_REPLICATES, MAX_SINGLE_PEOPLE};
+use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
+use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
 use crate::metric::evidence::weights;
 use crate::metric::scope::ScopeIndex;
 use crate::num::poisson::LANES;

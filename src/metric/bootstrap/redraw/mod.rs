@@ -40,22 +40,16 @@ mod units;
 
 use serde::{Deserialize, Serialize};
 
-use super::interval::{IntervalProcedure, NoIntervalReason, ValueInterval, percentile};
-use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS, ScoreShift};
-use crate::metric::evidence::counts::CounterfactualCounts;
+use super::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::evidence::divergence::ShiftPass;
-use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::{MetricValue, Reads, difference};
-use crate::param::{Count, Level, Seed};
+use crate::metric::rate::MetricValue;
+use crate::metric::scope::MetricScope;
 pub use memory::DirectionMemory;
-pub use tile::ReplicateTile;
+pub use tile::{ReplicateTile, ShiftBootstrap};
 pub use units::{ScorePairs, ShiftBlocks};
 
 /// The most people whose replicates are computed one by one.
 pub const MAX_SINGLE_PEOPLE: u64 = 200_000;
-
-/// Blocks of people beyond.
-pub const SHIFT_BLOCKS: usize = 200;
 
 /// Replicates of blocks.
 const BLOCK_REPLICATES: usize = 200;
@@ -92,130 +86,6 @@ impl ShiftIntervals {
         let at =
             self.found.binary_search_by(|(s, m, _)| (*s, m.as_str()).cmp(&(scope, metric))).ok()?;
         Some(self.found[at].2)
-    }
-}
-
-/// What is drawn.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::metric) enum ShiftUnits<'a> {
-    People(&'a ScorePairs),
-    Blocks(&'a ShiftBlocks),
-}
-
-impl ShiftUnits<'_> {
-    pub(in crate::metric) fn method(self, centred: bool) -> IntervalProcedure {
-        match self {
-            ShiftUnits::People(_) => IntervalProcedure::Poisson { centred },
-            ShiftUnits::Blocks(_) => IntervalProcedure::Blocks { of: SHIFT_BLOCKS as u32, centred },
-        }
-    }
-}
-
-/// A bootstrap ready to be computed, a tile of replicates at a time, in any order and on any
-/// thread.
-#[derive(Debug)]
-pub struct ShiftBootstrap<'a> {
-    pub(in crate::metric) units: ShiftUnits<'a>,
-    pub(in crate::metric) second: &'a ShiftPass,
-    pub(in crate::metric) scope_index: ScopeIndex,
-    pub(in crate::metric) seed: Seed,
-    pub(in crate::metric) replicates: usize,
-    quanta: tile::SumQuanta,
-}
-
-impl<'a> ShiftBootstrap<'a> {
-    /// Draws people. `second` is the second pass over the same pairs.
-    pub fn of_people(
-        pairs: &'a ScorePairs,
-        second: &'a ShiftPass,
-        samples: Count,
-        seed: Seed,
-    ) -> Self {
-        Self::new(
-            ShiftUnits::People(pairs),
-            second,
-            usize::try_from(samples.get()).unwrap_or(usize::MAX),
-            seed,
-        )
-    }
-
-    /// Draws blocks of people. `second` is the second pass of these blocks.
-    pub fn of_blocks(blocks: &'a ShiftBlocks, second: &'a ShiftPass, seed: Seed) -> Self {
-        Self::new(ShiftUnits::Blocks(blocks), second, BLOCK_REPLICATES, seed)
-    }
-
-    fn new(drawn: ShiftUnits<'a>, second: &'a ShiftPass, replicates: usize, seed: Seed) -> Self {
-        let quanta = tile::SumQuanta::new(drawn, second);
-        ShiftBootstrap {
-            units: drawn,
-            second,
-            scope_index: second.scope_index(),
-            seed,
-            replicates,
-            quanta,
-        }
-    }
-
-    /// Number of tiles.
-    pub fn n_tiles(&self) -> usize {
-        self.replicates.div_ceil(self.units.replicates_per_tile())
-    }
-
-    /// The intervals at a level from all tiles in order. `counts` is the first pass over the same
-    /// people.
-    pub fn intervals(
-        &self,
-        tiles: &[ReplicateTile],
-        counts: &CounterfactualCounts,
-        level: Level,
-    ) -> ShiftIntervals {
-        let sums = counts.shifts_by_scope();
-        let shifts: Vec<ScoreShift> = sums
-            .iter()
-            .enumerate()
-            .map(|(place, sums)| ScoreShift::from_sums(sums, self.second.at(place)))
-            .collect();
-        let mut found = Vec::new();
-        for (m, metric) in METRICS.iter().enumerate() {
-            let Reads::Shift(value) = metric.reads else { continue };
-            let centred = HISTOGRAM_METRICS.contains(&metric.id);
-            let method = self.units.method(centred);
-            let (least, most) = metric.range;
-            let ends = |replicates: Vec<MetricValue>,
-                        value: MetricValue,
-                        range: (f64, f64)|
-             -> BootstrapInterval {
-                let (interval, undefined) =
-                    percentile(replicates.iter().copied(), level.get(), method)?;
-                Ok((
-                    if centred { centre(interval, &replicates, value, range) } else { interval },
-                    undefined,
-                ))
-            };
-            let replicates =
-                |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
-            for (place, scope) in self.scope_index.scopes() {
-                let interval =
-                    ends(replicates(place).collect(), value(&shifts[place]), metric.range);
-                found.push((scope, metric.id.to_owned(), interval));
-            }
-            for (a, b) in self.scope_index.directions().filter(|(a, b)| a < b) {
-                let (forth, back) =
-                    (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
-                let gaps = replicates(forth)
-                    .zip(replicates(back))
-                    .map(|(x, y)| difference(x, y))
-                    .collect();
-                let interval = ends(
-                    gaps,
-                    difference(value(&shifts[forth]), value(&shifts[back])),
-                    (least - most, most - least),
-                );
-                found.push((MetricScope::Difference(a, b), metric.id.to_owned(), interval));
-            }
-        }
-        found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-        ShiftIntervals { replicates: self.replicates as u64, found }
     }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! Terms are whole numbers whose sums fit 53 bits, so that no order of adding changes a bit.
 
-use crate::metric::catalog::shift::SCORE_BINS;
+use crate::metric::evidence::shift::SCORE_BINS;
 use crate::num::poisson::{LANES, MAX_WEIGHT, PoissonWeights};
 
 /// People whose sums are listed together.
@@ -250,7 +250,8 @@ impl Histogram {
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH, BatchWeights, ColumnSums, Histogram, SCORE_BINS};
+    use super::{BATCH, BatchWeights, ColumnSums, Histogram};
+    use crate::metric::evidence::shift::SCORE_BINS;
     use crate::num::poisson::{LANES, PoissonWeights};
     use crate::num::seed::RandomStream;
 

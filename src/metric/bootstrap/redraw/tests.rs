@@ -1,11 +1,16 @@
 //! Replicates against people who are counted as often as they weigh; coverage of the intervals.
 
-use super::{IntervalProcedure, ScorePairs, ShiftBlocks, ShiftBootstrap, ValueInterval, centre};
-use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS, ScoreShift};
-use crate::metric::evidence::counts::{CounterfactualCounts, ScoredCounterfactual, ScoredPerson};
+use super::{ScorePairs, ShiftBlocks, ValueInterval, centre};
+use crate::metric::Reads;
+use crate::metric::bootstrap::interval::IntervalProcedure;
+use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::tests::coverage::{CoverageCount, IntervalCoverage};
-use crate::metric::{MetricValue, Reads, Undefined};
 use crate::num::poisson::PoissonWeights;
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};

@@ -8,14 +8,24 @@ use std::ops::Range;
 
 use super::sums::{BATCH, BatchWeights, ColumnSums, Histogram};
 use super::units::{LINEAR, ScorePairs, ShiftBlock, ShiftBlocks};
-use super::{SHIFT_BLOCKS, ShiftBootstrap, ShiftUnits};
-use crate::metric::catalog::shift::{METRICS, SCORE_BINS, ScoreShift};
-use crate::metric::evidence::divergence::{
-    EXACT_STEP, MAX_STEP, ORDER, ScoreBalance, ShiftPass, evaluate_series,
+use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
+use crate::metric::bootstrap::redraw::units::ShiftUnits;
+
+use crate::metric::bootstrap::interval::percentile;
+use crate::metric::bootstrap::redraw::{
+    BLOCK_REPLICATES, BootstrapInterval, ShiftIntervals, centre,
 };
-use crate::metric::{MetricValue, Reads, Undefined};
+use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::divergence::{EXACT_STEP, MAX_STEP, ShiftPass, evaluate_series};
+use crate::metric::evidence::shift::{ORDER, ScoreBalance};
+use crate::metric::evidence::shift::{SCORE_BINS, ScoreShift};
+use crate::metric::rate::{MetricValue, Undefined};
+use crate::metric::scope::{MetricScope, ScopeIndex};
+use crate::metric::{Reads, difference};
 use crate::num::fixed::FixedSum;
 use crate::num::poisson::{LANES, MAX_WEIGHT, PoissonWeights};
+use crate::param::{Count, Level, Seed};
 
 /// The values of some replicates: of all scopes and replicates together they are what takes most
 /// memory.
@@ -548,5 +558,113 @@ impl ShiftBootstrap<'_> {
             ShiftUnits::Blocks(_) if step.abs() <= MAX_STEP => Ok(expanded()),
             ShiftUnits::Blocks(_) => Err(Undefined::OperandUndefined),
         }
+    }
+}
+
+/// A bootstrap ready to be computed, a tile of replicates at a time, in any order and on any
+/// thread.
+#[derive(Debug)]
+pub struct ShiftBootstrap<'a> {
+    pub(crate) units: ShiftUnits<'a>,
+    pub(crate) second: &'a ShiftPass,
+    pub(crate) scope_index: ScopeIndex,
+    pub(crate) seed: Seed,
+    pub(crate) replicates: usize,
+    quanta: SumQuanta,
+}
+
+impl<'a> ShiftBootstrap<'a> {
+    /// Draws people. `second` is the second pass over the same pairs.
+    pub fn of_people(
+        pairs: &'a ScorePairs,
+        second: &'a ShiftPass,
+        samples: Count,
+        seed: Seed,
+    ) -> Self {
+        Self::new(
+            ShiftUnits::People(pairs),
+            second,
+            usize::try_from(samples.get()).unwrap_or(usize::MAX),
+            seed,
+        )
+    }
+
+    /// Draws blocks of people. `second` is the second pass of these blocks.
+    pub fn of_blocks(blocks: &'a ShiftBlocks, second: &'a ShiftPass, seed: Seed) -> Self {
+        Self::new(ShiftUnits::Blocks(blocks), second, BLOCK_REPLICATES, seed)
+    }
+
+    fn new(drawn: ShiftUnits<'a>, second: &'a ShiftPass, replicates: usize, seed: Seed) -> Self {
+        let quanta = SumQuanta::new(drawn, second);
+        ShiftBootstrap {
+            units: drawn,
+            second,
+            scope_index: second.scope_index(),
+            seed,
+            replicates,
+            quanta,
+        }
+    }
+
+    /// Number of tiles.
+    pub fn n_tiles(&self) -> usize {
+        self.replicates.div_ceil(self.units.replicates_per_tile())
+    }
+
+    /// The intervals at a level from all tiles in order. `counts` is the first pass over the same
+    /// people.
+    pub fn intervals(
+        &self,
+        tiles: &[ReplicateTile],
+        counts: &CounterfactualCounts,
+        level: Level,
+    ) -> ShiftIntervals {
+        let sums = counts.shifts_by_scope();
+        let shifts: Vec<ScoreShift> = sums
+            .iter()
+            .enumerate()
+            .map(|(place, sums)| ScoreShift::from_sums(sums, self.second.at(place)))
+            .collect();
+        let mut found = Vec::new();
+        for (m, metric) in METRICS.iter().enumerate() {
+            let Reads::Shift(value) = metric.reads else { continue };
+            let centred = HISTOGRAM_METRICS.contains(&metric.id);
+            let method = self.units.method(centred);
+            let (least, most) = metric.range;
+            let ends = |replicates: Vec<MetricValue>,
+                        value: MetricValue,
+                        range: (f64, f64)|
+             -> BootstrapInterval {
+                let (interval, undefined) =
+                    percentile(replicates.iter().copied(), level.get(), method)?;
+                Ok((
+                    if centred { centre(interval, &replicates, value, range) } else { interval },
+                    undefined,
+                ))
+            };
+            let replicates =
+                |place: usize| tiles.iter().flat_map(move |tile| tile.values(place, m));
+            for (place, scope) in self.scope_index.scopes() {
+                let interval =
+                    ends(replicates(place).collect(), value(&shifts[place]), metric.range);
+                found.push((scope, metric.id.to_owned(), interval));
+            }
+            for (a, b) in self.scope_index.directions().filter(|(a, b)| a < b) {
+                let (forth, back) =
+                    (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
+                let gaps = replicates(forth)
+                    .zip(replicates(back))
+                    .map(|(x, y)| difference(x, y))
+                    .collect();
+                let interval = ends(
+                    gaps,
+                    difference(value(&shifts[forth]), value(&shifts[back])),
+                    (least - most, most - least),
+                );
+                found.push((MetricScope::Difference(a, b), metric.id.to_owned(), interval));
+            }
+        }
+        found.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        ShiftIntervals { replicates: self.replicates as u64, found }
     }
 }

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use super::SHIFT_BLOCKS;
-use crate::metric::catalog::shift::{SCORE_BINS, kl_term, score_bin};
-use crate::metric::evidence::counts::{
-    CounterfactualCounts, ScoredCounterfactual, ScoredPerson, scored_pair,
-};
-use crate::metric::evidence::divergence::{ORDER, ScoreBalance, ShiftPass};
+use crate::metric::bootstrap::interval::IntervalProcedure;
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
+use crate::metric::evidence::shift::{ORDER, ScoreBalance};
+use crate::metric::evidence::shift::{SCORE_BINS, kl_term, score_bin};
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
 use crate::num::fixed::FixedSum;
 use crate::num::seed::{h, named_seed};
@@ -393,4 +393,23 @@ fn linear_terms(score: f64, score_cf: f64) -> [f64; LINEAR] {
     let change = score_cf - score;
     let infinite = f64::from(u8::from(score > 0.0 && score_cf == 0.0));
     [0.0, 1.0, infinite, score, score_cf, change.abs(), change * change, kl_term(score, score_cf)]
+}
+
+/// Blocks of people beyond.
+pub(crate) const SHIFT_BLOCKS: usize = 200;
+
+/// What is drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ShiftUnits<'a> {
+    People(&'a ScorePairs),
+    Blocks(&'a ShiftBlocks),
+}
+
+impl ShiftUnits<'_> {
+    pub(crate) fn method(self, centred: bool) -> IntervalProcedure {
+        match self {
+            ShiftUnits::People(_) => IntervalProcedure::Poisson { centred },
+            ShiftUnits::Blocks(_) => IntervalProcedure::Blocks { of: SHIFT_BLOCKS as u32, centred },
+        }
+    }
 }

@@ -25,15 +25,18 @@ use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };
 use crate::metric::evidence::class_counts::{FilledCells, sum_over_blocks};
-use crate::metric::evidence::counts::{CounterfactualCounts, Eccm, SwitchCells};
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::patterns::{CellProfiles, ScopeCellProfiles};
+use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::weights::{
     PEOPLE_BLOCKS, WeightSums, add_block_replicates, by_weight,
 };
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
-use crate::metric::{CatalogFamily, Metric, MetricValue, Rate, Undefined, difference, find};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Metric, difference, find};
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 

@@ -33,13 +33,16 @@ use crate::metric::bootstrap::interval::{
     IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
 };
 use crate::metric::bootstrap::redraw::ShiftEvidence;
-use crate::metric::evidence::counts::{
-    CounterfactualCounts, ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
-};
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::person::{
+    ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
+};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{MeasureSettings, MeasuredValue};
-use crate::metric::{CatalogFamily, Metric, MetricValue, Rate, Undefined, difference};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
+use crate::metric::{CatalogFamily, Metric, difference};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::num::seed::{h, named_seed};
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};

@@ -3,13 +3,16 @@
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
+use crate::metric::CatalogFamily;
 use crate::metric::bootstrap::interval::z_of_level;
-use crate::metric::catalog::clarify::FavouredFacets;
-use crate::metric::evidence::counts::{CounterfactualCounts, ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{FavourablePrediction, MeasureSettings, MeasuredValue};
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{CatalogFamily, Undefined};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};
 

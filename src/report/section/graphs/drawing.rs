@@ -13,10 +13,7 @@ use std::fmt::Write as _;
 
 use crate::report::draw::chart::{at, escape};
 use crate::report::page::number::NumberFormat;
-use crate::report::read::graphs::ScenarioGraphs;
-
-/// Edges in a smaller share of graphs are not drawn.
-pub(crate) const LEAST: f64 = 0.05;
+use crate::report::read::graphs::{LEAST, ScenarioGraphs};
 
 /// Height of a box and distance of two rows.
 const BOX: f64 = 26.0;

@@ -17,8 +17,9 @@ use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow};
-use crate::report::read::audit::{AuditFolder, ReportedValue, ResultKey};
-use crate::report::read::graphs::{Causes, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::graphs::{Causes, LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
+use crate::report::read::panel::{ReportedValue, ResultKey};
 
 /// The rates that are set side by side, where they are measured.
 const RATES: &[&str] = &["psr", "nsr", "sr"];
@@ -595,7 +596,7 @@ fn drawings(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<PageBl
          below one half. The variable in the thick frame is the attribute.{tiers} Inside a column \
          causes stand above effects as far as most graphs have it; the other way round an edge \
          runs on the left.",
-        NumberFormat::Share.value(drawing::LEAST)
+        NumberFormat::Share.value(LEAST)
     ));
     let drawings: Vec<String> = shown.iter().map(|scenario| drawing::of(scenario)).collect();
     (!drawings.is_empty()).then_some(PageBlock::Figure(PageFigure {

@@ -9,32 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, WrittenCounts};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
+use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts, create_counterfactuals,
     create_scores,
 };
-use crate::data::rows::split::{RolesReader, RowRoles};
-use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::WrittenValue;
 use crate::model::Scorer;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
-
-/// What a stage over prepared rows has at hand.
-#[derive(Debug, Clone, Copy)]
-pub struct RowContext<'a> {
-    /// The prepared rows.
-    pub rows: &'a RowsReader,
-    /// Which of them train and which are audited.
-    pub roles: &'a RolesReader,
-    /// The threads.
-    pub workers: &'a WorkerPool,
-    /// Stop and progress.
-    pub watch: StageWatch<'a>,
-}
+use crate::stage::row_context::RowContext;
 
 /// What a stage `generate` works with.
 pub struct GenerateInputs<'a> {

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 
-use super::{GenerateInputs, RowContext, generate, write_backs};
+use super::{GenerateInputs, generate, write_backs};
 use crate::counterfactual::Generator;
 use crate::counterfactual::naive::NaiveGenerator;
 use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::{LabelParams, PrepareParams, SensitiveParams, prepare};
+use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
+use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::rows::split::{RolesReader, RowRoles, TRAIN};
@@ -19,6 +20,7 @@ use crate::data::source::ParquetSource;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
+use crate::stage::row_context::RowContext;
 
 /// Of the rows of `Other`, each half of the file has another most frequent race.
 const RACES: [&str; 8] = ["White", "Black", "Black", "Asian", "White", "Asian", "Asian", "Black"];

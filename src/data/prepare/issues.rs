@@ -1,0 +1,38 @@
+//! What is odd about the data, and how much it matters.
+
+/// A kind of problem in the data that did not stop the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataIssue {
+    /// Word of a closed list.
+    pub code: &'static str,
+    /// How grave it is.
+    pub severity: IssueSeverity,
+    /// The column or attribute.
+    pub place: String,
+    /// How often.
+    pub n: u64,
+    /// What, in words.
+    pub text: String,
+}
+
+/// The code of the issue that a feature has missing values.
+pub const MISSING_VALUES: &str = "missing-values";
+
+/// How grave an issue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IssueSeverity {
+    /// Worth knowing.
+    Info,
+    /// It may change what the results mean.
+    Warning,
+}
+
+impl IssueSeverity {
+    /// Its word in the table of issues.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            IssueSeverity::Info => "info",
+            IssueSeverity::Warning => "warning",
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The parameters of preparation: which columns mean what, which rows stay.
+
+use crate::data::prepare::derive::DerivationRecipe;
+use crate::data::prepare::issues::MISSING_VALUES;
+use crate::error::Result;
+use crate::param::{ColumnName, Finite, Word};
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The order of an ordinal column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum OrdinalOrder {
+    /// Numbers: the word `ascending` (a higher number is more).
+    Numbers(OrdinalDirection),
+    /// Levels from low to high.
+    Levels(Vec<Word>),
+}
+
+/// Which way the numbers of an ordinal column run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OrdinalDirection {
+    /// A higher number is more.
+    Ascending,
+}
+
+impl<'de> Deserialize<'de> for OrdinalOrder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OrdinalOrderVisitor;
+        impl<'de> Visitor<'de> for OrdinalOrderVisitor {
+            type Value = OrdinalOrder;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("`ascending` for numbers, or the list of levels from low to high")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OrdinalOrder, E> {
+                match text {
+                    "ascending" => Ok(OrdinalOrder::Numbers(OrdinalDirection::Ascending)),
+                    _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<OrdinalOrder, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(OrdinalOrder::Levels)
+            }
+        }
+        deserializer.deserialize_any(OrdinalOrderVisitor)
+    }
+}
+
+impl JsonSchema for OrdinalOrder {
+    fn schema_name() -> Cow<'static, str> {
+        "Order".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let direction = generator.subschema_for::<OrdinalDirection>();
+        let levels = generator.subschema_for::<Vec<Word>>();
+        json_schema!({"anyOf": [direction, levels]})
+    }
+}
+
+/// What happens to missing values, per kind of column.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingBlock {
+    /// Continuous columns: `keep`, `drop-row` or `error`.
+    #[serde(default)]
+    pub continuous: MissingRule,
+    /// Ordinal columns: `keep`, `drop-row` or `error`; `level` for ordinal columns with a list of
+    /// levels is refused.
+    #[serde(default)]
+    pub ordinal: MissingRule,
+    /// Nominal columns: `keep`, `level` (a level of its own called `missing`), `drop-row` or
+    /// `error`.
+    #[serde(default)]
+    pub nominal: MissingRule,
+    /// Values that mean missing, by column: `{chol: [0], workclass: ["?"]}`. They become missing at
+    /// reading, before everything else.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub null_values: IndexMap<ColumnName, Vec<Word>>,
+}
+
+/// What happens to rows with a missing value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingRule {
+    /// The missing value travels on.
+    #[default]
+    Keep,
+    /// It becomes the level `missing`.
+    Level,
+    /// The row is dropped and counted.
+    DropRow,
+    /// The run ends with status 3 and names the row.
+    Error,
+}
+
+/// What happens to rows that repeat an earlier one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DuplicateRule {
+    /// They stay.
+    #[default]
+    Keep,
+    /// Rows that equal an earlier one in every column that the job names, but for `row_id` and the
+    /// column that splits, are dropped and counted. Columns under `ignore` are compared too.
+    DropExact,
+}
+
+/// What preparing needs to know of a job.
+#[derive(Debug, Clone, Default)]
+pub struct PrepareParams {
+    /// Derived columns; each is made of columns of the source and of derived ones above it.
+    pub derive: Vec<(ColumnName, DerivationRecipe)>,
+    /// The column of row ids; without it the row number serves.
+    pub row_id: Option<ColumnName>,
+    /// Filters, in order.
+    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
+    /// The label, unless there is none.
+    pub label: Option<LabelParams>,
+    /// Whether the label travels as it stands too, as a hidden feature.
+    pub raw_label: bool,
+    /// Levels that features have elsewhere, by name: they get a position although no row has them.
+    pub known_levels: BTreeMap<String, Vec<String>>,
+    /// Sensitive attributes, in the job's order.
+    pub sensitive: Vec<SensitiveParams>,
+    /// Continuous features.
+    pub continuous: Vec<ColumnName>,
+    /// Ordinal features.
+    pub ordinal: Vec<(ColumnName, OrdinalOrder)>,
+    /// Nominal features.
+    pub nominal: Vec<ColumnName>,
+    /// Continuous features that stand together for one nominal feature: its name, and a column of 0
+    /// and 1 for each of its levels.
+    pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
+    /// Whether columns of numbers are whole, where the values do not decide: by the job, or by the
+    /// reference.
+    pub integer: BTreeMap<String, bool>,
+    /// What happens to missing values.
+    pub missing: MissingBlock,
+    /// The weight of each row.
+    pub weight: Option<ColumnName>,
+    /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all
+    /// rows.
+    pub drop_duplicates: Option<Vec<ColumnName>>,
+    /// Columns carried as numbers for models: scores, thresholds.
+    pub carry: Vec<ColumnName>,
+    /// The split, where a column decides it.
+    pub split: Option<SplitColumn>,
+    /// The column whose values are strata, and what happens to its missing values.
+    pub strata: Option<(ColumnName, MissingRule)>,
+    /// The columns whose values are slices, and what happens to their missing values.
+    pub slices: Vec<(ColumnName, MissingRule)>,
+}
+
+/// The label column.
+#[derive(Debug, Clone)]
+pub struct LabelParams {
+    /// The column.
+    pub column: ColumnName,
+    /// The values that count as positive.
+    pub positive: Vec<Word>,
+    /// The values that count as negative, where the job lists them; else all others.
+    pub negative: Option<Vec<Word>>,
+    /// The classes of a label of several, which `positive` and `negative` divide; empty where it
+    /// has two sides.
+    pub classes: Vec<Word>,
+}
+
+/// A sensitive attribute.
+#[derive(Debug, Clone)]
+pub struct SensitiveParams {
+    /// Its name in the job.
+    pub name: ColumnName,
+    /// The column that holds it.
+    pub column: ColumnName,
+    /// Its groups.
+    pub groups: Vec<Word>,
+    /// The reference group, one of `groups`.
+    pub reference: Word,
+}
+
+/// A split decided by a column. A row with another value neither trains nor is audited.
+#[derive(Debug, Clone)]
+pub struct SplitColumn {
+    /// The column.
+    pub column: ColumnName,
+    /// Its values that train.
+    pub train: Vec<Word>,
+    /// Its values that are audited.
+    pub audit: Vec<Word>,
+}
+
+impl PrepareParams {
+    /// The columns of the source that must be read, each once, in the order in which the job's
+    /// roles name them.
+    pub fn columns(&self) -> Vec<&str> {
+        let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
+        self.needed().into_iter().filter(|name| !is_derived(name)).collect()
+    }
+
+    /// The derived columns that some role needs.
+    pub fn derived(&self) -> impl Iterator<Item = &(ColumnName, DerivationRecipe)> {
+        let needed = self.needed();
+        self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
+    }
+
+    /// How often the source is read, where it has so many rows.
+    pub fn passes(&self, n_rows: u64) -> u64 {
+        2 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
+    }
+
+    /// Whether preparing tells of such an issue: those of columns that are not needed are met only
+    /// where others need them.
+    pub fn reports_issue(&self, code: &str, place: &str) -> bool {
+        let is = |name: &ColumnName| name.as_str() == place;
+        let feature = self
+            .continuous
+            .iter()
+            .chain(self.ordinal.iter().map(|(name, _)| name))
+            .chain(&self.nominal)
+            .any(is);
+        let named = || {
+            self.sensitive
+                .iter()
+                .map(|s| &s.name)
+                .chain(self.onehot.iter().map(|(name, _)| name))
+                .any(is)
+        };
+        let known = self.needed().contains(&place) || named();
+        if code == MISSING_VALUES { feature } else { known }
+    }
+
+    /// The columns of all roles, and those that they are derived from.
+    fn needed(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let all = (self.row_id.iter())
+            .chain(self.keep.iter().flat_map(BTreeMap::keys))
+            .chain(self.label.iter().map(|l| &l.column))
+            .chain(self.sensitive.iter().map(|s| &s.column))
+            .chain(&self.continuous)
+            .chain(self.ordinal.iter().map(|(name, _)| name))
+            .chain(&self.nominal)
+            .chain(&self.weight)
+            .chain(&self.carry)
+            .chain(self.split.iter().map(|s| &s.column))
+            .chain(self.strata.iter().chain(&self.slices).map(|(name, _)| name))
+            .chain(self.drop_duplicates.iter().flatten());
+        for name in all {
+            if !names.contains(&name.as_str()) {
+                names.push(name.as_str());
+            }
+        }
+        // What is derived stands below what it is made of, so one way up meets all parents.
+        for (column, recipe) in self.derive.iter().rev() {
+            if names.contains(&column.as_str()) {
+                for parent in recipe.parents() {
+                    if !names.contains(&parent.as_str()) {
+                        names.push(parent.as_str());
+                    }
+                }
+            }
+        }
+        names
+    }
+}
+
+/// One step that can lose rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterStep {
+    /// The step, as the job writes it.
+    pub what: String,
+    /// Rows before it.
+    pub rows_in: u64,
+    /// Rows after it.
+    pub rows_out: u64,
+}
+
+/// A condition on the values of one column. A missing value fails every condition but `missing`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum KeepCondition {
+    /// One of these values.
+    In(Vec<Word>),
+    /// None of these values.
+    NotIn(Vec<Word>),
+    /// This number or more.
+    AtLeast(Finite),
+    /// This number or less.
+    AtMost(Finite),
+    /// More than this number.
+    Above(Finite),
+    /// Less than this number.
+    Below(Finite),
+    /// From the first number to the second, both included.
+    Between([Finite; 2]),
+    /// Any value at all.
+    Present {},
+    /// No value.
+    Missing {},
+}
+
+impl fmt::Display for KeepCondition {
+    /// The condition as a job writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |words: &[Word]| words.iter().map(Word::as_str).collect::<Vec<_>>().join(", ");
+        match self {
+            KeepCondition::In(words) => write!(f, "{{in: [{}]}}", list(words)),
+            KeepCondition::NotIn(words) => write!(f, "{{not_in: [{}]}}", list(words)),
+            KeepCondition::AtLeast(limit) => write!(f, "{{at_least: {}}}", limit.get()),
+            KeepCondition::AtMost(limit) => write!(f, "{{at_most: {}}}", limit.get()),
+            KeepCondition::Above(limit) => write!(f, "{{above: {}}}", limit.get()),
+            KeepCondition::Below(limit) => write!(f, "{{below: {}}}", limit.get()),
+            KeepCondition::Between([lo, hi]) => {
+                write!(f, "{{between: [{}, {}]}}", lo.get(), hi.get())
+            }
+            KeepCondition::Present {} => f.write_str("present"),
+            KeepCondition::Missing {} => f.write_str("missing"),
+        }
+    }
+}
+
+/// Rows held at once.
+pub(crate) const ROWS_AT_ONCE: u64 = 32_000_000;
+
+/// How often the source is read to find the duplicates among so many rows.
+pub(crate) fn passes(n_rows: u64) -> u64 {
+    n_rows.div_ceil(ROWS_AT_ONCE).max(1)
+}

@@ -1,0 +1,443 @@
+//! Sums and histograms of scores and of their changes.
+
+use crate::metric::evidence::person::ECCM_CELLS;
+use crate::metric::rate::{MetricValue, Undefined};
+use crate::num::fixed::FixedSum;
+use serde::{Deserialize, Serialize};
+
+/// Bins of the histograms of scores: edges i/50.
+pub const SCORE_BINS: usize = 50;
+
+/// Bins of the histogram of changes: edges (i - 40)/40.
+pub const CHANGE_BINS: usize = 80;
+
+/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the
+/// other score is.
+pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
+
+/// What is summed over the pairs of one direction in the first pass, each as often as the person
+/// weighs; mergeable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ShiftSums {
+    n: u64,
+    score: FixedSum,
+    score_cf: FixedSum,
+    absolute: FixedSum,
+    squared: [FixedSum; ECCM_CELLS],
+    /// Sum of s ln(s/c) where both are above 0.
+    divergence: FixedSum,
+    /// Weight of pairs with s > 0 and c = 0.
+    infinite: u64,
+    /// [`SCORE_BINS`] bins.
+    before: Vec<u64>,
+    /// [`SCORE_BINS`] bins.
+    after: Vec<u64>,
+    /// [`CHANGE_BINS`] bins.
+    change: Vec<u64>,
+}
+
+impl Default for ShiftSums {
+    fn default() -> Self {
+        ShiftSums {
+            n: 0,
+            score: FixedSum::ZERO,
+            score_cf: FixedSum::ZERO,
+            absolute: FixedSum::ZERO,
+            squared: [FixedSum::ZERO; ECCM_CELLS],
+            divergence: FixedSum::ZERO,
+            infinite: 0,
+            before: vec![0; SCORE_BINS],
+            after: vec![0; SCORE_BINS],
+            change: vec![0; CHANGE_BINS],
+        }
+    }
+}
+
+impl ShiftSums {
+    /// Adds a pair of scores of [0, 1] that fills this cell of the extended matrix.
+    #[inline]
+    pub(crate) fn add(&mut self, cell: usize, score: f64, score_cf: f64, weight: u64) {
+        let change = score_cf - score;
+        self.n += 1;
+        self.score.add_times(score, weight);
+        self.score_cf.add_times(score_cf, weight);
+        self.absolute.add_times(change.abs(), weight);
+        self.squared[cell].add_times(change * change, weight);
+        self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
+        self.divergence.add_times(kl_term(score, score_cf), weight);
+        self.before[score_bin(score)] += weight;
+        self.after[score_bin(score_cf)] += weight;
+        self.change[change_bin(change)] += weight;
+    }
+
+    /// Adds the pairs of another batch or direction.
+    pub fn merge(&mut self, other: &ShiftSums) {
+        self.n += other.n;
+        self.score.merge(other.score);
+        self.score_cf.merge(other.score_cf);
+        self.absolute.merge(other.absolute);
+        self.infinite += other.infinite;
+        self.divergence.merge(other.divergence);
+        for (mine, theirs) in self.squared.iter_mut().zip(other.squared) {
+            mine.merge(theirs);
+        }
+        let mine = self.before.iter_mut().chain(&mut self.after).chain(&mut self.change);
+        for (mine, theirs) in mine.zip(other.before.iter().chain(&other.after).chain(&other.change))
+        {
+            *mine += theirs;
+        }
+    }
+
+    /// Pairs, counted without weights.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Units that the pairs weigh.
+    pub(crate) fn weight(&self) -> u64 {
+        self.before.iter().sum()
+    }
+
+    /// The sums of the factual and of the counterfactual scores.
+    pub(crate) fn scores(&self) -> (f64, f64) {
+        (self.score.to_f64(), self.score_cf.to_f64())
+    }
+
+    /// Sums of squared changes by cell, in the order of
+    /// [`CELLS`](crate::metric::evidence::person::CELLS).
+    pub fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
+        &self.squared
+    }
+
+    /// Histogram of the factual scores; see [`score_edge`].
+    pub fn before(&self) -> &[u64] {
+        &self.before
+    }
+
+    /// Histogram of the counterfactual scores; see [`score_edge`].
+    pub fn after(&self) -> &[u64] {
+        &self.after
+    }
+
+    /// Histogram of counterfactual minus factual score; see [`change_edge`].
+    pub fn change(&self) -> &[u64] {
+        &self.change
+    }
+}
+
+/// The scores of one scope as metrics read them, of everybody or of a replicate in which people
+/// have weights.
+#[derive(Debug, Clone)]
+pub struct ScoreShift {
+    /// Pairs, counted without weights.
+    pub(crate) pairs: f64,
+    /// What the pairs weigh: their number where nobody has a weight.
+    pub(crate) n: f64,
+    /// Sum of s.
+    pub(crate) score: f64,
+    /// Sum of c.
+    pub(crate) score_cf: f64,
+    /// Sum of c - s.
+    pub(crate) change: f64,
+    /// Sum of |c - s|.
+    pub(crate) absolute: f64,
+    /// Sum of (c - s)^2.
+    pub(crate) squared: f64,
+    /// Sum of s ln(s/c) where both are above 0.
+    pub(crate) divergence: f64,
+    /// Pairs with s > 0 and c = 0.
+    pub(crate) infinite: f64,
+    /// The Jensen-Shannon divergence in nats, where both sums of scores are above 0.
+    pub(crate) jensen_shannon: MetricValue,
+    /// Histogram of s.
+    pub(crate) before: [f64; SCORE_BINS],
+    /// Histogram of c.
+    pub(crate) after: [f64; SCORE_BINS],
+}
+
+impl ScoreShift {
+    /// Both passes over one scope.
+    pub(crate) fn from_sums(sums: &ShiftSums, second: &DivergenceSums) -> Self {
+        let mut squared = FixedSum::ZERO;
+        sums.squared.iter().for_each(|sum| squared.merge(*sum));
+        let (score, score_cf) = sums.scores();
+        let mut shift = ScoreShift {
+            pairs: sums.n as f64,
+            n: sums.weight() as f64,
+            score,
+            score_cf,
+            change: (sums.score_cf - sums.score).to_f64(),
+            absolute: sums.absolute.to_f64(),
+            squared: squared.to_f64(),
+            divergence: sums.divergence.to_f64(),
+            infinite: sums.infinite as f64,
+            jensen_shannon: Err(Undefined::ZeroScoreSum),
+            before: [0.0; SCORE_BINS],
+            after: [0.0; SCORE_BINS],
+        };
+        if score > 0.0 && score_cf > 0.0 {
+            shift.jensen_shannon = Ok(second.value(sums));
+        }
+        for (bins, counts) in [(&mut shift.before, &sums.before), (&mut shift.after, &sums.after)] {
+            bins.iter_mut().zip(counts).for_each(|(bin, &count)| *bin = count as f64);
+        }
+        shift
+    }
+
+    /// The same people with every counterfactual score equal to the factual one.
+    pub(crate) fn without_shift(&self) -> Self {
+        ScoreShift {
+            score_cf: self.score,
+            change: 0.0,
+            absolute: 0.0,
+            squared: 0.0,
+            divergence: 0.0,
+            infinite: 0.0,
+            jensen_shannon: Ok(0.0),
+            after: self.before,
+            ..self.clone()
+        }
+    }
+}
+
+pub(crate) const SCORE_EDGES: [f64; SCORE_BINS + 1] = edges(0.0, SCORE_BINS as f64);
+
+pub(crate) const CHANGE_EDGES: [f64; CHANGE_BINS + 1] =
+    edges((CHANGE_BINS / 2) as f64, (CHANGE_BINS / 2) as f64);
+
+/// (i - first) / unit.
+pub(crate) const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
+    let mut edges = [0.0; N];
+    let mut i = 0;
+    while i < N {
+        edges[i] = (i as f64 - first) / unit;
+        i += 1;
+    }
+    edges
+}
+
+/// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
+pub(crate) fn score_bin(score: f64) -> usize {
+    last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
+}
+
+pub(crate) fn change_bin(change: f64) -> usize {
+    last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
+}
+
+/// Rounding may put the guess one bin away: the edges themselves decide.
+pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
+    let guess = guess.min(N - 2);
+    let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);
+    let down = usize::from(guess > 0 && value < edges[guess]);
+    guess + up - down
+}
+
+/// s ln(s/c), the term of a pair in the Kullback-Leibler divergence; 0 where either score is 0 or
+/// the term adds nothing.
+pub(crate) fn kl_term(score: f64, score_cf: f64) -> f64 {
+    if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
+}
+
+/// ln(a/b) of positive numbers, also where the quotient overflows.
+pub(crate) fn log_ratio(a: f64, b: f64) -> f64 {
+    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term
+    // is below 2e-16 of the sum.
+    let x = (a - b) / (a + b);
+    let sq = x * x;
+    if sq < 1.0 / 64.0 {
+        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
+            + 1.0 / 7.0)
+            * sq
+            + 0.2)
+            * sq
+            + 1.0 / 3.0)
+            * sq;
+        return 2.0 * x * (1.0 + odd);
+    }
+    let quotient = a / b;
+    if quotient.is_finite() { libm::log(quotient) } else { libm::log(a) - libm::log(b) }
+}
+
+/// What the pairs weigh, above 0.
+pub(crate) fn total_weight(shift: &ScoreShift) -> MetricValue {
+    match shift.n {
+        0.0 if shift.pairs == 0.0 => Err(Undefined::EmptyGroup),
+        0.0 => Err(Undefined::ZeroWeight),
+        n => Ok(n),
+    }
+}
+
+pub(crate) fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
+    total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
+}
+
+/// Coefficients of the expansion: powers 0 to 6.
+pub(crate) const ORDER: usize = 7;
+
+/// What makes the two sums of scores equal: one side is scaled down, the other stays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ScoreBalance {
+    /// Factor of factual scores, min(1, C/S); 0 where a sum is 0.
+    scale: f64,
+    /// Factor of counterfactual scores, min(1, S/C).
+    scale_cf: f64,
+}
+
+impl ScoreBalance {
+    /// Of these sums; none balances where one is 0, and then there is no divergence.
+    pub(crate) fn new(score: f64, score_cf: f64) -> Self {
+        if score > 0.0 && score_cf > 0.0 {
+            ScoreBalance {
+                scale: (score_cf / score).min(1.0),
+                scale_cf: (score / score_cf).min(1.0),
+            }
+        } else {
+            ScoreBalance { scale: 0.0, scale_cf: 0.0 }
+        }
+    }
+
+    /// Whether both sums are above 0.
+    pub(crate) fn exists(self) -> bool {
+        self.scale > 0.0 && self.scale_cf > 0.0
+    }
+
+    /// Whether factual scores stay as they are.
+    fn factual_stays(self) -> bool {
+        self.scale == 1.0
+    }
+
+    /// The term of a pair.
+    pub(crate) fn term(self, score: f64, score_cf: f64) -> f64 {
+        term(score * self.scale, score_cf * self.scale_cf)
+    }
+
+    /// The coefficients of a pair; the variable is [`ScoreBalance::step`].
+    pub(crate) fn series(self, score: f64, score_cf: f64) -> [f64; ORDER] {
+        if self.factual_stays() {
+            series(score, score_cf * self.scale_cf)
+        } else {
+            series(score_cf, score * self.scale)
+        }
+    }
+
+    /// How far the logarithm of the ratio of these sums, both above 0, lies from that of the
+    /// balanced ones.
+    pub(crate) fn step(self, score: f64, score_cf: f64) -> f64 {
+        if self.factual_stays() {
+            libm::log(score / score_cf / self.scale_cf)
+        } else {
+            libm::log(score_cf / score / self.scale)
+        }
+    }
+
+    /// The divergence of a replicate: its sums of scores, and its sum of terms, which is that of
+    /// the side that stays.
+    pub(crate) fn divergence(self, score: f64, score_cf: f64, terms: f64) -> f64 {
+        let stays = if self.factual_stays() { score } else { score_cf };
+        (terms / (2.0 * stays)).max(0.0)
+    }
+}
+
+/// j(a, b), symmetric and never negative. With m = a + b and x = (a - b)/m it is m/2 [(1 + x)
+/// ln(1 + x) + (1 - x) ln(1 - x)].
+pub(crate) fn term(a: f64, b: f64) -> f64 {
+    let both = a + b;
+    if both == 0.0 {
+        return 0.0;
+    }
+    let x = (a - b) / both;
+    let sq = x * x;
+    let shape = if sq < 1.0 / 64.0 {
+        // x^2k / (k (2k - 1)): what is left out is below 3e-17 of the sum.
+        const C: [f64; 8] = [
+            1.0 / 120.0,
+            1.0 / 91.0,
+            1.0 / 66.0,
+            1.0 / 45.0,
+            1.0 / 28.0,
+            1.0 / 15.0,
+            1.0 / 6.0,
+            1.0,
+        ];
+        sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
+    } else {
+        let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
+        entropy(1.0 + x) + entropy(1.0 - x)
+    };
+    0.5 * both * shape
+}
+
+/// The coefficients of j(a, b e^v) by powers of v.
+pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
+    let mut coefficients = [0.0; ORDER];
+    coefficients[0] = term(a, b);
+    let t = b / (a + b);
+    // Nothing moves with v where b is 0, or so small beside a that its share is lost.
+    if b == 0.0 || t == 0.0 {
+        return coefficients;
+    }
+    let k2 = t * (1.0 - t);
+    let k3 = k2 * (1.0 - 2.0 * t);
+    // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2
+    // v^2/2 + k3 v^3/6 + ...
+    let log = [
+        libm::log(2.0 * t),
+        1.0 - t,
+        -k2 / 2.0,
+        -k3 / 6.0,
+        -k2 * (1.0 - 6.0 * k2) / 24.0,
+        -k3 * (1.0 - 12.0 * k2) / 120.0,
+    ];
+    const EXP: [f64; ORDER - 1] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
+    let mut power = 1;
+    while power < ORDER {
+        let (mut product, mut i) = (0.0, 0);
+        while i < power {
+            product += log[i] * EXP[power - 1 - i];
+            i += 1;
+        }
+        coefficients[power] = b * product / power as f64;
+        power += 1;
+    }
+    coefficients
+}
+
+/// What is summed over the pairs of one scope in the second pass, each as often as the person
+/// weighs; mergeable.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DivergenceSums {
+    pub(crate) n: u64,
+    balance: ScoreBalance,
+    pub(crate) terms: FixedSum,
+}
+
+impl DivergenceSums {
+    pub(crate) fn new(sums: &ShiftSums) -> Self {
+        let (score, score_cf) = sums.scores();
+        DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
+    }
+
+    pub(crate) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {
+        self.n += 1;
+        if self.balance.exists() {
+            self.terms.add_times(self.balance.term(score, score_cf), weight);
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &DivergenceSums) {
+        self.n += other.n;
+        self.terms.merge(other.terms);
+    }
+
+    pub(crate) fn balance(&self) -> ScoreBalance {
+        self.balance
+    }
+
+    /// The divergence in nats; the sums are those of the first pass and above 0.
+    pub(crate) fn value(&self, sums: &ShiftSums) -> f64 {
+        debug_assert_eq!(self.n, sums.n(), "the second pass saw other pairs than the first");
+        let (score, score_cf) = sums.scores();
+        self.balance.divergence(score, score_cf, self.terms.to_f64())
+    }
+}

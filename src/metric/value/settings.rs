@@ -1,0 +1,110 @@
+//! What a measurement is asked for: level, families, the favourable side, limits.
+
+use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads};
+
+use crate::metric::scope::MetricScope;
+use crate::param::{Count, Level, Seed};
+
+/// The prediction that people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FavourablePrediction {
+    /// Class 1.
+    Positive,
+    /// Class 0.
+    Negative,
+}
+
+/// How to measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasureSettings {
+    /// The families asked for.
+    pub families: Vec<CatalogFamily>,
+    /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
+    /// `favoured_by_group` and the family clarify, no other value.
+    pub favourable: FavourablePrediction,
+    /// Whether the job says so; without, nobody is called impaired, and values that go by the
+    /// wanted prediction are undefined, but for `di`.
+    pub favourable_stated: bool,
+    /// Which groups of the attribute are favoured; only the family clarify asks.
+    pub favoured: FavouredFacets,
+    /// Level of the intervals; none: no intervals.
+    pub level: Option<Level>,
+    /// Bootstrap replicates.
+    pub samples: Count,
+    /// Seed of the job.
+    pub seed: Seed,
+    /// A group with fewer people is flagged [`SMALL_GROUP`].
+    pub min_group_size: Count,
+    /// A rate with fewer cases below it is flagged [`SMALL_DENOMINATOR`].
+    pub min_denominator: Count,
+}
+
+/// Flag: a group behind the value has fewer people than asked for.
+pub const SMALL_GROUP: &str = "small_group";
+
+/// Flag: a rate behind the value has fewer cases below it than asked for.
+pub const SMALL_DENOMINATOR: &str = "small_denominator";
+
+/// The favoured groups of an attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FavouredFacets {
+    /// Each of these groups, against every group that is none of them; in reference order.
+    Groups(Vec<usize>),
+    /// All others together, against every group.
+    Rest,
+}
+
+impl FavouredFacets {
+    /// The comparisons among so many groups.
+    pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
+        match self {
+            FavouredFacets::Groups(favoured) => {
+                let others = || (0..groups).filter(|group| !favoured.contains(group));
+                favoured
+                    .iter()
+                    .flat_map(|&a| others().map(move |d| MetricScope::Pair(a, d)))
+                    .collect()
+            }
+            FavouredFacets::Rest if groups < 2 => Vec::new(),
+            FavouredFacets::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
+        }
+    }
+}
+
+pub(crate) const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
+
+pub(crate) const fn facets(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reads: Reads,
+) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: CatalogFamily::Clarify,
+        formula,
+        reading: "",
+        range: (-1.0, 1.0),
+        ideal: Some(0.0),
+        sign: "above 0 the disfavoured facet d is worse off",
+        undefined_when: "",
+        source: DOCUMENT,
+        needs_label: true,
+        reads,
+        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
+    }
+}
+
+/// Who holds a value, and how many groups have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FurthestGroups {
+    /// The group with the highest value, or the one that is furthest from all.
+    pub highest: Option<usize>,
+    /// The group with the lowest value; none for a distance to all.
+    pub lowest: Option<usize>,
+    /// Groups in which the metric is undefined.
+    pub n_undefined: u64,
+}

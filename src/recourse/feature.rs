@@ -1,0 +1,89 @@
+//! A feature as recourse sees it: scale, permitted changes, what a change costs.
+
+/// The scale of the levels of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LevelScale {
+    /// Words without order.
+    Nominal,
+    /// Words in the order of their positions: ordinal columns, and bins.
+    Ordered,
+    /// Numbers, one per level.
+    Numbers(Vec<f64>),
+}
+
+/// The numbers that a model reads of a column that the audit uses in bins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelNumbers {
+    /// The number of each audited row; NaN is missing.
+    pub numbers: Vec<f64>,
+    /// The number that a row gets when it is moved to each level; NaN where no row has the level.
+    pub targets: Vec<f64>,
+}
+
+/// A column as the audit uses it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecourseFeature {
+    /// Its name.
+    pub name: String,
+    /// The texts of its levels.
+    pub levels: Vec<String>,
+    /// Their scale.
+    pub scale: LevelScale,
+    /// The level for missing values: subgroups may contain it, and it is never a target.
+    pub missing: Option<u32>,
+    /// The level of each audited row.
+    pub codes: Vec<u32>,
+    /// The numbers that the model reads; `None` where it reads the level.
+    pub model_numbers: Option<ModelNumbers>,
+    /// Which changes are allowed.
+    pub may_change: AllowedChanges,
+    /// What a change costs.
+    pub cost: ChangeCost,
+}
+
+/// The direction in which a level may move.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ChangeDirection {
+    /// It may not change.
+    #[default]
+    Never,
+    /// Freely.
+    Any,
+    /// Not to a lower position, or number.
+    Up,
+    /// Not to a higher position, or number.
+    Down,
+}
+
+/// The changes of a column that are allowed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct AllowedChanges {
+    /// The allowed direction.
+    pub direction: ChangeDirection,
+    /// With `up` and `down`: the largest distance in positions (for numbers: in their unit).
+    pub steps: Option<f64>,
+    /// Levels that may not be targets, by position.
+    pub not_to: Vec<u32>,
+}
+
+/// The distance between two levels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LevelDistance {
+    /// 1 between any two.
+    Unit,
+    /// Difference of positions in the declared order.
+    Positions,
+    /// Difference of the numbers over their range among the audited rows; 0 where all are the same.
+    RangeShare,
+    /// Difference of the numbers.
+    Absolute,
+}
+
+/// The cost of a change: weight times distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangeCost {
+    /// The distance; a distance of numbers on a column without numbers counts positions.
+    pub distance: LevelDistance,
+    /// The weight, at least 0; 1 if the job gives none.
+    pub weight: f64,
+}

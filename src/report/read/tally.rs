@@ -1,0 +1,38 @@
+//! Weighted counts and bins of histograms as the tables hold them.
+
+use crate::table::TableRecord;
+
+/// Cases, and what they weigh: their number where the job has no weights.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct WeightedCount {
+    /// The number.
+    pub(crate) n: i64,
+    /// The weight.
+    pub(crate) weight: f64,
+}
+
+impl WeightedCount {
+    /// Cases that count once each.
+    pub(crate) fn from_count(n: i64) -> Self {
+        WeightedCount { n, weight: n as f64 }
+    }
+
+    pub(crate) fn read(record: &TableRecord<'_>) -> Self {
+        let n = record.int("n").unwrap_or(0).max(0);
+        WeightedCount { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
+    }
+
+    /// These and others.
+    #[must_use]
+    pub(crate) fn plus(self, other: WeightedCount) -> Self {
+        WeightedCount { n: self.n.saturating_add(other.n), weight: self.weight + other.weight }
+    }
+
+    /// The share of a whole that these weigh; none where the whole weighs nothing.
+    pub(crate) fn part_of(self, whole: WeightedCount) -> Option<f64> {
+        (whole.weight > 0.0).then(|| self.weight / whole.weight)
+    }
+}
+
+/// One bin of a histogram: edges and what lies in it.
+pub(crate) type HistogramBin = (f64, f64, WeightedCount);

@@ -1,0 +1,44 @@
+//! Files that one stage writes and another one reads, by name.
+
+use crate::folder::manifest::{GateTally, WorstGate};
+use crate::table::TableDef;
+use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the stage `gate` writes beside its table.
+pub const GATE_OUTCOME: &str = "outcome.json";
+
+/// How the gates came out.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct GateOutcome {
+    /// pass, warn, fail, inconclusive, or done where no gate was judged.
+    pub verdict: String,
+    /// The exit status.
+    pub exit: u8,
+    /// Number of gates by verdict.
+    pub tally: GateTally,
+    /// The worst gate.
+    pub worst: Option<WorstGate>,
+}
+
+/// File of the stages `count` and of the second pass.
+pub const EVIDENCE: &str = "evidence.json";
+
+/// File of the slices that were not measured because too few people are in them.
+pub const SMALL_SLICES: &str = "small-slices.json";
+
+/// File of those who lack labels more often than others.
+pub const LABELS: &str = "selective-labels.json";
+
+/// By attribute the slices of too few people, and how many these are in the fullest count.
+pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
+
+/// The tables of quality.
+pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
+
+/// The stage of a reference in a file of its own.
+pub(crate) const REFERENCE_STAGE: &str = "prepare/reference";
+
+/// File of the stage `split`.
+pub(crate) const ROLES: &str = "roles.parquet";

@@ -1,0 +1,97 @@
+//! The catalog of metrics as a job and the page know it.
+
+use crate::job;
+use crate::job::check::{CheckedJob, KnownMetric, KnownNames, RatioOrder};
+use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::{self, CatalogFamily, Reads};
+use std::sync::OnceLock;
+
+/// What a job may name without declaring it: the metrics and the public data sets.
+pub fn catalog() -> KnownNames<'static> {
+    static METRICS: OnceLock<Vec<KnownMetric>> = OnceLock::new();
+    static MEASURES: OnceLock<Vec<&str>> = OnceLock::new();
+    static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
+    KnownNames {
+        metrics: METRICS.get_or_init(|| metric::catalog().map(known_metric).collect()),
+        measures: MEASURES.get_or_init(|| {
+            crate::metric::catalog::cf_quality::MEASURES.iter().map(|measure| measure.id).collect()
+        }),
+        data_sets: DATA_SETS.get_or_init(|| {
+            crate::data::source::catalog::DATA_SETS.iter().map(|set| set.name).collect()
+        }),
+    }
+}
+
+pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
+    use job::check::GateScope::{Direction, Group, Pair, Total, WorstCase};
+    let mut scopes: &'static [job::check::GateScope] = match metric.family {
+        CatalogFamily::Performance => &[Total, Group],
+        CatalogFamily::Group => &[Pair, WorstCase],
+        CatalogFamily::Clarify => &[Pair],
+        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift => {
+            &[Total, Direction, Pair]
+        }
+        CatalogFamily::Graph => &[Total],
+    };
+    let any = matches!(metric.reads, Reads::AnySwitch(_));
+    match metric.reads {
+        Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
+        Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
+        _ => {}
+    }
+    let asked_by = match metric.reads {
+        Reads::Strata(_) | Reads::StrataRate(_) => Some("strata"),
+        Reads::Flips { .. } => Some("flip_test"),
+        _ => None,
+    };
+    // Clarify's disparate impact is that of the family group.
+    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(job::MetricFamily::Clarify);
+    let needs_counterfactual = matches!(
+        metric.family,
+        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift | CatalogFamily::Graph
+    );
+    let min_groups = if any { 3 } else { 2 };
+    let family = family_word(metric.family);
+    let ratio = (SwapEffect::of(metric) == SwapEffect::Reciprocal).then(|| {
+        match SwapEffect::second_over_first(metric) {
+            true => RatioOrder::SecondOverFirst,
+            false => RatioOrder::FirstOverSecond,
+        }
+    });
+    KnownMetric {
+        id: metric.id,
+        family,
+        also,
+        asked_by,
+        needs_label: metric.needs_label,
+        needs_counterfactual,
+        scopes,
+        min_groups,
+        range: metric.range,
+        by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
+        ratio,
+    }
+}
+
+/// A family as jobs write it.
+pub(crate) fn family_word(family: CatalogFamily) -> job::MetricFamily {
+    match family {
+        CatalogFamily::Performance => job::MetricFamily::Performance,
+        CatalogFamily::Group => job::MetricFamily::Group,
+        CatalogFamily::Ccm => job::MetricFamily::Ccm,
+        CatalogFamily::Eccm => job::MetricFamily::Eccm,
+        CatalogFamily::Shift => job::MetricFamily::Shift,
+        CatalogFamily::Clarify => job::MetricFamily::Clarify,
+        CatalogFamily::Graph => job::MetricFamily::Graph,
+    }
+}
+
+/// The families that a job measures of its models; what is measured of graphs has tables of its
+/// own.
+pub fn families(checked: &CheckedJob) -> Vec<CatalogFamily> {
+    let wanted = job::check::families(&checked.job, &catalog());
+    CatalogFamily::ALL
+        .into_iter()
+        .filter(|family| *family != CatalogFamily::Graph && wanted.contains(&family_word(*family)))
+        .collect()
+}

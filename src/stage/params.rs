@@ -1,0 +1,95 @@
+//! The parameters of preparation, as a job states them.
+
+use crate::data::prepare::params::{
+    DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn,
+};
+use crate::job::blocks::models::ModelBlock;
+use crate::job::{CounterfactualSet, Job};
+use crate::param::{ColumnName, Word};
+use crate::stage::generate::basis::RowClasses;
+use std::collections::BTreeMap;
+
+/// What preparing needs to know of the job. Without `features` those are left out that no rule for
+/// missing values needs: which rows are audited must not depend on who reads the features.
+pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
+    let data = &job.data;
+    let mut carry: Vec<ColumnName> =
+        job.models.values().flat_map(ModelBlock::columns).cloned().collect();
+    carry.sort();
+    carry.dedup();
+    let decides =
+        |rule: MissingRule| features || matches!(rule, MissingRule::DropRow | MissingRule::Error);
+    let mut features = data.features.clone();
+    if !decides(data.missing.continuous) {
+        features.continuous.clear();
+        features.onehot.clear();
+    }
+    if !decides(data.missing.ordinal) {
+        features.ordinal.clear();
+    }
+    if !decides(data.missing.nominal) {
+        features.nominal.clear();
+    }
+    // A column whose missing values become a level has that level for everybody.
+    let missing = |name: &ColumnName| {
+        if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep }
+    };
+    PrepareParams {
+        derive: data.derived(),
+        row_id: data.row_id.clone(),
+        keep: data.keep.clone(),
+        label: data.label.column().map(|l| LabelParams {
+            column: l.column.clone(),
+            positive: l.positive.clone(),
+            negative: l.closed_negative(),
+            classes: l.classes.clone().unwrap_or_default(),
+        }),
+        raw_label: job
+            .counterfactuals
+            .values()
+            .filter_map(CounterfactualSet::knobs)
+            .any(|knobs| RowClasses::is_raw(knobs.condition_on())),
+        known_levels: BTreeMap::new(),
+        sensitive: data
+            .sensitive
+            .keys()
+            .map(|name| SensitiveParams {
+                name: name.clone(),
+                column: data.column_of(name).clone(),
+                groups: data.groups_of(name),
+                // `check` refuses an attribute without a reference; preparing would refuse the
+                // empty one.
+                reference: data.reference_of(name).unwrap_or_else(|| Word(String::new())),
+            })
+            .collect(),
+        // The columns of a one-hot group are numbers to everybody but strategies.
+        continuous: features
+            .continuous
+            .into_iter()
+            .chain(features.onehot.values().flatten().cloned())
+            .collect(),
+        onehot: features.onehot.into_iter().collect(),
+        ordinal: features.ordinal.into_iter().collect(),
+        nominal: features.nominal,
+        integer: data
+            .columns
+            .iter()
+            .filter_map(|(name, says)| Some((name.to_string(), says.integer?)))
+            .collect(),
+        missing: data.missing.clone(),
+        weight: data.weight.clone(),
+        drop_duplicates: (data.duplicates == DuplicateRule::DropExact).then(|| {
+            data.duplicate_columns(carry.iter().chain(job.strata()).chain(&job.metrics.by))
+        }),
+        carry,
+        strata: job.strata().map(|name| (name.clone(), missing(name))),
+        slices: job.metrics.by.iter().map(|name| (name.clone(), missing(name))).collect(),
+        split: data.split.as_ref().and_then(|s| {
+            Some(SplitColumn {
+                column: s.column.clone()?,
+                train: s.train.clone()?,
+                audit: s.audit.clone()?,
+            })
+        }),
+    }
+}

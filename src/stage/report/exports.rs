@@ -1,0 +1,65 @@
+//! Results in the formats of others, written next to the page.
+
+use crate::error::Result;
+use crate::exec::files;
+use crate::folder::manifest::Manifest;
+use crate::folder::read;
+use crate::job::blocks::gates::OnInconclusive;
+use crate::job::{ExportFormat, Job};
+use crate::report::export;
+use crate::table::file::read_frame;
+use crate::table::{GATES, METRICS};
+use std::path::Path;
+
+/// A folder whose manifest may not be written yet in the form of another tool.
+///
+/// # Errors
+/// A table cannot be read.
+pub fn export_text(
+    folder: &Path,
+    form: ExportFormat,
+    manifest: &Manifest,
+    inconclusive_fails: bool,
+) -> Result<String> {
+    let tables = folder.join("tables");
+    let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
+    let summary = &read::read_summary(folder)?;
+    let audit = export::ExportedAudit {
+        manifest,
+        summary,
+        metrics: &metrics,
+        gates: &gates,
+        inconclusive_fails,
+    };
+    Ok(match form {
+        ExportFormat::Junit => export::junit(&audit),
+        ExportFormat::Prometheus => export::prometheus(&audit),
+        ExportFormat::Csv => export::csv(&audit),
+        ExportFormat::Mlflow => export::mlflow(&audit),
+    })
+}
+
+/// The name of a form's file in `exports/`.
+pub(crate) fn export_file(form: ExportFormat) -> &'static str {
+    match form {
+        ExportFormat::Junit => "junit.xml",
+        ExportFormat::Prometheus => "cfaudit.prom",
+        ExportFormat::Csv => "metrics.csv",
+        ExportFormat::Mlflow => "mlflow.json",
+    }
+}
+
+/// Writes the forms that a job asks for into `exports/` of a folder whose tables and summary are
+/// there.
+///
+/// # Errors
+/// A table cannot be read, or the disk refuses.
+pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
+    for form in &job.exports {
+        files::make_folder(&folder.join("exports"))?;
+        let text =
+            export_text(folder, *form, manifest, job.on_inconclusive == OnInconclusive::Fail)?;
+        files::write(&folder.join("exports").join(export_file(*form)), &text)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! What stands next to a row when it is counted: its layout, threshold, decision rule.
+
+use crate::data::Layout;
+use crate::data::rows::split::RolesReader;
+use crate::data::rows::{PreparedBatch, RowsReader};
+use crate::error::{Fault, Result};
+use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::model::ThresholdComparison;
+
+/// What a stage over prepared rows has at hand.
+#[derive(Debug, Clone, Copy)]
+pub struct RowContext<'a> {
+    /// The prepared rows.
+    pub rows: &'a RowsReader,
+    /// Which of them train and which are audited.
+    pub roles: &'a RolesReader,
+    /// The threads.
+    pub workers: &'a WorkerPool,
+    /// Stop and progress.
+    pub watch: StageWatch<'a>,
+}
+
+/// How scores of a model become decisions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecisionRule {
+    /// The rule.
+    pub decision: ThresholdComparison,
+    /// The threshold.
+    pub threshold: RowThreshold,
+}
+
+/// The threshold of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RowThreshold {
+    /// The same for all.
+    Fixed(f64),
+    /// Position of a carried column.
+    Carried(usize),
+    /// That of the fold in which the row is audited.
+    Folds(Vec<f64>),
+}
+
+impl DecisionRule {
+    /// The decision about a row by the model of a fold; none without a score.
+    pub fn decide(
+        &self,
+        batch: &PreparedBatch,
+        fold: Option<u8>,
+        i: usize,
+        score: f64,
+    ) -> Option<bool> {
+        self.decision.decide(score, self.threshold_at(batch, fold, i))
+    }
+
+    /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
+    pub(crate) fn check(
+        &self,
+        layout: &Layout,
+        batch: &PreparedBatch,
+        i: usize,
+        score: f64,
+    ) -> Result<()> {
+        let RowThreshold::Carried(column) = self.threshold else { return Ok(()) };
+        let threshold = batch.carried[column][i];
+        if (0.0..=1.0).contains(&threshold) || score.is_nan() {
+            return Ok(());
+        }
+        let name = &layout.carried[column];
+        let (code, what, hint) = if threshold.is_nan() {
+            let hint = format!(
+                "fill the column, or leave such rows out by `data.keep: [{{{name}: present}}]`"
+            );
+            (
+                "missing-threshold",
+                "there is a score and no threshold to compare it with".to_owned(),
+                hint,
+            )
+        } else {
+            let hint = "thresholds are scores from which on the prediction is positive; correct \
+                        them where they are made"
+                .to_owned();
+            ("bad-threshold", format!("the threshold `{threshold}` is not in [0, 1]"), hint)
+        };
+        Err(Fault::new(code, what)
+            .at_row(format!("row {}", batch.row[i]))
+            .in_column(name)
+            .hint(hint)
+            .into())
+    }
+
+    /// The threshold of a row by the model of a fold; NaN where there is none.
+    pub(crate) fn threshold_at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
+        match &self.threshold {
+            RowThreshold::Fixed(threshold) => *threshold,
+            RowThreshold::Carried(column) => batch.carried[*column][i],
+            RowThreshold::Folds(thresholds) => {
+                fold.and_then(|fold| thresholds.get(usize::from(fold))).copied().unwrap_or(f64::NAN)
+            }
+        }
+    }
+}

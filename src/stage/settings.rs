@@ -1,0 +1,50 @@
+//! How a job is run: its settings, the kinds of stages, the fingerprint of the program.
+
+use crate::job::Job;
+use std::path::{Path, PathBuf};
+
+/// All kinds of stages, in order; engines that come later keep their place in it.
+pub const KINDS: &[&str] = &[
+    "prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure",
+    "augment", "recourse", "gate", "report",
+];
+
+/// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
+/// read, so nobody has to remember to raise a version. It stands in the keys of stages and in
+/// `run.json`, and in no other file of an output folder.
+pub const CODE: &str = env!("CFAUDIT_PROGRAM");
+
+/// How a job is run; nothing here changes a number.
+#[derive(Debug, Clone)]
+pub struct RunSettings {
+    /// The job file as the user named it.
+    pub job_file: String,
+    /// The output folder; none: `outputs/<name of the job>`.
+    pub out: Option<PathBuf>,
+    /// The cache; none: a temporary one.
+    pub cache: Option<PathBuf>,
+    /// Where public data sets are looked for and kept.
+    pub data_dir: PathBuf,
+    /// Number of threads.
+    pub threads: usize,
+    /// Memory to stay within, in bytes; none: rows in flight are not cut down, and training may
+    /// take half of what there is.
+    pub memory: Option<u64>,
+    /// Rows of a row group, a multiple of [`crate::table::file::BLOCK_ROWS`].
+    pub batch_rows: Option<usize>,
+    /// Stop after stages of this kind.
+    pub until: Option<String>,
+    /// Run this stage again.
+    pub force: Option<String>,
+    /// The output folder of an earlier run that this one is compared with.
+    pub baseline: Option<PathBuf>,
+    /// Whether the exit status is 0 whatever the gates say.
+    pub gates_report_only: bool,
+    /// Whether a folder of another job may be replaced.
+    pub replace: bool,
+}
+
+/// The output folder of a job that is given no other.
+pub fn default_folder(job: &Job) -> PathBuf {
+    Path::new("outputs").join(job.name.as_str())
+}
