@@ -1,9 +1,9 @@
 //! Rows with roles: features and their kinds, sensitive attributes, groups, label, row id.
 //!
-//! Preparing turns whatever the job names (Parquet, CSV, a public data set, generated rows) into
-//! one file of numbers, `rows.parquet`, and one description of it, [`Layout`]. From there on nobody
-//! handles text: a level of a nominal column is a position in its list of levels, a group is a
-//! position in the declared groups, a missing value is NaN or [`MISSING`].
+//! Preparing turns the source of the job (Parquet, CSV, a public data set, generated rows) into one
+//! file of numbers, `rows.parquet`, and one description of it, [`Layout`]. Later stages handle no
+//! text: a level of a nominal column is a position in its list of levels, a group is a position in
+//! the declared groups, a missing value is NaN or [`MISSING`].
 //!
 //! Columns of `rows.parquet`, in this order:
 //!
@@ -22,7 +22,7 @@
 //! | `slice.<column>` | UInt32, null = missing | position of a value; only for the columns of `metrics.by` |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
 //!
-//! What is not done here: no strategy, no model, no metric.
+//! Not done here: no strategy, no model, no metric.
 
 pub mod exchange;
 pub mod prepare;
@@ -40,7 +40,7 @@ use crate::data::values::ValueClass;
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
 
-/// The text of the level that stands for missing values where these are a level of their own.
+/// The text of the level for missing values where these are a level of their own.
 pub const MISSING_LEVEL: &str = "missing";
 
 /// The class, in memory, of a row without a label; null in files.
@@ -49,7 +49,7 @@ pub const MISSING_CLASS: u8 = u8::MAX;
 /// The group, in memory, of a row whose sensitive value is missing or not declared; null in files.
 pub const MISSING_GROUP: u16 = u16::MAX;
 
-/// What a feature column is; decides how strategies, models and recourse treat it.
+/// The kind of a feature column; decides how strategies, models and recourse treat it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureKind {
@@ -81,12 +81,12 @@ impl FeatureKind {
 pub struct Feature {
     /// The column's name in the source.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FeatureKind,
     /// The levels of a coded column: declared ones in their order, then others in byte order. Empty
     /// for numbers.
     pub levels: Vec<String>,
-    /// The type of the source column: programs of the user's see the feature in that type again.
+    /// The type of the source column: programs of the user's get the feature in this type.
     pub class: ValueClass,
 }
 
@@ -99,16 +99,18 @@ pub struct Attribute {
     pub groups: Vec<String>,
     /// Position of the reference group.
     pub reference: usize,
-    /// Position in [`Layout::features`] of the column that a counterfactual sets. Where it is
-    /// derived, what it is derived from follows: see [`Layout::derived`].
+    /// Position in [`Layout::features`] of the column that a counterfactual sets.
+    ///
+    /// Where it is derived, the columns it is derived from are set too: see [`Layout::derived`].
     pub feature: usize,
-    /// For each group the level of that feature which stands for it.
+    /// For each group the level of that feature that represents it.
     pub level_of_group: Vec<u32>,
 }
 
 impl Attribute {
-    /// Group positions with the reference first and the others in declared order: the order in
-    /// which pairs are formed (A before B).
+    /// Group positions with the reference first and the others in declared order.
+    ///
+    /// Pairs are formed in this order (A before B).
     pub fn reference_first(&self) -> Vec<usize> {
         let mut order = vec![self.reference];
         order.extend((0..self.groups.len()).filter(|&g| g != self.reference));
@@ -116,21 +118,21 @@ impl Attribute {
     }
 }
 
-/// What the binary label is, in the job's words.
+/// The definition of the binary label, in the job's words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelDefinition {
     /// The column.
     pub column: String,
     /// The values that count as positive (class 1), as the job writes them.
     pub positive: Vec<String>,
-    /// Values seen that count as negative, in byte order.
+    /// Values in the data that count as negative, in byte order.
     pub negative: Vec<String>,
-    /// The classes of a label of several, as the job writes them; empty where it has two sides.
+    /// The classes of a label with more than two, as the job writes them; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
 }
 
-/// Which type the row ids have.
+/// The type of the row ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowIdKind {
@@ -142,7 +144,7 @@ pub enum RowIdKind {
     Text,
 }
 
-/// What the columns of the prepared rows mean.
+/// The meaning of the columns of the prepared rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     /// Rows after `keep` and the rules for missing values.
@@ -159,13 +161,15 @@ pub struct Layout {
     /// Feature columns: sensitive columns in the job's order, then continuous, ordinal and nominal
     /// ones as written, then those that only a cross needs.
     pub features: Vec<Feature>,
-    /// Positions of the features that no model reads, ascending: columns derived for a sensitive
-    /// attribute and not listed as a feature, and columns that only a cross needs. No strategy
-    /// moves them.
+    /// Positions of the features that no model reads, ascending; no strategy moves them.
+    ///
+    /// They are columns derived for a sensitive attribute and not listed as a feature, and columns
+    /// that only a cross needs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<usize>,
-    /// How derived features follow from others. No strategy moves them on their own: they are
-    /// computed again from what moved.
+    /// The derived features and their rules.
+    ///
+    /// No strategy moves them on their own: they are computed again from the features that moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<DerivedFeature>,
     /// Columns carried as numbers for models that name them, sorted.
@@ -173,12 +177,13 @@ pub struct Layout {
     /// The column whose values are the strata of a metric, where the job names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<StrataColumn>,
-    /// The columns inside whose values the metrics are measured once more, in the job's order.
+    /// The columns of slices: metrics are also measured within each of their values, in the job's
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<StrataColumn>,
 }
 
-/// A column whose values cut the rows into strata or slices.
+/// A column whose values divide the rows into strata or slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrataColumn {
     /// The column.
@@ -193,12 +198,12 @@ impl Layout {
         self.features.iter().position(|f| f.name == name)
     }
 
-    /// How a feature follows from others; `None` for a column of the source.
+    /// The derivation of a feature; `None` for a column of the source.
     pub fn derivation(&self, feature: usize) -> Option<&DerivedFeature> {
         self.derived.iter().find(|d| d.feature == feature)
     }
 
-    /// A feature and everything that it follows from.
+    /// A feature and all features that it is derived from.
     pub fn with_ancestors(&self, feature: usize) -> Vec<usize> {
         let (mut all, mut next) = (vec![feature], 0);
         while let Some(&feature) = all.get(next) {
@@ -243,8 +248,7 @@ pub enum FeatureColumn {
     Code(Vec<u32>),
 }
 
-/// A batch of rows as the engines see it: one column per feature of a [`Layout`], all of the same
-/// length.
+/// A batch of rows for the engines: one column per feature of a [`Layout`], all of one length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FeatureRows {
     /// Number of rows.
@@ -288,7 +292,7 @@ impl FeatureRows {
         FeatureRows { n: positions.len(), columns }
     }
 
-    /// The rows named by (part, position), in this order, out of parts with the same columns.
+    /// The rows at (part, position), in this order, from parts with the same columns.
     pub fn gather(
         parts: &[&FeatureRows],
         order: impl Iterator<Item = (usize, usize)> + Clone,

@@ -1,24 +1,24 @@
-//! Numbers between whose thousands a point may stand: `27.912` next to `350`.
+//! Detects numbers whose decimal point may be a thousands separator: `27.912` next to `350`.
 //!
-//! A file that writes thousands so reads as numbers, and what is 27,912 counts for less than what
-//! is 350. Nothing but the values can tell: none is 1000 or above, each fraction is of a number of
-//! at least 1 and has three decimals at most, most have all three, and whole numbers of at least
-//! 100 stand between them more often than among numbers with three decimals by chance (one in a
-//! thousand). Where most amounts are rounded to hundreds (`27.500`) too few show the third decimal,
-//! and nothing is told.
+//! Such a file reads as numbers, and 27,912 then counts for less than 350. Only the values can show
+//! it: none is 1000 or above, each fraction is of a number of at least 1 and has at most three
+//! decimals, most have all three, and whole numbers of at least 100 are more frequent among them
+//! than among numbers with three decimals by chance (one in a thousand). Where most amounts are
+//! rounded to hundreds (`27.500`), too few have a third decimal that is not 0, and nothing is
+//! reported.
 
-/// Whole numbers of at least 100, one in so many values.
+/// Smallest share of whole numbers of at least 100: one in so many values.
 const ONE_IN: u64 = 100;
 
-/// What the values of a column come to.
+/// Statistics on the values of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Thousands {
     n: u64,
     /// Whole numbers of at least 100, and the largest.
     hundreds: (u64, f64),
-    /// Numbers with decimals, those of them with three, and the smallest.
+    /// Count of numbers with decimals, count of these with three, and the smallest.
     fractions: (u64, u64, f64),
-    /// Whether some value says that no point stands between thousands.
+    /// Whether some value excludes a thousands separator.
     refuted: bool,
 }
 
@@ -29,7 +29,7 @@ impl Default for Thousands {
 }
 
 impl Thousands {
-    /// Looks at values; NaN is missing.
+    /// Adds values; NaN is missing.
     pub(super) fn look(&mut self, values: impl Iterator<Item = f64>) {
         for x in values.map(f64::abs).filter(|x| !x.is_nan()) {
             if self.refuted {
@@ -49,7 +49,7 @@ impl Thousands {
         }
     }
 
-    /// Adds what is known of other values.
+    /// Merges the statistics of other values.
     pub(super) fn merge(&mut self, other: Thousands) {
         self.n += other.n;
         self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
@@ -58,7 +58,8 @@ impl Thousands {
         self.refuted |= other.refuted;
     }
 
-    /// How many values have decimals, and what to do, where a point may stand between thousands.
+    /// The number of values with decimals, and a text with advice, where a point may separate
+    /// thousands.
     pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let often =
@@ -82,7 +83,7 @@ mod tests {
     fn told(values: &[f64]) -> Option<(u64, String)> {
         let mut whole = Thousands::default();
         whole.look(values.iter().copied());
-        // However the rows are cut.
+        // For any partition of the rows.
         let mut cut = Thousands::default();
         for value in values.iter().rev() {
             let mut one = Thousands::default();

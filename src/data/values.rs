@@ -1,10 +1,10 @@
-//! The values of a source column in the four types that preparing knows, and the text by which job
-//! files name a value.
+//! The values of a source column in the types of preparing, and their words.
 //!
-//! A value's *word* is its canonical text: integers without sign or zeros in front, floats with an
-//! integral value as that integer, `true` and `false`, dates and times in ISO form (times with a
-//! zone in UTC). Words of the job are brought to the same form once the column's type is known, so
-//! `1`, `1.0` and `"1"` name the same value of a number column.
+//! A value's *word* is the canonical text by which job files name it: integers without a plus sign
+//! or leading zeros, floats with an integral value as that integer, `true` and `false`, dates and
+//! times in ISO form (times with a zone in UTC). Words of the job are converted to the same form
+//! once the column's type is known, so `1`, `1.0` and `"1"` name the same value of a numeric
+//! column.
 
 use std::borrow::Cow;
 use std::hash::Hash;
@@ -19,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Fault, Result};
 use crate::num::hash::FastMap;
 
-/// Floats below this size have every integer in reach; larger ones are not written as integers.
+/// Floats below this size represent every integer; larger ones are not written as integers.
 const EXACT: f64 = 1e15;
 
-/// How often each text of a list must occur on average for the list to be worth its while.
+/// Smallest mean number of occurrences of the texts of a list for which the list is used.
 const MIN_REPEATS: usize = 4;
 
-/// The type of a source column, as far as preparing tells types apart.
+/// The type of a source column, as far as preparing distinguishes types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueClass {
@@ -37,13 +37,14 @@ pub enum ValueClass {
     Bool,
     /// Text, dates and times.
     Text,
-    /// A column whose type says that it holds nothing but nulls.
+    /// A column whose type holds nothing but nulls.
     Empty,
 }
 
 impl ValueClass {
-    /// The class of an Arrow type; `None` for types that hold no single value (lists, structs) or
-    /// no text (binary).
+    /// The class of an Arrow type.
+    ///
+    /// `None` for types that hold no single value (lists, structs) or no text (binary).
     pub fn of(data_type: &DataType) -> Option<ValueClass> {
         Some(match data_type {
             t if t.is_integer() => ValueClass::Int,
@@ -69,7 +70,7 @@ impl ValueClass {
         })
     }
 
-    /// What the class is called in messages.
+    /// The name of the class in messages.
     pub fn name(self) -> &'static str {
         match self {
             ValueClass::Int => "integers",
@@ -85,11 +86,10 @@ impl ValueClass {
         matches!(self, ValueClass::Int | ValueClass::Float)
     }
 
-    /// What [`ValueClass::canonical`] gives, or the fault that names the word, the column and who
-    /// asks.
+    /// As [`ValueClass::canonical`], with a fault that names the word, the column and `asked_by`.
     ///
     /// # Errors
-    /// No value of the column can be meant.
+    /// No value of the column can match the word.
     pub fn word(self, asked_by: &str, column: &str, word: &str) -> Result<String> {
         self.canonical(word).ok_or_else(|| {
             let what = |kind| {
@@ -107,8 +107,9 @@ impl ValueClass {
         })
     }
 
-    /// The canonical text of a word of the job for a column of this class; `None` where no value of
-    /// the class can be meant.
+    /// The canonical text of a word of the job for a column of this class.
+    ///
+    /// `None` where no value of the class can match.
     pub fn canonical(self, word: &str) -> Option<String> {
         match self {
             ValueClass::Text | ValueClass::Empty => Some(word.to_owned()),
@@ -121,7 +122,7 @@ impl ValueClass {
     }
 }
 
-/// What values of an Arrow type are called in messages, also of types that are not read.
+/// The name of values of an Arrow type in messages, also for types that are not supported.
 pub fn type_in_words(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Dictionary(_, value) => type_in_words(value),
@@ -148,7 +149,7 @@ pub fn type_in_words(data_type: &DataType) -> &'static str {
     }
 }
 
-/// A finite number written in digits; words such as `inf` and `nan` are none.
+/// A finite number written in digits; `None` for words such as `inf` and `nan`.
 pub fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim_matches([' ', '\t']);
     let digits = text.bytes().any(|b| b.is_ascii_digit())
@@ -156,24 +157,25 @@ pub fn parse_number(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| digits && value.is_finite())
 }
 
-/// Whether a field of a text file has digits behind a leading zero: `007` is a code and makes its
-/// column one of texts.
+/// Whether a field of a text file has digits after a leading zero.
+///
+/// `007` is a code, and its column is one of texts.
 pub(super) fn is_code(field: &str) -> bool {
     let digits = field.trim_matches([' ', '\t']).trim_start_matches(['+', '-']).as_bytes();
     matches!(digits, [b'0', second, ..] if second.is_ascii_digit())
 }
 
-/// How a text reads as a number in some country: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
+/// The form of a number in national notation: `4.583,58`, `4,583.58`, `4 583,58`, `12.5`, `7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numeral {
-    /// What stands before the fraction; none: there is no fraction. `1.234` has a fraction.
+    /// The sign before the fraction; `None` without a fraction. `1.234` has a fraction.
     pub(super) decimal_sign: Option<char>,
-    /// Whether a sign stands between the thousands.
+    /// Whether a sign separates the thousands.
     pub(super) grouped: bool,
 }
 
 impl Numeral {
-    /// None where the text is no number in any such form.
+    /// The form of a text; `None` where it is not a number in any such notation.
     pub(super) fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         if parse_number(text).is_some() {
@@ -208,8 +210,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The word of a float: the integer where it has an integral value, else the shortest text that
-/// reads back as the same number.
+/// The word of a float: the integer where its value is integral, else the shortest exact text.
 pub fn float_text(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < EXACT {
         return format!("{}", value as i64);
@@ -217,7 +218,7 @@ pub fn float_text(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A run of values of one source column. NaN counts as null.
+/// Values of one source column. NaN counts as null.
 #[derive(Debug, Clone)]
 pub enum SourceValues {
     /// Integers.
@@ -228,14 +229,15 @@ pub enum SourceValues {
     Bool(BooleanArray),
     /// Text.
     Text(StringArray),
-    /// Text of which each is held once: that of derived columns, and of files that hold it so.
+    /// Text with each distinct text held once: derived columns, and dictionary-encoded files.
     Named(NamedValues),
-    /// Nothing but this many nulls.
+    /// This many nulls and nothing else.
     Empty(usize),
 }
 
-/// Texts of which there are few, each held once (a combination of names may be: two pairs can join
-/// to one text).
+/// Few distinct texts, each held once.
+///
+/// A combination of names may occur twice: two pairs can join to one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedValues {
     /// The texts.
@@ -245,8 +247,9 @@ pub struct NamedValues {
 }
 
 impl NamedValues {
-    /// From the names of distinct values, and for each row the number of its value; a value without
-    /// a name is missing.
+    /// From the names of distinct values, and for each row the number of its value.
+    ///
+    /// A value without a name is missing.
     pub fn of(names: impl Iterator<Item = Option<String>>, values: &[Option<u32>]) -> Self {
         let mut held = IndexSet::new();
         let ids: Vec<Option<u32>> =
@@ -257,9 +260,10 @@ impl NamedValues {
         }
     }
 
-    /// The texts of a column that is held as positions in a list of them; none of columns of other
-    /// values, of more texts than rows repeat, or of positions of another type than a Parquet file
-    /// is read with.
+    /// The texts of a dictionary-encoded column.
+    ///
+    /// `None` for columns of other values, for dictionaries with too few repetitions, and for other
+    /// key types than a Parquet file is read with.
     fn of_positions(array: &ArrayRef) -> Option<Self> {
         let array = array.as_dictionary_opt::<Int32Type>()?;
         let texts = array.values().as_string_opt::<i32>()?;
@@ -297,8 +301,8 @@ impl SourceValues {
     /// The values of an Arrow array.
     ///
     /// # Errors
-    /// In words, where a value does not fit: an unsigned integer above 2^63 - 1, a date that has no
-    /// text.
+    /// In words, where a value does not fit: an unsigned integer above 2^63 - 1, a date without a
+    /// text form.
     pub fn new(array: &ArrayRef) -> Result<SourceValues, String> {
         let class = ValueClass::of(array.data_type())
             .ok_or_else(|| format!("values of type {} are not supported", array.data_type()))?;
@@ -313,8 +317,8 @@ impl SourceValues {
             DataType::Dictionary(_, value) => cast(array, value)?,
             _ => Arc::clone(array),
         };
-        // Times with a zone are instants: only a fixed offset can be written without a table of
-        // zones, so they are written in UTC.
+        // Times with a zone are instants: without a time zone database only a fixed offset can be
+        // written, so they are written in UTC.
         let plain = match plain.data_type() {
             DataType::Timestamp(unit, Some(_)) => {
                 cast(&plain, &DataType::Timestamp(*unit, Some("+00:00".into())))?
@@ -341,8 +345,9 @@ impl SourceValues {
         })
     }
 
-    /// These values, with nothing but nulls given the type of their column: a part of the source
-    /// may lack the type.
+    /// These values, with the class of their column if they are nothing but nulls.
+    ///
+    /// A part of the source may lack the type.
     #[must_use]
     pub fn with_class(self, class: ValueClass) -> SourceValues {
         match (self, class) {
@@ -360,7 +365,7 @@ impl SourceValues {
         }
     }
 
-    /// These values, those that are marked made missing.
+    /// These values, with the marked ones made missing.
     #[must_use]
     pub fn with_missing(&self, gone: &[bool]) -> SourceValues {
         let keep = |i: usize| !gone.get(i).copied().unwrap_or(false);
@@ -409,7 +414,7 @@ impl SourceValues {
         }
     }
 
-    /// How many of the values at these positions are missing.
+    /// Number of missing values at these positions.
     pub fn nulls_among(&self, rows: &[u32]) -> u64 {
         if self.has_nulls() {
             rows.iter().filter(|&&i| self.is_null(i as usize)).count() as u64
@@ -448,7 +453,7 @@ impl SourceValues {
         }
     }
 
-    /// The values at these positions as numbers, as [`SourceValues::parse_number`] gives them.
+    /// The values at these positions as numbers, as [`SourceValues::number`] gives them.
     pub fn numbers(&self, rows: &[u32]) -> Vec<f64> {
         match self {
             SourceValues::Int(a) if a.null_count() == 0 => {
@@ -472,7 +477,7 @@ impl SourceValues {
         }
     }
 
-    /// Value `i` as a number; NaN where it is missing or no number.
+    /// Value `i` as a number; NaN where it is missing or not a number.
     #[expect(
         clippy::cast_precision_loss,
         reason = "engines compute in f64; integers above 2^53 are rounded, as every consumer of \

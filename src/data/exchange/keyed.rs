@@ -1,11 +1,11 @@
-//! Reads score files: Parquet files that name a row by `row_id`, and a counterfactual also by
-//! `sensitive`, `to_group` and `cf_index`.
+//! Reads score files: Parquet files that identify rows and counterfactuals by key columns.
 //!
-//! Here text becomes keys and faults get their file, row and value; joining is the business of
-//! `model::scores_file`. `sensitive` may be left out where the job has one attribute, `cf_index`
-//! where every row has one counterfactual a group (it is 0 then); where `sensitive` is there it
-//! must name attributes of the job. A column `from_group`, where there is one, must name the row's
-//! own group.
+//! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
+//! `cf_index`. This file turns text into keys and adds file, row and value to faults;
+//! `model::scores_file` joins the scores. `sensitive` may be left out where the job has one
+//! attribute, `cf_index` where every row has one counterfactual a group (it is 0 then); where
+//! `sensitive` is present it must name attributes of the job. A column `from_group`, if present,
+//! must name the row's own group.
 
 use std::path::Path;
 
@@ -30,18 +30,18 @@ pub struct ScoreKey {
     pub row_key: u64,
     /// Position of the target group.
     pub to_group: u16,
-    /// Number of the counterfactual among those of the row and group.
+    /// Its number among the counterfactuals of the row and group.
     pub cf_index: u16,
 }
 
 /// One entry of a score file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoreEntry {
-    /// What it is the score of.
+    /// The row or counterfactual with this score.
     pub key: ScoreKey,
     /// The score in [0, 1]; NaN where it is missing.
     pub score: f64,
-    /// The row's own group by the file, where the file says it.
+    /// The row's own group, where the file has it.
     pub from_group: Option<u16>,
     /// Its row in the file, from 0.
     pub file_row: u64,
@@ -60,8 +60,9 @@ pub struct KeyedScores {
 }
 
 impl KeyedScores {
-    /// Opens a file of factual scores (`attribute` none) or of counterfactual scores of one of the
-    /// job's attributes.
+    /// Opens a file of factual scores (`attribute` is `None`) or of counterfactual scores.
+    ///
+    /// The latter are for one of the job's attributes.
     ///
     /// # Errors
     /// The file is absent, unreadable, or lacks a column.
@@ -125,7 +126,7 @@ impl KeyedScores {
         })
     }
 
-    /// A row of the file in words: its number, and the key that stands there.
+    /// A row of the file for messages: its number, and its key.
     pub fn describe_row(&self, file_row: u64) -> String {
         match self.describe_key(file_row) {
             Some(key) => format!("row {file_row} ({key})"),
@@ -133,7 +134,7 @@ impl KeyedScores {
         }
     }
 
-    /// The key of a row of the file in words, as far as it can be read.
+    /// The key of a row of the file for messages, as far as it can be read.
     fn describe_key(&self, file_row: u64) -> Option<String> {
         let group = self.first_rows.partition_point(|&first| first <= file_row).checked_sub(1)?;
         let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
@@ -155,7 +156,7 @@ impl KeyedScores {
         words.collect::<Option<Vec<String>>>().map(|words| words.join(", "))
     }
 
-    /// The name of a group of the attribute; empty where there is none.
+    /// The name of a group of the attribute; empty if there is none.
     pub fn group_name(&self, group: u16) -> &str {
         self.attribute
             .as_ref()
@@ -168,8 +169,7 @@ impl KeyedScores {
         self.file.path()
     }
 
-    /// The request that the file says it answers, by its metadata or its column; none where it says
-    /// nothing.
+    /// The request that the file answers, by its metadata or its column; `None` if it names none.
     ///
     /// # Errors
     /// A damaged file, or one that names several requests.
@@ -197,7 +197,7 @@ impl KeyedScores {
                 match (&found, here) {
                     (Some(found), Some(here)) if found == here => {}
                     (None, Some(here)) if group + i == 0 => found = Some(here.to_owned()),
-                    // Nothing is named so far.
+                    // No request is named so far.
                     (None, None) => {}
                     (_, here) => {
                         let words = format!(
@@ -288,7 +288,7 @@ impl KeyedScores {
             .in_column(column)
     }
 
-    /// The attribute that the column `sensitive` names.
+    /// The attribute in the column `sensitive`.
     fn attribute_named<'a>(&self, value: Option<&'a str>, file_row: u64) -> Result<&'a str> {
         value.filter(|v| self.attributes.iter().any(|a| a == v)).ok_or_else(|| {
             let what = match value {
@@ -335,12 +335,12 @@ impl KeyedScores {
             ))
             .into());
         }
-        // Strict: a value that does not fit is no missing one.
+        // Strict: a value that cannot be cast is a fault, not a missing value.
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         Ok(cast_with_options(array, &kind, &strict).map_err(|e| fail(e.to_string()))?)
     }
 
-    /// A column of texts, where there is one.
+    /// A column of texts, if the file has it.
     fn texts(&self, batch: &RecordBatch, name: &str) -> Result<Option<TextColumn>> {
         let Some(array) = batch.column_by_name(name) else { return Ok(None) };
         if let Some(listed) = array.as_dictionary_opt::<Int32Type>()
@@ -430,14 +430,14 @@ impl KeyedScores {
 
 /// A column of texts.
 enum TextColumn {
-    /// Each as it stands.
+    /// One text per row.
     Each(StringArray),
-    /// Positions in a list of texts, as the file holds them.
+    /// Positions in a list of texts (dictionary encoding).
     Listed(DictionaryArray<Int32Type>, StringArray),
 }
 
 impl TextColumn {
-    /// The text of a row; none where it is null.
+    /// The text of a row; `None` where it is null.
     fn at(&self, i: usize) -> Option<&str> {
         match self {
             TextColumn::Each(texts) => texts.is_valid(i).then(|| texts.value(i)),
@@ -448,7 +448,7 @@ impl TextColumn {
     }
 }
 
-/// A column of groups of an attribute; a text that stands in a list is looked up once, not in every
+/// A column of groups of an attribute; each text of a dictionary is looked up once, not in every
 /// row.
 struct GroupColumn {
     texts: TextColumn,
@@ -465,7 +465,7 @@ impl GroupColumn {
         GroupColumn { texts, listed }
     }
 
-    /// The group of a row; none where it is missing or unknown.
+    /// The group of a row; `None` where it is missing or unknown.
     fn at(&self, of: &Attribute, i: usize) -> Option<u16> {
         match &self.texts {
             TextColumn::Each(_) => position(of, self.texts.at(i)?),
@@ -482,7 +482,7 @@ fn position(of: &Attribute, group: &str) -> Option<u16> {
         .and_then(|position| u16::try_from(position).ok())
 }
 
-/// A text of an array of texts; none where it is null.
+/// A text of an array of texts; `None` where it is null.
 fn text(array: &ArrayRef, i: usize) -> Option<&str> {
     array.as_string_opt::<i32>().filter(|a| a.is_valid(i)).map(|a| a.value(i))
 }

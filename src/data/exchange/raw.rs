@@ -1,5 +1,4 @@
-//! Rows in the user's own terms: one column per feature under its source name, with the words and
-//! types that the source has.
+//! Rows in the user's own terms: one column per feature, with the words and types of the source.
 //!
 //! Programs and platforms of the user's score these rows, so they look like the rows that their
 //! model was trained on:
@@ -12,10 +11,10 @@
 //! | text, dates, times | Utf8: the text, dates and times in ISO form (times with a zone in UTC) |
 //! | nothing but nulls | Float64 for a feature that is a number, else Utf8 |
 //!
-//! A missing value is null. Neither the label nor any other column that is no feature is ever among
-//! them.
-//! Choice: under `missing: level` the level `missing` is handed over as that word in a text column,
-//! and as null in any other, which has no such value.
+//! A missing value is null. Neither the label nor any other column that is not a feature is ever
+//! included.
+//! Choice: under `missing: level` the level `missing` is written as that word in a text column, and
+//! as null in any other, which has no such value.
 
 use std::sync::Arc;
 
@@ -44,10 +43,10 @@ pub(crate) fn data_type(feature: &Feature) -> DataType {
     }
 }
 
-/// The arrays that belong to [`raw_schema`].
+/// The arrays for [`raw_schema`].
 ///
 /// # Errors
-/// A number of an integer column is not whole: a counterfactual that no row of the source could be.
+/// A number of an integer column is not whole: a counterfactual that no source row could equal.
 /// More than 2 GiB of text.
 pub fn raw_arrays(layout: &Layout, rows: &FeatureRows) -> Result<Vec<ArrayRef>> {
     layout.inputs().map(|f| raw_array(&layout.features[f], &rows.columns[f])).collect()
@@ -135,8 +134,9 @@ pub fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> Arr
     }
 }
 
-/// The key columns of a counterfactual beside `row_id`: `sensitive`, `from_group`, `to_group`
-/// (text) and `cf_index` (Int64).
+/// The key columns of a counterfactual after `row_id`.
+///
+/// They are `sensitive`, `from_group`, `to_group` (text) and `cf_index` (Int64).
 pub fn counterfactual_key_fields() -> Vec<Field> {
     let text = |name| Field::new(name, DataType::Utf8, false);
     vec![
@@ -244,7 +244,7 @@ mod tests {
             arrays[3].as_string::<i32>().iter().collect::<Vec<_>>(),
             [Some("low"), Some("missing"), None]
         );
-        // The level `missing` is no number: the program sees what the source holds.
+        // The level `missing` is not a number: the program gets the values of the source.
         assert_eq!(real(4), [Some(0.5), Some(2.0), None]);
         assert_eq!(
             arrays[5].as_boolean().iter().collect::<Vec<_>>(),

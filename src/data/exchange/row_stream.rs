@@ -1,13 +1,12 @@
 //! Rows for a program of the user's: as an Arrow IPC stream, or as a Parquet file.
 //!
-//! Both hold the features in the user's own terms ([`raw`]) but for those that are left out, and
-//! for training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows weigh
-//! differently, behind it `weight` (Float64). The stream begins with its schema, before any row, so
-//! that a program can refuse early; it ends with the end-of-stream mark.
-//! Choice: batches (of the file: row groups) hold 65,536 rows but for the last, whatever the
-//! batches in which the rows arrive. So a program whose scores depend on its batches sees the same
-//! ones with any `--batch-rows` and any number of threads.
-//! Memory: two batches.
+//! Both hold the features in the user's own terms ([`raw`]) without the omitted ones, and for
+//! training a last column `label` (Int64: 1 = positive, 0 = negative) and, where rows have
+//! different weights, after it `weight` (Float64). The stream begins with its schema, before any
+//! row, so that a program can refuse early; it ends with the end-of-stream mark.
+//! Choice: batches (of the file: row groups) hold 65,536 rows except the last, for any batches in
+//! which the rows arrive. So a program whose scores depend on its batches gets the same ones with
+//! any `--batch-rows` and any number of threads. Memory: two batches.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -33,7 +32,7 @@ pub const LABEL: &str = "label";
 /// The name of the column of weights in training rows.
 pub const WEIGHT: &str = "weight";
 
-/// The columns that a program sees.
+/// The columns that a program gets.
 #[derive(Debug, Clone)]
 pub struct RawColumns {
     layout: Layout,
@@ -48,8 +47,8 @@ pub struct RawColumns {
 pub struct RawBatch(RecordBatch);
 
 impl RawColumns {
-    /// All features but `omit`; where the rows are to train a model with the label, and the weight
-    /// where the job names one.
+    /// All features except `omit`; with `labelled` also the label, and the weight where the job
+    /// names one.
     pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
         let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
         let shown: Vec<usize> = layout.inputs().filter(seen).collect();
@@ -112,15 +111,15 @@ impl RawColumns {
     }
 }
 
-/// Where rows for a program go.
+/// A destination of rows for a program.
 pub trait RowSink {
-    /// Takes rows; what is not a whole batch waits for the next.
+    /// Appends rows; an incomplete batch is kept for the next call.
     ///
     /// # Errors
     /// The rows cannot be written.
     fn push(&mut self, batch: RawBatch) -> Result<()>;
 
-    /// Writes what waits, and the end.
+    /// Writes the incomplete batch and the end mark.
     ///
     /// # Errors
     /// As [`RowSink::push`].
@@ -134,10 +133,10 @@ pub struct RowStream<W: Write> {
 }
 
 impl<W: Write> RowStream<W> {
-    /// Begins the stream: the schema is written and flushed.
+    /// Starts the stream: the schema is written and flushed.
     ///
     /// # Errors
-    /// The sink refuses.
+    /// The sink cannot be written.
     pub fn start(sink: W, columns: &RawColumns) -> Result<Self> {
         let buffered = BufWriter::with_capacity(1 << 16, sink);
         let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
@@ -179,7 +178,7 @@ impl RowFile {
     /// Creates the file.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be created.
     pub fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
         let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
         Ok(RowFile { encoder, writer, cut: BatchCutter::new(columns) })
@@ -203,7 +202,7 @@ impl RowSink for RowFile {
     }
 }
 
-/// Cuts what arrives into batches of one length.
+/// Cuts rows into batches of one length.
 struct BatchCutter {
     schema: SchemaRef,
     waiting: Vec<RecordBatch>,
@@ -220,7 +219,7 @@ impl BatchCutter {
         self.waiting.push(batch.0);
     }
 
-    /// The next batch, if at least `least` rows wait.
+    /// The next batch, if at least `least` rows are buffered.
     fn take_batch(&mut self, least: usize) -> Result<Option<RecordBatch>> {
         if self.n < least {
             return Ok(None);

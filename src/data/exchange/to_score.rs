@@ -1,16 +1,15 @@
-//! Rows to score, handed to a platform elsewhere: `part-*.parquet` of key columns, then the
-//! features in the user's own terms.
+//! Rows to score on another platform: `part-*.parquet` of key columns, then the features.
 //!
-//! Rows as they are have the key `row_id`; counterfactuals have `row_id`, `sensitive`,
-//! `from_group`, `to_group`, `cf_index` and stand in the order of the rows, then of the declared
-//! attributes, then of the declared groups, then of `cf_index`. A row of its own group
-//! (`from_group` equals `to_group`) is the row as it is, asked for again. A part holds at most
-//! [`PART_ROWS`] rows, a row group [`GROUP_ROWS`], however the rows arrive, so the bytes depend
-//! neither on threads nor on batches. Of no rows there is one empty part: its columns tell the
-//! platform what to expect.
+//! The features are in the user's own terms. Factual rows have the key `row_id`; counterfactuals
+//! have `row_id`, `sensitive`, `from_group`, `to_group`, `cf_index` and are in the order of the
+//! rows, then of the declared attributes, then of the declared groups, then of `cf_index`. A row in
+//! its own group (`from_group` equals `to_group`) is the factual row, sent again as a recheck. A
+//! part holds at most [`PART_ROWS`] rows, a row group [`GROUP_ROWS`], for any batches in which the
+//! rows arrive, so the bytes depend neither on threads nor on batches. Without rows there is one
+//! empty part: its columns tell the platform what to expect.
 //!
-//! Behind the key stands the column `request`, which is also the metadata `cfaudit.request` of each
-//! part: the id of these rows, to be handed on with their scores. It is the SHA-256 of all of them
+//! After the key comes the column `request`, which is also the metadata `cfaudit.request` of each
+//! part: the id of these rows, to be returned with their scores. It is the SHA-256 of all of them
 //! in this order (see [`RequestDigest`]), so the same rows have the same id on any machine, and
 //! whether a source stores whole numbers as integers or as floats.
 
@@ -33,10 +32,10 @@ use crate::error::{Error, Result};
 use crate::exec::hash::hex;
 use crate::exec::pieces::WorkerPool;
 
-/// Rows of a part.
+/// Largest number of rows of a part.
 pub const PART_ROWS: usize = 1_000_000;
 
-/// Rows of a row group; divides [`PART_ROWS`].
+/// Largest number of rows of a row group; divides [`PART_ROWS`].
 const GROUP_ROWS: usize = 50_000;
 
 /// The column that names a request.
@@ -45,16 +44,16 @@ pub const REQUEST: &str = "request";
 /// The metadata that names a request.
 pub const REQUEST_NOTE: &str = "cfaudit.request";
 
-/// Columns of the key of rows as they are.
+/// Number of key columns of factual rows.
 pub const FACTUAL_KEYS: usize = 1;
 
-/// Columns of the key of counterfactuals.
+/// Number of key columns of counterfactuals.
 pub const COUNTERFACTUAL_KEYS: usize = 5;
 
-/// Some rows to score.
+/// A batch of rows to score.
 pub type RowsBatch = RecordBatch;
 
-/// One counterfactual to score, or a row to score again.
+/// One counterfactual to score, or a row to score again as a recheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RequestRow {
     /// Position of the row in its row group.
@@ -63,13 +62,13 @@ pub struct RequestRow {
     pub attribute: usize,
     /// Position of the target group.
     pub to_group: u16,
-    /// Number among those of the row and group.
+    /// Its number among the counterfactuals of the row and group.
     pub cf_index: u16,
-    /// Which of the parts handed beside holds its features, and where.
+    /// The part and the position in it that hold its features.
     pub source: (usize, usize),
 }
 
-/// The columns of rows as they are.
+/// The columns of factual rows.
 pub fn factual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)), layout)
 }
@@ -88,7 +87,7 @@ fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
     )
 }
 
-/// The rows at these positions of a row group, as they are.
+/// The factual rows at these positions of a row group.
 ///
 /// # Errors
 /// A number of an integer column is not whole.
@@ -103,8 +102,10 @@ pub fn factual_batch(
     batch(factual_schema(layout), arrays)
 }
 
-/// Counterfactuals of a row group, in the order of `asked`. `ids` and `groups` (by attribute) are
-/// those of the rows; `parts` hold the features, at least one.
+/// Counterfactuals of a row group, in the order of `asked`.
+///
+/// `ids` and `groups` (by attribute) are those of the rows; `parts` hold the features, at least
+/// one.
 ///
 /// # Errors
 /// A number of an integer column is not whole.
@@ -150,31 +151,31 @@ fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
 
 /// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
 ///
-/// Integers and floats are of one type, `number`; the other types have Arrow's names. Of each row
-/// every column counts, in order: a byte that says what stands there (0: null, 1: text, 2: whole
-/// number, 3: other number, 4: false, 5: true), then of text its length (8 bytes) and its UTF-8, of
-/// a whole number within 64 bits its integer of 8 bytes, of another one its float of 8 bytes. The
-/// lowest byte stands first; a zero has no sign.
+/// Integers and floats are of one type, `number`; the other types have Arrow's names. Every column
+/// of each row is hashed, in order: a byte with the kind of its value (0: null, 1: text, 2: whole
+/// number, 3: other number, 4: false, 5: true), then for text its length (8 bytes) and its UTF-8,
+/// for a whole number within 64 bits its integer of 8 bytes, for another one its float of 8 bytes.
+/// Byte order is little-endian; a zero has no sign.
 pub struct RequestDigest {
     hash: Sha256,
     n_rows: u64,
 }
 
-/// The bytes of some rows that an id is made of.
+/// The bytes of some rows that enter the id.
 pub struct RequestPart {
     bytes: Vec<u8>,
     n_rows: u64,
 }
 
 impl RequestPart {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn n_rows(&self) -> u64 {
         self.n_rows
     }
 }
 
 impl RequestDigest {
-    /// Of no rows yet, with these columns.
+    /// A digest of no rows, with these columns.
     pub fn new(schema: &Schema) -> Self {
         let mut bytes = Vec::new();
         for field in schema.fields() {
@@ -187,10 +188,10 @@ impl RequestDigest {
         RequestDigest { hash: Sha256::new().chain_update(bytes), n_rows: 0 }
     }
 
-    /// The bytes of a batch; may be asked for on any thread.
+    /// The bytes of a batch; may be computed on any thread.
     ///
     /// # Errors
-    /// A column has a type that the rows to score never have.
+    /// A column has a type that rows to score never have.
     pub fn part(batch: &RecordBatch) -> Result<RequestPart> {
         let columns = batch.columns().iter().map(RequestColumn::of).collect::<Result<Vec<_>>>()?;
         let mut bytes = Vec::new();
@@ -200,13 +201,13 @@ impl RequestDigest {
         Ok(RequestPart { bytes, n_rows: batch.num_rows() as u64 })
     }
 
-    /// Adds the rows that follow.
+    /// Adds the next rows.
     pub fn push(&mut self, part: RequestPart) {
         self.hash.update(part.bytes);
         self.n_rows += part.n_rows;
     }
 
-    /// The id in hex, and how many rows it is of.
+    /// The id in hex, and the number of rows.
     pub fn finish(self) -> (String, u64) {
         (hex(&self.hash.finalize()), self.n_rows)
     }
@@ -248,7 +249,7 @@ impl<'a> RequestColumn<'a> {
             }
             RequestColumn::Real(column) if column.is_valid(row) => {
                 let value = column.value(row);
-                // 2^63 is the first number above all integers of 64 bits.
+                // 2^63 is the first number above all 64-bit integers.
                 if value.fract() == 0.0
                     && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
                 {
@@ -285,7 +286,7 @@ pub fn part_name(part: usize) -> String {
 pub struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
-    /// Columns of the key, behind which the id stands.
+    /// Number of key columns; the id follows them.
     n_keys: usize,
     id: String,
     workers: &'a WorkerPool,
@@ -296,8 +297,10 @@ pub struct PartsWriter<'a> {
 }
 
 impl<'a> PartsWriter<'a> {
-    /// Parts of these columns, of which `n_keys` are the key, in a folder that is there; `id` is
-    /// that of all rows.
+    /// A writer of parts with these columns, the first `n_keys` of them the key, in an existing
+    /// folder.
+    ///
+    /// `id` is the id of all rows.
     pub fn new(
         folder: &Path,
         (schema, n_keys): (&Schema, usize),
@@ -319,7 +322,7 @@ impl<'a> PartsWriter<'a> {
         }
     }
 
-    /// The part at hand, begun if there is none.
+    /// The current part, opened if necessary.
     fn part(&mut self) -> Result<&mut RecutWriter<'a>> {
         let open = match self.open.take() {
             Some(open) => open,
@@ -347,7 +350,7 @@ impl<'a> PartsWriter<'a> {
     /// Appends rows.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A part cannot be written.
     pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
         let mut columns = rows.columns().to_vec();
         let ids =
@@ -367,10 +370,10 @@ impl<'a> PartsWriter<'a> {
         Ok(())
     }
 
-    /// Writes what is left; the number of parts.
+    /// Writes the remaining rows and returns the number of parts.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// A part cannot be written.
     pub fn finish(mut self) -> Result<usize> {
         if self.n_parts == 0 {
             self.part()?;
@@ -461,8 +464,8 @@ mod tests {
         );
     }
 
-    /// The id follows from the rows alone: not from how they are cut or how whole numbers are
-    /// stored, and from every name, value and order of theirs.
+    /// The id depends on the rows alone: not on batches or on how whole numbers are stored, but on
+    /// every name and value and on their order.
     #[test]
     fn an_id_is_that_of_the_rows() {
         let table = |names: [&str; 3],
@@ -567,8 +570,8 @@ mod tests {
             n: sex.len(),
             columns: vec![FeatureColumn::Code(sex), FeatureColumn::Code(area)],
         };
-        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 again
-        // as it is.
+        // Row 0 is f of the town, row 1 is m of the land; each in the other group, and row 1 once
+        // more as it is.
         let (as_is, other_sex, other_area) = (
             rows(vec![0, 1], vec![0, 1]),
             rows(vec![1, 0], vec![0, 1]),

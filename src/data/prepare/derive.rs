@@ -1,14 +1,14 @@
 //! Columns made of others: values mapped to groups, numbers in bins, columns crossed.
 //!
-//! Three types for one thing: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the
-//! same with everything said, a [`DerivationRule`] is a recipe whose words fit the types of the
+//! Three types in turn: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the same
+//! with all defaults resolved, a [`DerivationRule`] is a recipe whose words fit the types of the
 //! columns. A derived column holds names, and behaves as a source column for every later role.
 //!
 //! Choice: bins and levels are `(lo, hi]`, the lowest also holds its left edge; a bin is called
 //! `(30, 45]`, the lowest `[17, 30]`. A value outside every bin, and one that `map` does not name
 //! where there is no `else`, has no name and is counted. A missing value stays missing, also where
 //! there is an `else`. The names of a cross are joined by ` & `; where one part is missing the
-//! cross is.
+//! cross is missing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +20,7 @@ use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, par
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
 
-/// What stands between the names of a cross.
+/// The text between the names of a cross.
 pub const JOINER: &str = " & ";
 
 /// A column made of others, in exactly one of four forms.
@@ -51,7 +51,7 @@ pub struct Derivation {
 }
 
 impl Derivation {
-    /// The forms that are there, as the job calls them.
+    /// The forms that the job gives, by their keys.
     pub fn forms(&self) -> Vec<&'static str> {
         let forms = [
             ("map", self.map.is_some()),
@@ -62,8 +62,9 @@ impl Derivation {
         forms.into_iter().filter(|(_, there)| *there).map(|(form, _)| form).collect()
     }
 
-    /// The recipe; `part` says what a crossed name stands for. `None` where the form is not exactly
-    /// one, or is not whole.
+    /// The recipe; `part` resolves a column of a cross.
+    ///
+    /// `None` where the job gives none or several forms, or an incomplete one.
     pub fn recipe(&self, part: impl Fn(&ColumnName) -> CrossPart) -> Option<DerivationRecipe> {
         if self.forms().len() != 1 {
             return None;
@@ -112,7 +113,7 @@ fn levels_of(levels: &IndexMap<Word, [Finite; 2]>) -> Vec<DerivedBin> {
     levels.iter().map(bin).collect()
 }
 
-/// How a column is made of others, with everything said.
+/// A derivation with all defaults resolved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DerivationRecipe {
@@ -144,15 +145,16 @@ pub enum DerivationRecipe {
 pub struct CrossPart {
     /// The column.
     pub column: ColumnName,
-    /// Its groups as the job writes them, where it is the column of a sensitive attribute: a cross
-    /// calls them so.
+    /// Its groups as the job writes them, where it is the column of a sensitive attribute.
+    ///
+    /// A cross uses these names.
     pub groups: Option<Vec<Word>>,
 }
 
 /// Numbers above `lo`, up to `hi`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DerivedBin {
-    /// What they are called.
+    /// The name of the bin.
     pub name: String,
     /// The left edge.
     pub lo: f64,
@@ -170,7 +172,7 @@ impl DerivedBin {
 }
 
 impl DerivationRecipe {
-    /// The columns that it is made of.
+    /// The columns that it is derived from.
     pub fn parents(&self) -> Vec<&ColumnName> {
         match self {
             DerivationRecipe::Map { from, .. } | DerivationRecipe::Bins { from, .. } => vec![from],
@@ -178,8 +180,10 @@ impl DerivationRecipe {
         }
     }
 
-    /// Every name that the column can hold, in declared order; of a cross the first part varies
-    /// slowest. Empty where only the data can tell: for a cross of columns without declared groups.
+    /// Every name that the column can hold, in declared order; the first part of a cross varies
+    /// slowest.
+    ///
+    /// Empty where the names depend on the data: for a cross of columns without declared groups.
     pub fn declared_names(&self) -> Vec<Word> {
         match self {
             DerivationRecipe::Map { groups, otherwise, .. } => {
@@ -212,8 +216,7 @@ pub fn combinations(lists: &[&[Word]]) -> Vec<Word> {
     names
 }
 
-/// A recipe whose words are those of the columns: from the values of the parents to a name, or
-/// none.
+/// A recipe whose words fit the columns: it maps the values of the parents to a name, or to none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DerivationRule {
@@ -221,12 +224,12 @@ pub enum DerivationRule {
     Map {
         /// By word.
         names: BTreeMap<String, String>,
-        /// Of words that `declared_names` lacks.
+        /// The name of all words that `names` lacks.
         otherwise: Option<String>,
     },
     /// The bins.
     Bins(Vec<DerivedBin>),
-    /// For each part the names of words that the job writes in another way than the column does.
+    /// For each part the names of the words that the job writes differently from the column.
     Cross(Vec<BTreeMap<String, String>>),
 }
 
@@ -234,8 +237,8 @@ impl DerivationRule {
     /// The rule for parents of these classes; `column` is the derived column, for messages.
     ///
     /// # Errors
-    /// A word that no value of a parent can meet; a value in two groups; bins of a column that
-    /// holds no numbers.
+    /// A word that no value of a parent can match; a value in two groups; bins of a column that is
+    /// not numeric.
     pub(crate) fn new(
         column: &ColumnName,
         recipe: &DerivationRecipe,
@@ -298,7 +301,7 @@ impl DerivationRule {
         })
     }
 
-    /// The name of a value of the one parent of a map or of bins.
+    /// The name of a value of the only parent of a map or of bins.
     pub fn name(&self, word: &str) -> Option<&str> {
         match self {
             DerivationRule::Map { names, otherwise } => {
@@ -309,7 +312,7 @@ impl DerivationRule {
         }
     }
 
-    /// The name of a number of the one parent; none for NaN.
+    /// The name of a number of the only parent; `None` for NaN.
     pub fn name_of_number(&self, x: f64) -> Option<&str> {
         match self {
             DerivationRule::Bins(bins) => {
@@ -379,15 +382,16 @@ fn joined(head: &NamedValues, tail: &NamedValues) -> NamedValues {
     NamedValues { names, ids }
 }
 
-/// The feature columns that follow from others, in the order in which they can be computed.
+/// A feature that is derived from others; they are kept in the order in which they can be computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DerivedFeature {
     /// Position of the derived column among the features.
     pub feature: usize,
-    /// For each parent its position among the features; `None` where it is none, so that nothing
-    /// can change it.
+    /// For each parent its position among the features; `None` for a parent that is no feature.
+    ///
+    /// Such a parent never changes.
     pub parents: Vec<Option<usize>>,
-    /// How it follows from them.
+    /// The rule that derives it.
     pub rule: DerivationRule,
 }
 
@@ -515,7 +519,7 @@ mod tests {
         let sex = SourceValues::Int(vec![Some(1), Some(0), Some(7), None].into());
         let race = SourceValues::Text(vec![Some("a"), Some("b"), Some("a"), Some("a")].into());
         let SourceValues::Named(names) = rule.values(&[&sex, &race], 4) else { panic!() };
-        // A value that is no declared group keeps its own word, so that it can be counted.
+        // A value that is not a declared group keeps its own word, so that it can be counted.
         assert_eq!(
             names.iter().collect::<Vec<_>>(),
             [Some("1.0 & a"), Some("0 & b"), Some("7 & a"), None]

@@ -1,11 +1,11 @@
-//! Finds rows that repeat an earlier row in every compared column; the first of them stays.
+//! Finds rows that repeat an earlier row in every compared column; the first of them is kept.
 //!
 //! Rows are compared by the 128-bit xxh3 of their values, missing ones included; two different rows
-//! share one about once in 10^38 pairs. The order of the rows in the source decides which is the
+//! share a hash about once in 10^38 pairs. The order of the rows in the source decides which is the
 //! first, so neither threads nor batches matter.
 //!
-//! Memory: 24 bytes per row that passes the filters, for at most 32 million rows at once (768 MB).
-//! With more rows in the source the pass is repeated, each time over another part of the hashes.
+//! Memory: 24 bytes per row that passes the filters, for at most 32 million rows at a time (768
+//! MB). With more rows in the source the pass is repeated, each time over another range of hashes.
 //! The numbers of repeated rows are kept, 8 bytes each.
 
 use xxhash_rust::xxh3::Xxh3;
@@ -23,7 +23,7 @@ use crate::param::ColumnName;
 /// columns, ascending.
 ///
 /// # Errors
-/// The rows cannot be read, or the run is to stop.
+/// The rows cannot be read, or the run is stopped.
 pub(crate) fn find_duplicates(
     plan: &PreparePlan<'_>,
     compared: &[ColumnName],
@@ -49,8 +49,8 @@ fn find_in_passes(
     let pieces = plan.view.source().pieces();
     let mut repeated = Vec::new();
     for pass in 0..passes {
-        // The two halves of the hash, then the number of the row: sorted, equal rows stand
-        // together, the first of them first.
+        // The two halves of the hash, then the number of the row: sorting puts equal rows next to
+        // each other, the earliest first.
         let mut seen: Vec<[u64; 3]> = Vec::new();
         let look = |i: usize| {
             let mut found = Vec::new();
@@ -85,7 +85,7 @@ fn find_in_passes(
     Ok(repeated)
 }
 
-/// One hash per row over its values, each with its length or a mark that it is missing.
+/// One hash per row over its values, each preceded by its length or a mark that it is missing.
 fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
     let mut hash = Xxh3::new();
     let mut of = |&i: &u32| {
@@ -99,7 +99,7 @@ fn hashes(slice: &SourceSlice, columns: &[usize], rows: &[u32]) -> Vec<u128> {
             hash.update(&[1]);
             match values {
                 SourceValues::Int(a) => hash.update(&a.value(i).to_le_bytes()),
-                // The two zeros are one value.
+                // The two zeros count as one value.
                 SourceValues::Float(a) => hash.update(&(a.value(i) + 0.0).to_le_bytes()),
                 SourceValues::Bool(a) => hash.update(&[u8::from(a.value(i))]),
                 SourceValues::Text(_) | SourceValues::Named(_) | SourceValues::Empty(_) => {

@@ -1,5 +1,4 @@
-//! The second pass of preparing: words become positions of levels, groups and labels, by what the
-//! survey found.
+//! The second pass of preparing: turns words into positions of levels, groups and labels.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -29,16 +28,16 @@ use crate::data::{
 use crate::error::{Error, Fault, Result};
 use crate::table::file::{distinct, packed};
 
-/// Values that a label may have beside the positive ones.
+/// Largest number of values of a label besides the positive ones.
 const MAX_LABELS: usize = 1_000;
 
-/// Strata that a column may have.
+/// Largest number of strata of a column.
 const MAX_STRATA: usize = 1_000;
 
-/// How many values a message lists.
+/// Number of values that a message lists.
 const MAX_SHOWN: usize = 10;
 
-/// How words become numbers.
+/// The codes of all words, from the survey.
 pub(crate) struct RowEncoder {
     layout: Layout,
     /// For each feature the position of each level; empty for numbers.
@@ -46,7 +45,7 @@ pub(crate) struct RowEncoder {
     /// For each attribute the group of each level of its feature.
     groups: Vec<Vec<Option<u16>>>,
     positive: Vec<String>,
-    /// The classes of a label of several, as the column holds them.
+    /// The classes of a label with more than two, as the column holds them.
     classes: Vec<String>,
     roles: Option<HashMap<String, u8>>,
     /// The position of each stratum.
@@ -55,7 +54,7 @@ pub(crate) struct RowEncoder {
 }
 
 impl RowEncoder {
-    /// What follows from the survey, and what about it is worth telling.
+    /// The encoder from the survey, with the issues to report.
     ///
     /// # Errors
     /// A group, a level or a label value that the data contradict.
@@ -108,12 +107,12 @@ impl RowEncoder {
             let mut class = plan.view.columns()[feature.column].class;
             let mut kind = feature.kind.clone();
             if let FeatureKind::Continuous { integer } = &mut kind {
-                // Not the type of the source decides: the same numbers are stored as integers here
-                // and as decimals there.
+                // The type of the source does not decide: the same numbers are stored as integers
+                // in one source and as decimals in another.
                 if !feature.integer_is_known {
                     *integer = !fractional && nulls < survey.n_rows;
                 } else if !*integer && class == ValueClass::Int {
-                    // What is made of it may have decimals, and is handed over with them.
+                    // Counterfactuals may have decimals, and programs get them as such.
                     class = ValueClass::Float;
                 }
             }
@@ -258,7 +257,7 @@ impl RowEncoder {
         ))
     }
 
-    /// What the columns mean.
+    /// The meaning of the columns.
     pub(crate) fn into_layout(self) -> Layout {
         self.layout
     }
@@ -316,7 +315,7 @@ impl RowEncoder {
     /// The kept rows of a slice.
     ///
     /// # Errors
-    /// What the first pass has ruled out already.
+    /// Only what the first pass has already excluded.
     pub(crate) fn batch(&self, plan: &PreparePlan<'_>, slice: &SourceSlice) -> Result<RecordBatch> {
         let (rows, _) = kept_rows(plan, slice)?;
         let number: Vec<u64> = rows.iter().map(|&i| slice.first_row + u64::from(i)).collect();
@@ -411,8 +410,8 @@ impl RowEncoder {
     }
 }
 
-/// The features that follow from others, in the order of their columns: a derived column stands
-/// behind those it is made of.
+/// The derived features, in the order of their columns: each comes after the columns it is derived
+/// from.
 fn derived_features(plan: &PreparePlan<'_>) -> Vec<DerivedFeature> {
     let position = |column: usize| plan.features.iter().position(|f| f.column == column);
     let features = plan.view.derived().filter_map(|(column, derived)| {
@@ -422,7 +421,7 @@ fn derived_features(plan: &PreparePlan<'_>) -> Vec<DerivedFeature> {
     features.collect()
 }
 
-/// What `null_values` made missing, and values that have no name in a derived column.
+/// Issues: values that `null_values` made missing, and values without a name in a derived column.
 fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssue> {
     let mut issues = Vec::new();
     for (null, &n) in plan.view.nulls().iter().zip(&survey.made_null) {
@@ -473,7 +472,7 @@ fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssu
     issues
 }
 
-/// What `code` makes of the word of each row; words are formed once per distinct value.
+/// Applies `code` to the word of each row; it is called once per distinct value.
 fn code_values<T: Copy>(
     values: &SourceValues,
     rows: &[u32],
@@ -492,7 +491,7 @@ fn code_values<T: Copy>(
     distinct.ids.iter().map(|id| id.and_then(|id| codes[id as usize])).collect()
 }
 
-/// The positions of levels; none = no level, and none stands for missing values.
+/// The positions of levels; `None` for no level, where missing values have none.
 fn positions(
     feature: &FeaturePlan,
     values: &SourceValues,
@@ -539,8 +538,8 @@ fn label_of(
     for (written, _) in
         label.positive.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
     {
-        // In a closed list a value that nobody has today is no slip of the pen: any slip would name
-        // a value that the list lacks.
+        // In a closed list a positive value that does not occur is no misspelling: a misspelt value
+        // would be missing from the list.
         if label.negative.is_none() {
             let what = format!("the positive value `{written}` never occurs in column `{name}`");
             let fault = Fault::new("unknown-label-value", what).in_column(name);
@@ -772,8 +771,9 @@ fn levels_of(
     Ok(feature.declared.iter().map(String::as_str).chain(others).map(str::to_owned).collect())
 }
 
-/// The levels of a column that cuts the rows; `lacking` is the code of rows without one and what
-/// becomes of them.
+/// The levels of a column of strata or slices.
+///
+/// `lacking` is the code of the issue about rows without a value, and their treatment in words.
 fn partition_levels(
     plan: &PreparePlan<'_>,
     strata: &FeaturePlan,
@@ -804,7 +804,7 @@ fn partition_levels(
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }
 
-/// By what two words differ where nothing else does.
+/// The only difference between two words, if it is case or blanks.
 fn differ_only(a: &str, b: &str) -> Option<&'static str> {
     let bare = |word: &str| word.split_whitespace().collect::<String>();
     let small = |word: &str| word.to_lowercase();
@@ -817,7 +817,7 @@ fn differ_only(a: &str, b: &str) -> Option<&'static str> {
     }
 }
 
-/// The value of the data that a word of the job may mean.
+/// The value of the data that a word of the job may be a misspelling of.
 fn suggested_word(word: &str, values: &[&str]) -> Option<String> {
     let same = values.iter().find_map(|value| Some((value, differ_only(word, value)?)));
     match same {
@@ -853,8 +853,7 @@ fn attribute_of(
         let nameless = issues.iter().find(|issue| {
             issue.place == column && ["outside-bins", "unmapped-value"].contains(&issue.code)
         });
-        // The data first: a word that they hold and the job writes otherwise says more than the
-        // list.
+        // The data come first: a word that the data hold in another spelling is the better hint.
         let near =
             || attribute.groups.iter().find_map(|(written, _)| suggested_word(written, &values));
         let hint = nameless.map_or_else(
@@ -916,7 +915,7 @@ fn attribute_of(
             Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
             None => format!("`{word}` ({n})"),
         };
-        // Those that a slip of the pen made come first: somebody is to mend them.
+        // Probable misspellings come first: the user should correct them.
         let (slips, rest): (Vec<_>, Vec<_>) =
             others.iter().partition(|(word, _)| group_like(word).is_some());
         let list = list_words(slips.into_iter().chain(rest).map(one), MAX_SHOWN);
@@ -933,7 +932,7 @@ fn attribute_of(
         groups: attribute.groups.iter().map(|(written, _)| written.clone()).collect(),
         reference: attribute.reference,
         feature: attribute.feature,
-        // Declared groups are the first levels of their feature, so each has one.
+        // Declared groups are the first levels of their feature, so each of them has a level.
         level_of_group: attribute.groups.iter().filter_map(|(_, value)| level(value)).collect(),
     })
 }

@@ -3,27 +3,27 @@
 /// A kind of problem in the data that did not stop the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataIssue {
-    /// Word of a closed list.
+    /// The code, a word of a closed list.
     pub code: &'static str,
-    /// How grave it is.
+    /// Its severity.
     pub severity: IssueSeverity,
     /// The column or attribute.
     pub place: String,
-    /// How often.
+    /// Number of occurrences.
     pub n: u64,
-    /// What, in words.
+    /// The problem in words.
     pub text: String,
 }
 
 /// The code of the issue that a feature has missing values.
 pub const MISSING_VALUES: &str = "missing-values";
 
-/// How grave an issue is.
+/// The severity of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueSeverity {
     /// Worth knowing.
     Info,
-    /// It may change what the results mean.
+    /// It may change the meaning of the results.
     Warning,
 }
 

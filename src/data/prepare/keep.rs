@@ -1,9 +1,8 @@
-//! The `keep` filters of a job as polars expressions over the columns that they name, evaluated
-//! slice by slice.
+//! The `keep` filters of a job as polars expressions, evaluated slice by slice.
 //!
-//! Words are compared once the column's type is known: as numbers with a number column, as text
-//! with the others. A missing value fails every condition but `missing`. Values are copied into
-//! polars, only those of the named columns.
+//! Words are compared once the column's type is known: as numbers with a numeric column, as text
+//! with the others. A missing value fails every condition except `missing`. Only the values of the
+//! named columns are copied into polars.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +46,7 @@ impl KeepFilter {
         Ok(KeepFilter { what, columns, test })
     }
 
-    /// For each row of the slice whether it passes.
+    /// For each row of the slice whether it passes the filter.
     pub(crate) fn passes(&self, slice: &SourceSlice) -> Result<Vec<bool>> {
         let run = || -> PolarsResult<BooleanChunked> {
             let columns = self.columns.iter().map(|&i| series(&slice.columns[i], i)).collect();
@@ -64,8 +63,8 @@ impl KeepFilter {
             )
             .hint("see whether it fits the values of its column, which `cfaudit data` shows")
         })?;
-        // A frame without columns gives one row for a constant; an entry without conditions keeps
-        // everything.
+        // Without columns polars gives one row for a constant; an entry without conditions keeps
+        // all rows.
         if self.columns.is_empty() {
             return Ok(vec![true; slice.rows]);
         }
@@ -120,7 +119,7 @@ fn expression(
             .map(|w| class.word("keep", name.as_str(), w.as_str()))
             .collect::<Result<Vec<_>>>()?;
         let list = match class {
-            // What is no integer is no value of an integer column.
+            // A word that is not an integer matches no value of an integer column.
             ValueClass::Int => Series::new(
                 "w".into(),
                 words.iter().filter_map(|w| w.parse::<i64>().ok()).collect::<Vec<_>>(),

@@ -1,15 +1,15 @@
-//! Turns source rows into `rows.parquet` and its description: filters, checks kinds, codes levels,
-//! finds groups and labels.
+//! Turns source rows into `rows.parquet` and its description.
 //!
-//! Two passes over the source. The first ([`SourceSurvey`]) counts what each filter loses and which
-//! values occur, and fails on what no later stage could digest; from it follow the levels, the
-//! groups and the label ([`RowEncoder`]). The second writes numbers. Rows of a group that is not
-//! declared, of no group or without a label stay; they are counted as issues.
+//! It filters, checks kinds, codes levels, and finds groups and labels. Two passes over the source.
+//! The first ([`SourceSurvey`]) counts what each filter loses and which values occur, and fails on
+//! values that no later stage could handle; the levels, the groups and the label follow from it
+//! ([`RowEncoder`]). The second writes numbers. Rows of an undeclared group, of no group or without
+//! a label are kept; they are counted as issues.
 //!
 //! Choice: levels are declared ones in their order, then others in byte order of their words (`10`
 //! before `2`). A column that is both sensitive and a feature is the sensitive one; derived and
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
-//! and what `data::duplicates` says where exact duplicates are dropped.
+//! and the hashes of `data::duplicates` where exact duplicates are dropped.
 
 pub mod derive;
 mod duplicates;
@@ -38,14 +38,14 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 
-/// What preparing found; `rows.parquet` and `layout.json` are written beside.
+/// The results of preparing other than `rows.parquet` and `layout.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrepareFindings {
-    /// What the columns mean.
+    /// The meaning of the columns.
     pub layout: Layout,
     /// Each step that can lose rows, in order.
     pub filters: Vec<FilterStep>,
-    /// What was met and did not stop the run.
+    /// Problems that did not stop the run.
     pub issues: Vec<DataIssue>,
 }
 
@@ -53,9 +53,9 @@ pub struct PrepareFindings {
 /// row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
-/// A word of the job that no value can meet; values that do not fit their column's kind, or their
+/// A word of the job that no value can match; values that do not fit their column's kind, or their
 /// one-hot group; too many levels; no rows left; a group or label value that never occurs; a row id
-/// that is missing or occurs twice; a weight that is none; the disk refuses.
+/// that is missing or occurs twice; an invalid weight; a file cannot be written.
 pub fn prepare(
     source: &ParquetSource,
     params: &PrepareParams,

@@ -116,10 +116,10 @@ pub enum DuplicateRule {
     DropExact,
 }
 
-/// What preparing needs to know of a job.
+/// The parameters of preparing, from the job.
 #[derive(Debug, Clone, Default)]
 pub struct PrepareParams {
-    /// Derived columns; each is made of columns of the source and of derived ones above it.
+    /// Derived columns; each is derived from columns of the source and earlier derived ones.
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
@@ -127,9 +127,10 @@ pub struct PrepareParams {
     pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
     /// The label, unless there is none.
     pub label: Option<LabelParams>,
-    /// Whether the label travels as it stands too, as a hidden feature.
+    /// Whether the raw label is kept too, as a hidden feature.
     pub raw_label: bool,
-    /// Levels that features have elsewhere, by name: they get a position although no row has them.
+    /// Levels that features have in another layout, by name: they get a position even without a
+    /// row.
     pub known_levels: BTreeMap<String, Vec<String>>,
     /// Sensitive attributes, in the job's order.
     pub sensitive: Vec<SensitiveParams>,
@@ -139,15 +140,15 @@ pub struct PrepareParams {
     pub ordinal: Vec<(ColumnName, OrdinalOrder)>,
     /// Nominal features.
     pub nominal: Vec<ColumnName>,
-    /// Continuous features that stand together for one nominal feature: its name, and a column of 0
-    /// and 1 for each of its levels.
+    /// One-hot groups: the name of a nominal feature, and a continuous 0/1 column for each of its
+    /// levels.
     pub onehot: Vec<(ColumnName, Vec<ColumnName>)>,
-    /// Whether columns of numbers are whole, where the values do not decide: by the job, or by the
+    /// Whether numeric columns are whole, where the values do not decide: by the job or the
     /// reference.
     pub integer: BTreeMap<String, bool>,
     /// What happens to missing values.
     pub missing: MissingBlock,
-    /// The weight of each row.
+    /// The column of the weight of each row.
     pub weight: Option<ColumnName>,
     /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all
     /// rows.
@@ -169,10 +170,10 @@ pub struct LabelParams {
     pub column: ColumnName,
     /// The values that count as positive.
     pub positive: Vec<Word>,
-    /// The values that count as negative, where the job lists them; else all others.
+    /// The values that count as negative, where the job lists them; otherwise all others.
     pub negative: Option<Vec<Word>>,
-    /// The classes of a label of several, which `positive` and `negative` divide; empty where it
-    /// has two sides.
+    /// The classes of a label with more than two, divided into `positive` and `negative`; else
+    /// empty.
     pub classes: Vec<Word>,
 }
 
@@ -332,7 +333,7 @@ impl fmt::Display for KeepCondition {
 /// Rows held at once.
 pub(crate) const ROWS_AT_ONCE: u64 = 32_000_000;
 
-/// How often the source is read to find the duplicates among so many rows.
+/// Number of passes over the source to find the duplicates among `n_rows` rows.
 pub(crate) fn passes(n_rows: u64) -> u64 {
     n_rows.div_ceil(ROWS_AT_ONCE).max(1)
 }

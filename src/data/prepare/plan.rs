@@ -1,8 +1,8 @@
-//! The parameters of preparing with names resolved to columns and words to values of their types.
+//! The parameters of preparing, with names resolved to columns and words to values of their types.
 //!
 //! A column derived for a sensitive attribute, and a column that only a cross needs, is a hidden
-//! feature: it travels, so that counterfactuals can be written back and computed again, and no
-//! model reads it. So is the label as it stands, where it is asked for.
+//! feature: it is kept with the rows, so that counterfactuals can be written back and computed
+//! again, and no model reads it. So is the raw label, where it is asked for.
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
@@ -15,12 +15,13 @@ use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::param::{ColumnName, Word};
 
-/// The parameters, with names resolved to columns of the source and words to values of their types.
+/// The resolved parameters: names are columns of the source, words are values of their types.
 pub(crate) struct PreparePlan<'a> {
     pub(crate) view: &'a SourceView<'a>,
     pub(crate) steps: Vec<KeepFilter>,
-    /// Numbers of the rows that pass all filters and repeat an earlier one, ascending, where these
-    /// are dropped.
+    /// Numbers of the rows that pass all filters and repeat an earlier one, ascending.
+    ///
+    /// `None` where duplicates are kept.
     pub(crate) repeated: Option<Vec<u64>>,
     pub(crate) row_id: Option<usize>,
     pub(crate) label: Option<LabelPlan>,
@@ -31,7 +32,7 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) weight: Option<usize>,
     pub(crate) carry: Vec<usize>,
     pub(crate) split: Option<SplitPlan>,
-    /// The column of strata, coded as a feature is.
+    /// The column of strata, coded as a feature.
     pub(crate) strata: Option<FeaturePlan>,
     pub(crate) slices: Vec<FeaturePlan>,
     /// Source columns whose values are counted: coded features, the label, the split, strata.
@@ -40,18 +41,18 @@ pub(crate) struct PreparePlan<'a> {
 
 pub(crate) struct LabelPlan {
     pub(crate) column: usize,
-    /// As the job writes them, and as the column holds them.
+    /// Pairs: the word in the job, and the word in the column.
     pub(crate) positive: Vec<(String, String)>,
-    /// The same; none where all others are negative.
+    /// Pairs as above; `None` where all other values are negative.
     pub(crate) negative: Option<Vec<(String, String)>>,
-    /// The same; empty where the label has two sides.
+    /// Pairs as above; empty unless the label has more than two classes.
     pub(crate) classes: Vec<(String, String)>,
 }
 
 pub(crate) struct AttributePlan {
     pub(crate) name: String,
     pub(crate) feature: usize,
-    /// As the job writes them, and as the column holds them.
+    /// Pairs: the word in the job, and the word in the column.
     pub(crate) groups: Vec<(String, String)>,
     pub(crate) reference: usize,
 }
@@ -61,13 +62,13 @@ pub(crate) struct FeaturePlan {
     pub(crate) column: usize,
     pub(crate) kind: FeatureKind,
     pub(crate) rule: MissingRule,
-    /// Declared levels as the column holds them.
+    /// Declared levels, as words of the column.
     pub(crate) declared: Vec<String>,
-    /// Levels that it has elsewhere.
+    /// Levels that another layout has.
     pub(crate) known: Vec<String>,
     /// Whether no model reads it.
     pub(crate) hidden: bool,
-    /// Whether its kind says if it is whole; else its values do.
+    /// Whether its kind decides if it is whole; otherwise its values do.
     pub(crate) integer_is_known: bool,
 }
 
@@ -166,7 +167,7 @@ impl<'a> PreparePlan<'a> {
         &self.view.columns()[column].name
     }
 
-    /// Number columns: features that are numbers, the weight, and carried columns, each once.
+    /// Numeric columns: features that are numbers, the weight, and carried columns, each once.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         let features = self.features.iter().filter(|f| !f.kind.is_coded()).map(|f| f.column);
         let mut numbers: Vec<usize> =
@@ -183,7 +184,7 @@ fn strata(view: &SourceView<'_>, name: &ColumnName, rule: MissingRule) -> Result
     Ok(strata)
 }
 
-/// The sensitive attributes, and the columns that they are made of as features.
+/// The sensitive attributes, and as features the columns they are derived from.
 fn attributes(
     view: &SourceView<'_>,
     sensitive: &[SensitiveParams],
@@ -253,7 +254,7 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
     let missing = &params.missing;
     let mut features = Vec::new();
     for name in &params.continuous {
-        // The values say whether it is whole, see `encode`.
+        // Its values decide whether it is whole, see `encode`.
         let integer = params.integer.get(name.as_str()).copied().unwrap_or_default();
         let mut feature =
             FeaturePlan::new(view, name, FeatureKind::Continuous { integer }, missing.continuous)?;
@@ -283,14 +284,16 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
     Ok(features)
 }
 
-/// The names that a derived column can hold, in declared order, where its rule alone says them.
+/// The names that a derived column can hold, in declared order, where its rule alone determines
+/// them.
 fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
     view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
 }
 
-/// A derived feature is computed again where a parent changes, so what it is made of must be at
-/// hand: derived parents, because they may change in turn, and every part of a cross, because it is
-/// joined with the one that changes.
+/// Adds the parents that derived features need to be computed again when one of them changes.
+///
+/// They are derived parents, because they may change in turn, and every part of a cross, because it
+/// is joined with the part that changes.
 fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>) {
     let mut next = 0;
     while next < features.len() {
@@ -353,7 +356,7 @@ impl FeaturePlan {
         })
     }
 
-    /// Adds levels to the declared ones, those that are there already left out.
+    /// Appends levels to the declared ones, without duplicates.
     fn declare(&mut self, levels: impl IntoIterator<Item = String>) {
         for level in levels {
             if !self.declared.contains(&level) {
@@ -362,8 +365,9 @@ impl FeaturePlan {
         }
     }
 
-    /// The derived column of a sensitive attribute that is listed as a feature as well: models read
-    /// it, under the rules of its kind.
+    /// Makes the hidden column of a sensitive attribute a listed feature as well.
+    ///
+    /// Models then read it, under the rules of its kind.
     fn also_listed(&mut self, feature: FeaturePlan) {
         self.hidden = false;
         self.rule = feature.rule;

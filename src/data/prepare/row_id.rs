@@ -13,8 +13,9 @@ use crate::exec::pieces::StageWatch;
 use crate::num::seed::sm;
 use crate::table::file::{FileOwner, ParquetFile};
 
-/// Keys held at once, 8 bytes each; with more rows the keys are checked in several passes over
-/// parts of them.
+/// Largest number of keys held at a time, 8 bytes each.
+///
+/// With more rows the keys are checked in several passes over ranges of them.
 const KEYS_AT_ONCE: u64 = 20_000_000;
 
 /// The key of an integer id: the integer itself, in two's complement.
@@ -27,9 +28,10 @@ pub fn key_of_text(id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.as_bytes())
 }
 
-/// Fails where two kept rows share their id. Two different texts with the same hash count as the
-/// same: their rows could not be told apart later, and it takes billions of rows to meet such a
-/// pair.
+/// Fails where two kept rows share their id.
+///
+/// Two different texts with the same hash count as the same: later stages could not distinguish
+/// their rows, and such a pair takes billions of rows to occur.
 ///
 /// # Errors
 /// A row id occurs twice; `rows` cannot be read.
@@ -65,10 +67,10 @@ pub(crate) fn check_unique(
     }
 }
 
-/// Positions of the two rows that share a key; of several pairs the one whose later row comes
-/// first.
+/// Positions of two rows that share a key; of several pairs the one whose later row comes first.
 fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<Option<(u64, u64)>> {
-    // Files are often sorted by id: keys that only rise say so in one pass and take no memory.
+    // Files are often sorted by id: strictly ascending keys are unique, which one pass without
+    // memory shows.
     let (mut rises, mut last) = (true, None);
     each_key(file, watch, |_, key| {
         rises = last.is_none_or(|last| last < key);
@@ -107,7 +109,7 @@ fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<O
     Ok(pair)
 }
 
-/// Calls `visit` with the position and the key of every row in order, until it says no.
+/// Calls `visit` with the position and the key of every row in order, until it returns false.
 fn each_key(
     file: &ParquetFile,
     watch: StageWatch<'_>,
@@ -155,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// The pair that is found among keys in row groups of four, for keys held all at once and three
+    /// Checks the pair found among keys in row groups of four, with all keys held at once and three
     /// at a time.
     #[track_caller]
     fn check(keys: &[u64], expected: Option<(u64, u64)>) {

@@ -1,8 +1,7 @@
-//! The first pass of preparing: what each filter loses, which values occur, and what no later stage
-//! could digest.
+//! The first pass of preparing: losses of each filter, values that occur, and invalid values.
 //!
 //! Pieces are surveyed on any thread and merged in order; counts add up and first rows are the
-//! lowest, so the result does not depend on how the rows were cut.
+//! lowest, so the result does not depend on the partition of the rows.
 
 use std::collections::HashMap;
 
@@ -16,21 +15,24 @@ use crate::data::thousands::Thousands;
 use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};
 use crate::error::{Fault, Result};
 
-/// Levels that a coded column may have.
+/// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
 
-/// Levels above which a nominal column is told: few models learn anything from so many, and they
-/// cost memory.
+/// Number of levels of a nominal column above which an issue is reported.
+///
+/// Few models learn anything from so many, and they cost memory.
 pub(crate) const MANY_LEVELS: usize = 1000;
 
-/// What is known of some rows.
+/// The accumulator of the survey.
 pub(crate) struct SourceSurvey {
-    /// Rows of the source.
+    /// Number of rows of the source.
     n_in: u64,
-    /// Rows left after each filter, then without repeated rows, then after each feature whose
-    /// missing values drop rows.
+    /// Rows left after each filter, then without duplicates, then after each feature that drops
+    /// rows.
+    ///
+    /// Such a feature drops the rows where it is missing.
     rows_left: Vec<u64>,
-    /// Rows that are kept.
+    /// Number of rows that are kept.
     pub(crate) n_rows: u64,
     /// The values of each counted column.
     pub(crate) tallies: Vec<ColumnTally>,
@@ -38,24 +40,24 @@ pub(crate) struct SourceSurvey {
     pub(crate) nulls: Vec<u64>,
     /// Whether each feature holds a number that is not whole.
     pub(crate) fractional: Vec<bool>,
-    /// What the numbers of each feature look like; of those that are no decimals nothing is known.
+    /// Statistics on thousands separators in each feature; empty unless its numbers are decimals.
     pub(crate) thousands: Vec<Thousands>,
     /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
     pub(crate) made_null: Vec<u64>,
     /// Values without a name, by derived column.
     pub(crate) nameless: Vec<UnnamedValues>,
-    /// Rows with no 1, and with several, by one-hot group.
+    /// Rows without exactly one 1, by one-hot group.
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
 }
 
-/// Rows of a one-hot group that say nothing, or several things at once.
+/// Rows of a one-hot group without exactly one 1.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OneHotFaults {
     /// Rows with no 1.
     pub(crate) none: u64,
-    /// Rows with several.
+    /// Rows with several 1.
     pub(crate) several: u64,
 }
 
@@ -122,7 +124,7 @@ impl UnnamedValues {
     }
 }
 
-/// For each row of a slice whether it passes all filters, and how many are left after each.
+/// For each row of a slice whether it passes all filters, and the number left after each filter.
 pub(crate) fn apply_filters(
     plan: &PreparePlan<'_>,
     slice: &SourceSlice,
@@ -140,8 +142,10 @@ fn count(alive: &[bool]) -> u64 {
     alive.iter().filter(|&&a| a).count() as u64
 }
 
-/// The rows of a slice that are kept, and how many are left after each filter, after the repeated
-/// ones are gone, and after each feature whose missing values drop rows.
+/// The rows of a slice that are kept, and the number left after each step that can lose rows.
+///
+/// The steps are the filters, the removal of duplicates, and each feature whose missing values drop
+/// rows.
 pub(crate) fn kept_rows(
     plan: &PreparePlan<'_>,
     slice: &SourceSlice,
@@ -272,8 +276,7 @@ impl SourceSurvey {
         }
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
-            // One part missing leaves a cross without a name: that is nothing to tell beside the
-            // part.
+            // A cross with a missing part has no name: the missing part is reported already.
             let &[parent] = derived.parents.as_slice() else { continue };
             let (values, names) = (&slice.columns[parent], &slice.columns[column]);
             let without: Vec<u32> = rows
@@ -350,10 +353,10 @@ impl SourceSurvey {
         }
     }
 
-    /// The steps that can lose rows with their counts.
+    /// The steps that can lose rows, with their counts.
     ///
     /// # Errors
-    /// No row is left, or there was none.
+    /// No row is left, or the source has none.
     pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterStep>> {
         let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow);
         let repeated = plan.repeated.iter().map(|_| "duplicates: drop-exact".to_owned());
@@ -393,7 +396,7 @@ impl SourceSurvey {
                 .hint("check the words of the filter against the values of the column")
                 .into());
         }
-        // A text column that was asked for as numbers, and whose every value could be one.
+        // A text column used as numbers, every value of which could be a number.
         for column in plan.numbers() {
             let all_null = plan
                 .features
@@ -436,8 +439,10 @@ impl SourceSurvey {
     }
 }
 
-/// Fails where the levels of a column are numbers with a decimal sign: more than [`MANY_LEVELS`] of
-/// them, of which 95 % read as numbers and half have the sign. Whole numbers alone may be codes.
+/// Fails where the levels of a column are numbers with a decimal sign.
+///
+/// That is: more than [`MANY_LEVELS`] levels, of which 95 % read as numbers and half have the sign.
+/// Whole numbers alone may be codes.
 pub(crate) fn check_decimals(
     plan: &PreparePlan<'_>,
     name: &str,
@@ -488,7 +493,7 @@ pub(crate) fn check_decimals(
     Err(plan.view.source().locate_file(fault).into())
 }
 
-/// Fails on the first kept value of a number column that is no finite number.
+/// Fails on the first kept value of a numeric column that is not a finite number.
 fn check_numbers(
     plan: &PreparePlan<'_>,
     slice: &SourceSlice,
@@ -570,8 +575,9 @@ fn check_numbers(
     Err(plan.view.source().locate_row(fault, slice.first_row + u64::from(i)).in_column(name).into())
 }
 
-/// How many columns of a one-hot group are 1 in each kept row; fails on the first value that is
-/// neither 0 nor 1 nor missing.
+/// The number of columns of a one-hot group that are 1 in each kept row.
+///
+/// Fails on the first value that is neither 0 nor 1 nor missing.
 fn one_hot_counts(
     plan: &PreparePlan<'_>,
     slice: &SourceSlice,
@@ -601,8 +607,9 @@ fn one_hot_counts(
     Ok(ones)
 }
 
-/// Fails on the first kept row without a weight of 0 or more; gives back what the weights are like.
-/// Infinite weights and texts are no numbers, which was checked before.
+/// Fails on the first kept row without a weight of 0 or more; returns the summary of the weights.
+///
+/// Infinite weights and texts are not numbers; that was checked before.
 fn check_weights(
     plan: &PreparePlan<'_>,
     slice: &SourceSlice,

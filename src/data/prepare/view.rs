@@ -1,9 +1,8 @@
-//! The rows as the job sees them: values that mean missing are missing, and derived columns stand
-//! behind those of the source.
+//! The rows in the job's terms: values that mean missing are missing, derived columns are appended.
 //!
-//! All of it happens right after reading, so filters, levels, groups and features know nothing of
-//! where a column comes from. A derived column may not have the name of a column of the source:
-//! every mention of it would silently mean another thing.
+//! All of this happens directly after reading, so filters, levels, groups and features do not
+//! depend on the origin of a column. A derived column may not have the name of a column of the
+//! source: every mention of it would silently have another meaning.
 
 use std::collections::HashSet;
 
@@ -15,7 +14,7 @@ use crate::data::source::{
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 
-/// A source with what the job makes of its columns.
+/// A source with the job's missing values and derived columns.
 pub(crate) struct SourceView<'a> {
     source: &'a ParquetSource,
     columns: Vec<SourceColumn>,
@@ -30,13 +29,13 @@ pub(crate) struct NullValues {
     words: HashSet<String>,
 }
 
-/// A derived column; they stand behind the source's, in this order.
+/// A derived column; they follow the source's columns, in this order.
 pub(crate) struct DerivedColumn {
-    /// Where the columns stand that it is made of.
+    /// Positions of the columns that it is derived from.
     pub(crate) parents: Vec<usize>,
-    /// How.
+    /// The rule.
     pub(crate) rule: DerivationRule,
-    /// Every name that it can hold, in declared order; empty where only the data can tell.
+    /// Every name that it can hold, in declared order; empty where the names depend on the data.
     pub(crate) names: Vec<String>,
 }
 
@@ -44,8 +43,8 @@ impl<'a> SourceView<'a> {
     /// The view of a source that was opened with [`PrepareParams::columns`].
     ///
     /// # Errors
-    /// A word that no value of its column can meet, bins of a column without numbers, a column that
-    /// was not asked for.
+    /// A word that no value of its column can match, bins of a column that is not numeric, a column
+    /// that was not requested.
     pub(crate) fn new(source: &'a ParquetSource, params: &PrepareParams) -> Result<Self> {
         let mut view = SourceView {
             source,
@@ -54,7 +53,7 @@ impl<'a> SourceView<'a> {
             derived: Vec::new(),
         };
         for (name, words) in &params.missing.null_values {
-            // A column that nothing reads has no values to take away.
+            // A column that is not read has no values to make missing.
             let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else {
                 continue;
             };
@@ -111,7 +110,7 @@ impl<'a> SourceView<'a> {
     /// Position of a column.
     ///
     /// # Errors
-    /// It was not asked for when the source was opened.
+    /// The column was not requested when the source was opened.
     pub(crate) fn position(&self, name: &str) -> Result<usize> {
         match self.columns.iter().rposition(|c| c.name == name) {
             Some(position) => Ok(position),
@@ -119,7 +118,7 @@ impl<'a> SourceView<'a> {
         }
     }
 
-    /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
+    /// Reads a piece in slices of at most `batch_rows` rows and passes each to `each`.
     ///
     /// # Errors
     /// As [`ParquetSource::read`].
@@ -146,7 +145,7 @@ impl<'a> SourceView<'a> {
     }
 }
 
-/// The values, those among the words made missing, and how many these were.
+/// The values, with those among the words made missing, and the number of these.
 fn without(values: &SourceValues, words: &HashSet<String>, rows: usize) -> (SourceValues, u64) {
     let all: Vec<u32> = (0..rows as u32).collect();
     let distinct = values.distinct(&all);

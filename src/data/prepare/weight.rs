@@ -1,19 +1,18 @@
-//! Weights as whole numbers: the unit in which all weights of a job are counted, so that their sums
-//! are exact in any order.
+//! Weights as whole numbers of one unit for the whole job, so that sums are exact in any order.
 //!
-//! The unit is the largest number of which every weight is a whole multiple (whole numbers,
-//! quarters, all weights alike), where the largest weight is at most 2^32 of it. Else it is the
-//! power of two of which the largest weight is more than 2^31 and at most 2^32, and weights are
-//! rounded to the nearest whole number of units: each is off by less than 2^-32 of the largest, so
-//! one of at least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below
-//! 2^-33 of the largest may round to 0.
+//! The unit is the greatest common divisor of all weights (of whole numbers, quarters, equal
+//! weights), where the largest weight is at most 2^32 units. Otherwise it is the power of two for
+//! which the largest weight is more than 2^31 and at most 2^32 units, and weights are rounded to
+//! the nearest whole number of units: each is off by less than 2^-32 of the largest, so one of at
+//! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
+//! largest may round to 0.
 //!
-//! Choice: the unit follows from the kept rows alone, whether they train or are audited, and not
-//! from their order.
+//! Choice: the unit depends on the kept rows alone, whether they train or are audited, and not on
+//! their order.
 
 use serde::{Deserialize, Serialize};
 
-/// The most units of one weight.
+/// Largest number of units of one weight.
 pub const MAX_UNITS: u64 = 1 << 32;
 
 /// The column of weights, and the unit in which they are counted.
@@ -23,7 +22,7 @@ pub struct WeightColumn {
     pub column: String,
     /// The unit.
     pub unit: WeightUnit,
-    /// Units of the largest weight: at most [`MAX_UNITS`].
+    /// Number of units of the largest weight: at most [`MAX_UNITS`].
     pub largest: u64,
 }
 
@@ -40,21 +39,23 @@ impl WeightUnit {
         libm::scalbn(self.odd as f64, self.exponent)
     }
 
-    /// The nearest whole number of units, ties to even, of a weight of 0 or more that is not above
-    /// the largest.
+    /// A weight in units, rounded to the nearest whole number, ties to even.
+    ///
+    /// The weight is at least 0 and at most the largest.
     pub fn units_of(self, weight: f64) -> u64 {
         (weight / self.value()).round_ties_even() as u64
     }
 }
 
-/// What is known of the weights of some rows; mergeable.
+/// A mergeable summary of the weights of some rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct WeightSummary {
     largest: f64,
     /// The smallest above 0; 0 where there is none.
     smallest: f64,
-    /// The greatest common divisor of the weights above 0: an odd number times a power of two; 0
-    /// where there is none.
+    /// The greatest common divisor of the weights above 0: an odd number times a power of two.
+    ///
+    /// 0 where there is none.
     odd: u64,
     exponent: i32,
 }
@@ -70,7 +71,7 @@ impl WeightSummary {
         }
     }
 
-    /// Adds other rows.
+    /// Merges the summary of other rows.
     pub(crate) fn merge(&mut self, other: WeightSummary) {
         self.largest = self.largest.max(other.largest);
         if other.smallest > 0.0 {
@@ -83,13 +84,14 @@ impl WeightSummary {
         self.divide(other.odd, other.exponent);
     }
 
-    /// The largest weight; 0 where no row weighs anything.
+    /// The largest weight; 0 where all weights are 0.
     pub(crate) fn largest(&self) -> f64 {
         self.largest
     }
 
-    /// The smallest weight above 0 and what is left of it in whole units, where more than a
-    /// millionth of it is lost.
+    /// The smallest weight above 0, and its value after rounding to whole units.
+    ///
+    /// `None` where rounding changes it by at most a millionth.
     pub(crate) fn rounding_loss(&self) -> Option<(f64, f64)> {
         if self.largest == 0.0 {
             return None;
@@ -104,7 +106,7 @@ impl WeightSummary {
             return;
         }
         self.exponent = if self.odd == 0 { exponent } else { self.exponent.min(exponent) };
-        // What divides an odd number is odd, so the powers of two stay out of it.
+        // A divisor of an odd number is odd, so the powers of two are handled separately.
         let (mut a, mut b) = (odd, self.odd);
         while b > 0 {
             (a, b) = (b, a % b);
@@ -112,10 +114,10 @@ impl WeightSummary {
         self.odd = a;
     }
 
-    /// The unit; some row weighs something.
+    /// The unit; some weight must be above 0.
     pub(crate) fn unit(&self) -> WeightUnit {
         let divisor = WeightUnit { odd: self.odd, exponent: self.exponent };
-        // A quotient that is not exact here is far above the bound.
+        // Where this quotient is not exact it is far above the bound.
         if self.largest / divisor.value() <= MAX_UNITS as f64 {
             return divisor;
         }

@@ -1,12 +1,11 @@
-//! Files that line up with the prepared rows, row group by row group: the counterfactuals of the
-//! rows, and scores of either.
+//! Files aligned with the prepared rows, row group by row group: counterfactuals, and scores.
 //!
 //! Group g of `counterfactuals.parquet` holds the counterfactuals of the audited rows of group g of
-//! `rows.parquet`: `parent`, the position in that group, `to_group`, `cf_index`, what was judged of
-//! each (`valid`, counters, `plausibility`) where its strategy judges, and the features where a
-//! model reads them. Those that are not valid stay in the file and nobody reads them but who asks
-//! for all: no stage after generation has to know of them. `scores.parquet` holds one `score` per
-//! row or per valid counterfactual, null where there is none.
+//! `rows.parquet`: `parent`, the position in that group, `to_group`, `cf_index`, the results of
+//! filters and checks (`valid`, counters, `plausibility`) where the strategy has any, and the
+//! features where a model reads them. Invalid counterfactuals stay in the file, but only readers
+//! that ask for all get them: no stage after generation has to handle them. `scores.parquet` holds
+//! one `score` per row or per valid counterfactual, null where there is none.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,18 +35,18 @@ pub struct CounterfactualKeys {
     pub parent: Vec<u32>,
     /// Position of the target group.
     pub to_group: Vec<u16>,
-    /// Number among those of the row and group.
+    /// Its number among the counterfactuals of the row and group.
     pub cf_index: Vec<u16>,
 }
 
-/// What was judged of the counterfactuals of one row group.
+/// The results of filters and checks for the counterfactuals of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CounterfactualVerdicts {
     /// Whether each passed all filters and checks.
     pub valid: Vec<bool>,
-    /// What happened to the variables of each: changed, impossible, clamped, fallen back, kept.
+    /// Numbers of variables of each: changed, impossible, clamped, fallen back, kept.
     pub counters: [Vec<u32>; 5],
-    /// The distance to the centroid of its target; NaN = no verdict.
+    /// The plausibility: the distance to the centroid of the target section; NaN = no verdict.
     pub plausibility: Vec<f64>,
 }
 
@@ -62,19 +61,21 @@ fn batch(folder: &Path, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<Re
     })
 }
 
-/// Turns counterfactuals into row groups, on any thread.
+/// Encodes counterfactuals as row groups, on any thread.
 pub struct CounterfactualEncoder {
     encoder: GroupEncoder,
     schema: SchemaRef,
     folder: std::path::PathBuf,
-    /// Those that the file holds.
+    /// The features in the file.
     features: Vec<Feature>,
 }
 
-/// Creates the file of counterfactuals in a folder; with a layout it holds the features too, and
-/// what was judged if that is so.
+/// Creates the file of counterfactuals in a folder.
+///
+/// With a layout it holds the features too, and the verdicts if `judged` is set.
 ///
 /// # Errors
+/// The file cannot be created.
 /// The disk refuses.
 pub fn create_counterfactuals(
     folder: &Path,
@@ -101,8 +102,10 @@ pub fn create_counterfactuals(
 }
 
 impl CounterfactualEncoder {
-    /// One row group. `rows` are written where the file holds features; `judged` is there if the
-    /// file was created so.
+    /// Encodes one row group.
+    ///
+    /// `rows` are written where the file holds features; `judged` must be given if the file was
+    /// created with verdicts.
     ///
     /// # Errors
     /// Never for keys and rows of the same length.
@@ -134,7 +137,7 @@ pub struct CounterfactualReader {
 }
 
 impl CounterfactualReader {
-    /// Opens it in its folder.
+    /// Opens the file in its folder.
     ///
     /// # Errors
     /// The file is damaged.
@@ -143,7 +146,7 @@ impl CounterfactualReader {
             .map(|file| CounterfactualReader { file })
     }
 
-    /// Whether the file says what was judged.
+    /// Whether the file holds verdicts.
     fn is_judged(&self) -> bool {
         self.file.schema().field_with_name(VALID).is_ok()
     }
@@ -177,10 +180,10 @@ impl CounterfactualReader {
         Ok((keys_of(&batch), self.features(batch, layout)?))
     }
 
-    /// All counterfactuals of one row group, with what was judged of them.
+    /// All counterfactuals of one row group, with their verdicts.
     ///
     /// # Errors
-    /// The file is damaged, or was written without features or judgement.
+    /// The file is damaged, or was written without features or verdicts.
     pub fn judged(
         &self,
         group: usize,
@@ -241,7 +244,7 @@ fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
     }
 }
 
-/// Turns scores into row groups, on any thread.
+/// Encodes scores as row groups, on any thread.
 pub struct ScoreEncoder {
     encoder: GroupEncoder,
     schema: SchemaRef,
@@ -251,7 +254,7 @@ pub struct ScoreEncoder {
 /// Creates the file of scores in a folder.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be created.
 pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
     let schema =
         Arc::new(Schema::new(vec![distinct(Field::new("score", DataType::Float64, true))]));
@@ -260,10 +263,10 @@ pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
 }
 
 impl ScoreEncoder {
-    /// One row group; NaN is written as null.
+    /// Encodes one row group; NaN is written as null.
     ///
     /// # Errors
-    /// Never for a disk that is there.
+    /// Never in practice.
     pub fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
         self.encoder.encode(&batch(
             &self.folder,
@@ -273,14 +276,14 @@ impl ScoreEncoder {
     }
 }
 
-/// Reads a file of scores, or several of which each holds those of other rows.
+/// Reads a file of scores, or several files that each hold the scores of other rows.
 #[derive(Debug)]
 pub struct ScoreReader {
     files: Vec<ParquetFile>,
 }
 
 impl ScoreReader {
-    /// Opens it in its folder.
+    /// Opens the file in its folder.
     ///
     /// # Errors
     /// The file is damaged.
@@ -288,8 +291,9 @@ impl ScoreReader {
         ScoreReader::pooled(&[folder])
     }
 
-    /// Opens the files of several folders, such as those of folds: the score of a row is that of
-    /// the file that has one.
+    /// Opens the files of several folders, such as those of folds.
+    ///
+    /// The score of a row is that of the file that has one.
     ///
     /// # Errors
     /// A file is damaged.

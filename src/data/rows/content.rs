@@ -1,8 +1,8 @@
-//! What a fit read, as one hash: equal for equal values, whatever the order of the rows, their
-//! keys, the row groups of their file and the positions of their levels.
+//! A hash of the values that a fit reads, equal for equal values.
 //!
-//! Two sums of hashes over all rows, 128 bits together: different rows share them by chance once
-//! in 10^38.
+//! It does not depend on the order of the rows, their keys, the row groups of their file or the
+//! positions of their levels. Two sums of hashes over all rows, 128 bits together: different rows
+//! have equal hashes by chance once in 10^38.
 
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
 use crate::num::seed::{h, named_seed};
@@ -10,7 +10,7 @@ use crate::num::seed::{h, named_seed};
 /// Seeds of the two sums.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// The hash of rows, of which some columns are read. Parts are merged in any order.
+/// The hash of some columns of rows; merge in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ContentHash {
     rows: u64,
@@ -18,8 +18,9 @@ pub struct ContentHash {
 }
 
 impl ContentHash {
-    /// Hashes rows of these features by some columns, given by their positions; `beside` is a hash
-    /// of what else is read of a row.
+    /// Hashes some columns, given by their positions, of rows with these features.
+    ///
+    /// `beside` holds for each row a hash of the other values that are read.
     pub fn of(
         features: &[Feature],
         columns: &[usize],
@@ -28,7 +29,7 @@ impl ContentHash {
     ) -> Self {
         let mut hash = ContentHash { rows: rows.n as u64, ..ContentHash::default() };
         for (sum, seed) in hash.sums.iter_mut().zip(SEEDS) {
-            // Columns are summed too, so that their order makes no difference.
+            // Columns are summed too, so that their order does not matter.
             let mut of_rows: Vec<u64> = vec![0; rows.n];
             for &column in columns {
                 let feature = &features[column];
@@ -56,7 +57,7 @@ impl ContentHash {
         hash
     }
 
-    /// Adds the rows of another part.
+    /// Merges the rows of another part.
     pub fn merge(&mut self, other: &Self) {
         self.rows += other.rows;
         self.sums
@@ -75,7 +76,7 @@ impl ContentHash {
     }
 }
 
-/// A number as bits: all missing ones alike, and one zero.
+/// A number as bits: the same for all NaN, and the same for both zeros.
 fn bits(value: f64) -> u64 {
     if value.is_nan() { f64::NAN.to_bits() } else { (value + 0.0).to_bits() }
 }
@@ -86,7 +87,7 @@ mod tests {
     use crate::data::values::ValueClass;
     use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 
-    /// Rows of one number and one level each, given as position in the list of levels.
+    /// Rows of one number and one level each, given as its position in the list of levels.
     fn hash(levels: &[&str], rows: &[(f64, u32)]) -> String {
         let feature = |name: &str, kind, levels: &[&str], class| Feature {
             name: name.to_owned(),

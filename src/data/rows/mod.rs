@@ -45,15 +45,15 @@ pub struct PreparedBatch {
     pub row_key: Vec<u64>,
     /// The label; `None` = missing. Empty where the job has no label.
     pub label: Vec<Option<bool>>,
-    /// The class of a label of several; [`MISSING_CLASS`] = missing. Empty where the label has two
-    /// sides or there is none.
+    /// The class of a label with more than two; [`MISSING_CLASS`] = missing. Otherwise empty.
     pub class: Vec<u8>,
-    /// How many people each row stands for, finite and 0 or more. Empty where the job names no
-    /// weight: then each stands for one.
+    /// The weight of each row: how many people it represents, finite and 0 or more.
+    ///
+    /// Empty where the job names no weight: then each row counts 1.
     pub weight: Vec<f64>,
     /// For each attribute the group; [`MISSING_GROUP`] = missing or not declared.
     pub groups: Vec<Vec<u16>>,
-    /// The features; without columns where they were not asked for.
+    /// The features; without columns if they were not requested.
     pub rows: FeatureRows,
     /// For each carried column its numbers; NaN = missing.
     pub carried: Vec<Vec<f64>>,
@@ -79,12 +79,12 @@ impl RowsReader {
         })
     }
 
-    /// What the columns mean.
+    /// The meaning of the columns.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// The file itself.
+    /// The Parquet file.
     pub fn file(&self) -> &ParquetFile {
         &self.file
     }
@@ -94,8 +94,9 @@ impl RowsReader {
         self.file.n_groups()
     }
 
-    /// Position of the first row of a row group: all groups but the last have the same number of
-    /// rows.
+    /// Position of the first row of a row group.
+    ///
+    /// All groups but the last have the same number of rows.
     pub fn first_row(&self, group: usize) -> usize {
         if group == 0 { 0 } else { group * self.file.group_rows(0) }
     }
@@ -247,8 +248,9 @@ impl RowsReader {
     }
 }
 
-/// The columns of a batch, each to be taken once: what nobody else holds becomes a vector without
-/// being copied.
+/// The columns of a batch, each to be taken once.
+///
+/// A column without other references becomes a vector without a copy.
 struct BatchColumns {
     schema: SchemaRef,
     arrays: Vec<Option<ArrayRef>>,
@@ -282,8 +284,10 @@ fn values_or<T: ArrowPrimitiveType>(
     values
 }
 
-/// The fields `x.<feature>` of a layout. Whole numbers and positions of levels stand as such, which
-/// is the quickest to write and read.
+/// The fields `x.<feature>` of a layout.
+///
+/// Whole numbers and positions of levels are stored as such, which is the fastest to write and
+/// read.
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
     let field =
         |feature: &Feature, data_type| Field::new(format!("x.{}", feature.name), data_type, true);
@@ -295,13 +299,14 @@ pub fn feature_fields(layout: &Layout) -> Vec<Field> {
     layout.features.iter().map(of).collect()
 }
 
-/// Whether every number of a feature is whole: what is learnt of it is refused where that is not
-/// so, and what is made of it is rounded.
+/// Whether every number of a feature is whole.
+///
+/// Learnt values that are not whole are refused, generated ones are rounded.
 fn is_whole(feature: &Feature) -> bool {
     feature.class == ValueClass::Int && !feature.kind.is_coded()
 }
 
-/// The arrays that belong to [`feature_fields`].
+/// The arrays for [`feature_fields`].
 ///
 /// # Errors
 /// A number of an integer column is not whole: a bug.
@@ -327,7 +332,7 @@ pub(super) fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<
     }
 }
 
-/// Numbers as they stand in a file: NaN is null.
+/// Numbers as stored in a file: NaN is null.
 pub(super) fn number_array(values: Vec<f64>) -> ArrayRef {
     nullable::<Float64Type>(values, |v| !v.is_nan())
 }

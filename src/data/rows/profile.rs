@@ -1,16 +1,15 @@
-//! What the prepared rows hold, column by column and group by group: what an audit rests on, before
-//! any model is asked.
+//! Counts over the prepared rows, column by column and group by group: the basis of an audit.
 //!
 //! One pass over the rows; parts are mergeable and hold counts, smallest and largest values only,
-//! so the result does not depend on how the rows were cut or on who counted which. Columns are
+//! so the result depends neither on the partition of the rows nor on the threads. Columns are
 //! counted over all kept rows; labels are also counted by group, over the audited rows, because
-//! these are the cases that metrics rest on.
+//! metrics are computed on those.
 
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::{self, RowRoles};
 use crate::data::{FeatureColumn, Layout, MISSING, MISSING_GROUP};
 
-/// Counts of the prepared rows; [`PreparedProfile::empty`] counts none.
+/// Counts of the prepared rows; [`PreparedProfile::empty`] is the empty accumulator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedProfile {
     /// The values of each feature, in the order of the layout.
@@ -19,7 +18,7 @@ pub struct PreparedProfile {
     pub carried: Vec<ColumnCounts>,
     /// The labels of all kept rows; zeros where the job has none.
     pub labels: LabelCounts,
-    /// For each attribute its groups in declared order, then the rows of no declared group.
+    /// For each attribute its groups in declared order, then the rows without a declared group.
     pub groups: Vec<Vec<GroupProfile>>,
 }
 
@@ -35,7 +34,7 @@ pub enum ColumnCounts {
     },
     /// Numbers.
     Numbers {
-        /// The smallest and the largest; none where no row has a value.
+        /// The smallest and the largest; `None` where no row has a value.
         range: Option<(f64, f64)>,
         /// Rows without a value.
         missing: u64,
@@ -56,13 +55,13 @@ pub struct LabelCounts {
 /// Rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupProfile {
-    /// All that are kept.
+    /// All kept rows.
     pub rows: u64,
-    /// Of them those that train (with folds: in some fold).
+    /// The number of these that train (with folds: in some fold).
     pub trained: u64,
-    /// Of them those that are audited.
+    /// The number of these that are audited.
     pub audited: u64,
-    /// Labels of the audited.
+    /// Labels of the audited rows.
     pub labels: LabelCounts,
 }
 
@@ -130,7 +129,7 @@ impl ColumnCounts {
 }
 
 impl PreparedProfile {
-    /// Of no rows.
+    /// An empty accumulator.
     pub fn empty(layout: &Layout) -> Self {
         let numbers = || ColumnCounts::Numbers { range: None, missing: 0 };
         let column = |coded: bool, levels: usize| {
@@ -156,8 +155,9 @@ impl PreparedProfile {
         }
     }
 
-    /// Counts a row group with its features. `by_folds` says that every audited row also trains, in
-    /// the other folds.
+    /// Counts a row group with its features.
+    ///
+    /// `by_folds` means that every audited row also trains, in the other folds.
     pub fn add(
         &mut self,
         layout: &Layout,
@@ -199,7 +199,7 @@ impl PreparedProfile {
         }
     }
 
-    /// Adds the counts of other rows.
+    /// Merges the counts of other rows.
     pub fn merge(&mut self, other: &PreparedProfile) {
         self.features.iter_mut().zip(&other.features).for_each(|(a, b)| a.merge(b));
         self.carried.iter_mut().zip(&other.carried).for_each(|(a, b)| a.merge(b));

@@ -1,10 +1,9 @@
-//! Reference rows: those whose distributions a strategy learns, readable again and again, a row
-//! group at a time.
+//! Reference rows, from which a strategy learns distributions; readable repeatedly by row group.
 //!
-//! As [`crate::data::rows::training`], with the groups of every attribute, and with rows whose
-//! class is missing, which a strategy that conditions on nothing counts too. Rows come in the order
-//! of their file. A reference in a file of its own is prepared like the rows are, with levels at
-//! positions of its own: [`LayoutRecoding`] gives it those of the rows.
+//! As [`crate::data::training`], with the groups of every attribute, and with rows whose class is
+//! missing, which a strategy that conditions on nothing counts too. Rows come in the order of their
+//! file. A reference in a separate file is prepared as the rows are, with its own positions of
+//! levels: [`LayoutRecoding`] converts them to those of the rows.
 
 use std::collections::HashMap;
 
@@ -45,7 +44,7 @@ enum ReferenceRowSource<'a> {
 }
 
 impl<'a> ReferenceRows<'a> {
-    /// `n` row groups that `read` reads.
+    /// `n` row groups, each read by `read`.
     pub fn of_groups(
         n: usize,
         read: Box<ReadReferenceBatch<'a>>,
@@ -55,16 +54,16 @@ impl<'a> ReferenceRows<'a> {
         ReferenceRows { source: ReferenceRowSource::Read { n, read, workers, watch } }
     }
 
-    /// Rows at hand.
+    /// Rows in memory.
     pub fn in_memory(groups: Vec<ReferenceBatch>) -> Self {
         ReferenceRows { source: ReferenceRowSource::Memory(groups) }
     }
 
-    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in
+    /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
     /// order.
     ///
     /// # Errors
-    /// The rows cannot be read, or the run is to stop.
+    /// The rows cannot be read, or the run is stopped.
     pub fn fold<T: Send>(
         &self,
         visit: impl Fn(&ReferenceBatch) -> T + Sync,
@@ -92,20 +91,21 @@ impl<'a> ReferenceRows<'a> {
     }
 }
 
-/// Gives the rows of one layout the features of another: in its order, with its positions of
-/// levels.
+/// Converts rows of one layout to the features of another: their order, and positions of levels.
 #[derive(Debug, Clone)]
 pub struct LayoutRecoding {
-    /// For each feature its column there, and the new position of each level; none for numbers.
+    /// For each feature its column in the old layout, and the new position of each level (not for
+    /// numbers).
     columns: Vec<(usize, Option<Vec<u32>>)>,
 }
 
 impl LayoutRecoding {
-    /// From the layout of the reference to that of the rows. Levels that the rows lack have no
-    /// position.
+    /// From the layout of the reference to that of the rows.
+    ///
+    /// Levels that the rows lack have no position.
     ///
     /// # Errors
-    /// The reference lacks a feature, or a column has another type there than in the rows: names
+    /// The reference lacks a feature, or a column has different types in the two; names both.
     /// both.
     pub fn new(from: &Layout, to: &Layout) -> Result<Self> {
         let column = |target: &crate::data::Feature| {
@@ -129,8 +129,8 @@ impl LayoutRecoding {
                 || here == ValueClass::Int && whole;
             let fits =
                 there == here || there == ValueClass::Empty || here == ValueClass::Empty || numbers;
-            // A number counts as such on both sides; text that is a level on both sides is compared
-            // as it stands.
+            // A number is compared as a number; text that is a level on both sides is compared as
+            // text.
             if !fits || feature.kind.is_coded() != target.kind.is_coded() {
                 let what = format!(
                     "column `{}` holds {} in the reference and {} in the rows",
@@ -163,7 +163,7 @@ impl LayoutRecoding {
         Ok(LayoutRecoding { columns: to.features.iter().map(column).collect::<Result<_>>()? })
     }
 
-    /// The same rows with the other's features.
+    /// The same rows with the features of the other layout.
     #[must_use]
     pub fn apply(&self, mut rows: FeatureRows) -> FeatureRows {
         let mut recode = |(at, positions): &(usize, Option<Vec<u32>>)| match (
@@ -243,7 +243,7 @@ mod tests {
         );
     }
 
-    /// Features are found by name, wherever they stand.
+    /// Features are found by name, at any position.
     #[test]
     fn features_take_the_order_of_the_rows() {
         let (from, mut to) =

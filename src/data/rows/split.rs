@@ -3,13 +3,13 @@
 //! Choice: strata of label and group, order by hash, one counter through all strata. So the split
 //! does not change when rows with ids come in another order, and every stratum is split evenly to
 //! within a row. Strata are ordered by (label, group): a missing label before 0 before 1, no group
-//! before the declared groups in their order. Inside a stratum rows stand by ascending
+//! before the declared groups in their order. Inside a stratum rows are ordered by ascending
 //! `h(seed, row_key, 0)`, then by position. With the counter `c`: fold = `c mod k`; a row is
 //! audited iff `floor((c + 1) share) > floor(c share)`.
 //!
 //! Ranks are exact with bounded memory: a first pass counts each stratum by range of hashes, then
-//! each further pass holds and sorts one run of ranges, at most about four million rows at 16
-//! bytes.
+//! each further pass holds and sorts one run of ranges: at most about half a million rows, or one
+//! range, at 16 bytes a row.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -34,10 +34,10 @@ pub const TRAIN: u8 = 254;
 /// The role of a row that neither trains nor is audited.
 pub const NEITHER: u8 = 255;
 
-/// Rows that a pass holds.
+/// Number of rows that a pass holds.
 const ROWS_AT_ONCE: u64 = 1 << 19;
 
-/// Ranges of hashes by their upper bits.
+/// Number of ranges of hashes, by their upper bits.
 const RANGES: usize = 4096;
 
 /// Shares of the rows.
@@ -75,8 +75,9 @@ pub enum SplitMethod {
     Folds(u64, Stratification),
 }
 
-/// The role of each row of a range: the fold in which it is audited (0 without folds), [`TRAIN`] or
-/// [`NEITHER`].
+/// The role of each row of a range.
+///
+/// The fold in which it is audited (0 without folds), [`TRAIN`] or [`NEITHER`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowRoles(pub Vec<u8>);
 
@@ -91,7 +92,7 @@ pub fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
 }
 
 impl RowRoles {
-    /// The fold in which the row at this position is audited; none where it is not.
+    /// The fold in which the row at this position is audited; `None` if it is not audited.
     pub fn audited(&self, i: usize) -> Option<u8> {
         self.0.get(i).copied().and_then(audited)
     }
@@ -105,7 +106,7 @@ impl RowRoles {
     /// Writes `roles.parquet` with row groups like those of the rows.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written.
     pub fn write(&self, path: &Path, rows: &RowsReader) -> Result<()> {
         let schema = Arc::new(Schema::new(vec![Field::new("role", DataType::UInt8, false)]));
         let (encoder, mut writer) = GroupWriter::create(path, &schema, &[])?;
@@ -134,10 +135,10 @@ pub struct RolesReader {
 }
 
 impl RolesReader {
-    /// Opens the file and counts.
+    /// Opens the file and counts its roles.
     ///
     /// # Errors
-    /// Absent or damaged.
+    /// The file is absent or damaged.
     pub fn open(path: &Path) -> Result<Self> {
         let mut reader = RolesReader {
             file: ParquetFile::open(path, FileOwner::Program)?,
@@ -244,7 +245,7 @@ pub fn assign_roles(
     Ok(roles)
 }
 
-/// Folds among the rows that train for a fold of other roles; all others get [`NEITHER`].
+/// Assigns folds among the rows that train for a fold of other roles; all others get [`NEITHER`].
 ///
 /// # Errors
 /// Fewer rows train than there are folds; the rows cannot be read.
@@ -305,8 +306,9 @@ fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = Spl
     (0..batch.rows.n).map(move |i| (label(i), group(i)))
 }
 
-/// Gives every row `role(c)`, where `c` is its rank over all strata; with roles and a fold only
-/// those that train for it.
+/// Gives every row `role(c)`, where `c` is its rank over all strata.
+///
+/// With roles and a fold only the rows that train for that fold.
 pub(crate) fn roles_by_rank(
     rows: &RowsReader,
     (by, among): (Stratification, Option<(&RowRoles, u8)>),
@@ -317,7 +319,7 @@ pub(crate) fn roles_by_rank(
     role: impl Fn(u64) -> u8,
 ) -> Result<RowRoles> {
     let range = |hash: u64| (hash >> 52) as usize;
-    // Stratum, hash and position of every row of a row group; computed on the threads.
+    // Stratum, hash and position of every row of a row group; computed in parallel.
     let read = |group: usize| -> Result<Vec<(SplitStratum, u64, usize)>> {
         (watch.check)()?;
         let batch = rows.read_keys(group)?;

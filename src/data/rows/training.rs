@@ -1,10 +1,10 @@
-//! Training rows that can be read again and again, a row group at a time, with their labels.
+//! Training rows with their labels, readable repeatedly by row group.
 //!
 //! Rows come in the order of the prepared file. Within a row group they are cut into blocks: the
 //! training rows among 1,024 consecutive prepared rows. Blocks do not depend on the size of row
-//! groups, so a sum that runs in f64 inside a block and in fixed point over blocks is the same for
-//! any threads and any batch size. Rows that an experiment adds come after them, in blocks by the
-//! rows that they are made of.
+//! groups, so a sum that uses f64 inside a block and fixed point over blocks is the same for any
+//! threads and any batch size. Rows that an experiment adds come after them, in blocks by the rows
+//! that they were made from.
 
 use std::ops::Range;
 
@@ -18,21 +18,22 @@ use crate::table::file::BLOCK_ROWS;
 /// The training rows of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrainingBatch {
-    /// Position of the row group, from 0, counted through where rows are added.
+    /// Number of the row group, from 0, counting on through added rows.
     pub number: usize,
     /// Their features.
     pub rows: FeatureRows,
     /// Their labels: true = positive.
     pub labels: Vec<bool>,
-    /// How many people each stands for. Empty where the job names no weight: then each stands for
-    /// one.
+    /// The weight of each row: how many people it represents.
+    ///
+    /// Empty where the job names no weight: then each row counts 1.
     pub weights: Vec<f64>,
-    /// Consecutive ranges of `rows`, one per block that holds any.
+    /// Consecutive ranges of `rows`, one for each block that is not empty.
     pub blocks: Vec<Range<usize>>,
 }
 
 impl TrainingBatch {
-    /// Rows at hand, in blocks of their own.
+    /// Rows in memory, with blocks of their own.
     pub fn in_memory(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
         let blocks = (0..rows.n)
             .step_by(BLOCK_ROWS)
@@ -41,8 +42,9 @@ impl TrainingBatch {
         TrainingBatch { number: 0, rows, labels, weights, blocks }
     }
 
-    /// Some rows of a row group of prepared rows, or made of them: `origin` says for each the
-    /// position there, ascending, which decides on its block.
+    /// Rows of a row group of prepared rows, or made from them.
+    ///
+    /// `origin` holds for each its position there, ascending, which determines its block.
     pub fn from_origin(
         rows: FeatureRows,
         labels: Vec<bool>,
@@ -61,7 +63,7 @@ impl TrainingBatch {
         TrainingBatch { number: 0, rows, labels, weights, blocks }
     }
 
-    /// How many people row `i` stands for.
+    /// The weight of row `i`.
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.get(i).copied().unwrap_or(1.0)
     }
@@ -72,12 +74,11 @@ pub struct TrainingRows<'a> {
     source: TrainingSource<'a>,
 }
 
-/// Rows that are added to the training rows: read by row group, as often as a model passes over
-/// them.
+/// Rows that are added to the training rows, read by row group in every pass of a model.
 pub struct AddedTraining<'a> {
     /// Number of row groups.
     pub n_groups: usize,
-    /// Reads one; on any thread.
+    /// Reads one row group; may be called on any thread.
     pub read: Box<dyn Fn(usize) -> Result<TrainingBatch> + Sync + 'a>,
 }
 
@@ -105,7 +106,7 @@ impl<'a> TrainingRows<'a> {
         TrainingRows::with_added(reader, roles, fold, workers, watch, Vec::new())
     }
 
-    /// The rows of [`TrainingRows::of_fold`], then those that are added, in this order.
+    /// The rows of [`TrainingRows::of_fold`], followed by the added rows.
     pub fn with_added(
         reader: &'a RowsReader,
         roles: &'a RolesReader,
@@ -119,27 +120,27 @@ impl<'a> TrainingRows<'a> {
         }
     }
 
-    /// Rows at hand, each standing for one person.
+    /// Rows in memory, each with weight 1.
     pub fn in_memory(rows: FeatureRows, labels: Vec<bool>) -> Self {
         TrainingRows::weighted(rows, labels, Vec::new())
     }
 
-    /// Rows at hand with the number of people that each stands for; no weights: one each.
+    /// Rows in memory with their weights; an empty list means 1 each.
     pub fn weighted(rows: FeatureRows, labels: Vec<bool>, weights: Vec<f64>) -> Self {
         TrainingRows::in_groups(vec![TrainingBatch::in_memory(rows, labels, weights)])
     }
 
-    /// Rows at hand in several groups, numbered from 0 in their order.
+    /// Rows in memory in several groups, numbered from 0 in their order.
     pub fn in_groups(mut groups: Vec<TrainingBatch>) -> Self {
         groups.iter_mut().enumerate().for_each(|(number, group)| group.number = number);
         TrainingRows { source: TrainingSource::Memory(groups) }
     }
 
-    /// One pass: `visit` sees every row group, on several threads; `merge` gets the results in
+    /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
     /// order.
     ///
     /// # Errors
-    /// The rows cannot be read, or the run is to stop.
+    /// The rows cannot be read, or the run is stopped.
     pub fn fold<T: Send>(
         &self,
         visit: impl Fn(&TrainingBatch) -> T + Sync,
@@ -154,10 +155,10 @@ impl<'a> TrainingRows<'a> {
         )
     }
 
-    /// As [`TrainingRows::fold`], where looking at a group or what becomes of it may fail.
+    /// As [`TrainingRows::fold`], with `visit` and `merge` that may fail.
     ///
     /// # Errors
-    /// As [`TrainingRows::fold`], and what `visit` and `merge` err with.
+    /// As [`TrainingRows::fold`], and the errors of `visit` and `merge`.
     pub fn try_fold<T: Send>(
         &self,
         visit: impl Fn(&TrainingBatch) -> Result<T> + Sync,
@@ -168,7 +169,7 @@ impl<'a> TrainingRows<'a> {
                 groups.iter().try_for_each(|group| merge(visit(group)?))
             }
             TrainingSource::Files { reader, roles, fold, workers, watch, added } => {
-                // Row groups of all parts are numbered through.
+                // Row groups are numbered across all parts.
                 let n_groups =
                     reader.n_groups() + added.iter().map(|part| part.n_groups).sum::<usize>();
                 let read = |mut g: usize| {
@@ -218,11 +219,10 @@ impl<'a> TrainingRows<'a> {
         Ok(largest)
     }
 
-    /// Whether the run goes on; a training that reads all rows once and then takes long asks now
-    /// and then.
+    /// Errs if the run is stopped; a long training that no longer reads rows calls it now and then.
     ///
     /// # Errors
-    /// The run is to stop.
+    /// The run is stopped.
     pub fn check_running(&self) -> Result<()> {
         match &self.source {
             TrainingSource::Memory(_) => Ok(()),
@@ -230,7 +230,7 @@ impl<'a> TrainingRows<'a> {
         }
     }
 
-    /// The number of rows, of which some are positive and some are not.
+    /// The number of rows, after a check that both classes occur.
     ///
     /// # Errors
     /// There is no row, or one class only, and as [`TrainingRows::fold`].
@@ -249,7 +249,7 @@ impl<'a> TrainingRows<'a> {
         Err(Fault::new("one-class", what).hint(hint).into())
     }
 
-    /// Whether there is no row, of whatever weight.
+    /// Whether there is no row, counting rows of weight 0 too.
     ///
     /// # Errors
     /// As [`TrainingRows::fold`].
@@ -259,8 +259,7 @@ impl<'a> TrainingRows<'a> {
         Ok(empty)
     }
 
-    /// Number of positive rows, and of all rows. A row of weight 0 stands for nobody and is not
-    /// counted.
+    /// Number of positive rows, and of all rows. Rows of weight 0 are not counted.
     ///
     /// # Errors
     /// As [`TrainingRows::fold`].

@@ -1,7 +1,7 @@
 //! A strict reader of comma separated values (RFC 4180) that knows the line of every record.
 //!
-//! Strict, because a lenient one turns a lost quote into shifted columns. Blank lines are passed
-//! over; a byte order mark is too.
+//! Strict, because a lenient reader turns a lost quote into shifted columns. Blank lines and a byte
+//! order mark are skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use std::string::FromUtf8Error;
 use crate::error::{Error, Fault, Result};
 use crate::exec::files::{self, File};
 
-/// Bytes of one record, above which a quote was surely forgotten.
+/// Largest size of a record in bytes; a longer one surely lacks a closing quote.
 const MAX_RECORD: usize = 1 << 24;
 
-/// Forms of files that begin with bytes of their own, as messages call them.
+/// File formats that begin with fixed bytes, with their names in messages.
 const PACKED: [(&[u8], &str); 7] = [
     (b"\x1f\x8b", "a gzip file"),
     (b"\x28\xb5\x2f\xfd", "a zstd file"),
@@ -24,7 +24,7 @@ const PACKED: [(&[u8], &str); 7] = [
     (b"PAR1", "a Parquet file"),
 ];
 
-/// What a file that begins like this is, where it is surely no text.
+/// The format of a file with these first bytes, where it is surely not text.
 fn packed_form(start: &[u8]) -> Option<&'static str> {
     PACKED.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, form)| *form)
 }
@@ -42,7 +42,7 @@ fn unpack_hint(form: &str) -> &'static str {
     }
 }
 
-/// One record: its fields lie end to end in one text.
+/// One record: its fields are stored end to end in one text.
 #[derive(Debug, Default)]
 pub(crate) struct CsvRecord {
     text: String,
@@ -70,15 +70,15 @@ impl CsvRecord {
     }
 }
 
-/// Where the reader stands in a record.
+/// The position of the reader in a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CsvState {
     FieldStart,
     Bare,
     Quoted,
-    /// Behind a quote inside a quoted field: it closes the field, or doubles.
+    /// After a quote inside a quoted field: it closes the field, or is half of a doubled quote.
     Quote,
-    /// Behind a closed quote and a carriage return: only the line end may follow.
+    /// After a closed quote and a carriage return: only the line end may follow.
     Return,
 }
 
@@ -140,7 +140,7 @@ impl<R: BufRead> CsvReader<R> {
                         b'\n',
                     ) => {
                         self.line += 1;
-                        // A record that is nothing but a line end is a blank line.
+                        // A record that consists of a line end is a blank line.
                         if record.ends.is_empty()
                             && matches!(at, CsvState::FieldStart | CsvState::Bare)
                             && (self.bytes.is_empty() || self.bytes == b"\r")
@@ -226,7 +226,7 @@ impl<R: BufRead> CsvReader<R> {
         record.ends.push(self.bytes.len());
         let text = String::from_utf8(std::mem::take(&mut self.bytes));
         let valid = match &text {
-            // Two halves of a character in neighbouring fields meet to a valid text.
+            // Two halves of a character in neighbouring fields join to a valid text.
             Ok(text) => record.ends.iter().copied().find(|&end| !text.is_char_boundary(end)),
             Err(e) => Some(e.utf8_error().valid_up_to()),
         };

@@ -1,11 +1,10 @@
-//! Looks at a file that no job describes yet: which columns it has, of what kind, with which
-//! values. One pass.
+//! Profiles a file without a job: its columns, their kinds and their values, in one pass.
 //!
-//! Choice: values are listed up to [`MAX_LISTED`] different ones a column; beyond, it is only known
-//! that there are more. Whether a column tells rows apart is known exactly, by the hash of its
-//! values. Columns are compared on a sample of rows, drawn by the hash of their numbers. Of a text
-//! file a column of numbers may have words that usually mean missing, such as `NA`; where one has,
-//! they are missing in all columns.
+//! Choice: at most [`MAX_LISTED`] distinct values of a column are listed; beyond that, only the
+//! fact that there are more is kept. Whether the values of a column are unique is known exactly, by
+//! their hashes. Columns are compared on a sample of rows, drawn by the hash of their numbers. In a
+//! text file a numeric column may contain words that usually mean missing, such as `NA`; where one
+//! does, these words are missing in all columns.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
@@ -18,33 +17,33 @@ use crate::error::{Fault, Result};
 use crate::num::hash::FastHasher;
 use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
 
-/// Different values of a column that are listed.
+/// Largest number of distinct values of a column that are listed.
 pub const MAX_LISTED: usize = 1000;
 
-/// Rows of the sample: all of a shorter file, else as many or up to twice as many.
+/// Smallest size of the sample; at most twice as many, or all rows of a shorter file.
 const SAMPLE_ROWS: usize = 20_000;
 
-/// Separators that a text file may have, the usual one first.
+/// Separators that a text file may have, the most common first.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Words that mean missing where the other values of a column are numbers.
 const NULL_WORDS: [&str; 12] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
 
-/// Of a column each value with the rows that hold a wanted value of another one, and the rows that
-/// hold any.
+/// For each value of a column the rows that hold a wanted value of another column, and all its
+/// rows.
 pub type LevelShares = BTreeMap<String, (u64, u64)>;
 
-/// What a file holds.
+/// The profile of a file.
 #[derive(Debug, Clone)]
 pub struct FileProfile {
     /// The file, folder or glob.
     path: String,
     /// Number of rows.
     pub rows: u64,
-    /// The separator of a text file; none for Parquet.
+    /// The separator of a text file; `None` for Parquet.
     pub delimiter: Option<char>,
-    /// Words that mean missing, of a text file.
+    /// Words that mean missing in a text file.
     pub nulls: Vec<&'static str>,
     /// The columns in their order.
     pub columns: Vec<ColumnProfile>,
@@ -52,7 +51,7 @@ pub struct FileProfile {
     pub unreadable: Vec<String>,
 }
 
-/// What a column holds.
+/// The profile of a column.
 #[derive(Debug, Clone)]
 pub struct ColumnProfile {
     /// Its name.
@@ -61,23 +60,23 @@ pub struct ColumnProfile {
     pub class: ValueClass,
     /// Rows without a value.
     pub missing: u64,
-    /// Those among them that hold one of the words that mean missing.
+    /// Those of them with a word that means missing.
     pub null_words: u64,
     /// Its values and how often each occurs; empty where there are more than [`MAX_LISTED`].
     pub levels: BTreeMap<String, u64>,
     /// Whether there are more than [`MAX_LISTED`].
     pub has_more_levels: bool,
-    /// Whether every row has a value of its own.
+    /// Whether no value occurs twice.
     pub is_unique: bool,
-    /// Smallest and largest number; none where it holds none.
+    /// Smallest and largest number; `None` where it holds none.
     pub range: Option<(f64, f64)>,
-    /// Whether every number is above the one before it.
+    /// Whether every number is above the one before.
     pub is_ascending: bool,
-    /// Letters of a value, on average.
+    /// Mean number of letters of a value.
     pub mean_letters: f64,
-    /// Blanks in a value, on average.
+    /// Mean number of blanks of a value.
     pub mean_blanks: f64,
-    /// Its values in the rows of the sample, which are the same rows for all columns.
+    /// Its values in the rows of the sample, the same rows for all columns.
     pub sample: Vec<Option<SampledValue>>,
     last: f64,
     seen: Option<HashSet<u64, BuildHasherDefault<FastHasher>>>,
@@ -85,30 +84,29 @@ pub struct ColumnProfile {
     nulls: [u64; NULL_WORDS.len()],
 }
 
-/// A value of a row of the sample.
+/// A value in a row of the sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledValue {
     /// [`hash_of`] its word.
     pub word: u64,
-    /// The number; NaN where it is none.
+    /// Its number; NaN where it is none.
     pub number: f64,
 }
 
-/// By which values of a sample are told apart.
+/// The hash by which the values of a sample are compared.
 pub fn hash_of(word: &str) -> u64 {
     BuildHasherDefault::<FastHasher>::default().hash_one(word)
 }
 
-/// Draws rows by the hash of their numbers, so that neither the order nor the size of the file
-/// matters.
+/// Draws rows by the hash of their numbers, independently of the order and the size of the file.
 struct RowSampler {
-    /// Rows with a hash up to it are in.
+    /// Rows with a hash up to this one are in the sample.
     limit: u64,
     hashes: Vec<u64>,
 }
 
 impl RowSampler {
-    /// Whether row `row` is in the sample. Where it is full, half of its rows leave it.
+    /// Whether row `row` is in the sample; a full sample drops half of its rows.
     fn accepts(&mut self, row: u64, columns: &mut [ColumnProfile]) -> bool {
         let hash = BuildHasherDefault::<FastHasher>::default().hash_one(row);
         if hash <= self.limit && self.hashes.len() == 2 * SAMPLE_ROWS {
@@ -186,7 +184,7 @@ impl ColumnProfile {
         }
     }
 
-    /// Takes words for missing.
+    /// Counts these words as missing.
     fn count_as_missing(&mut self, nulls: &[&str]) {
         for (word, n) in
             NULL_WORDS.iter().zip(self.nulls).filter(|(word, n)| *n > 0 && nulls.contains(word))
@@ -213,11 +211,12 @@ impl ColumnProfile {
 }
 
 impl FileProfile {
-    /// Whether rows hold the wanted value of a column, by the values of others; rows without a
-    /// value of either count nowhere. Another pass over the file.
+    /// For each value of the columns `of` how often rows hold a wanted value of another column.
+    ///
+    /// Rows without a value of either are not counted. Another pass over the file.
     ///
     /// # Errors
-    /// The file cannot be read any more.
+    /// The file can no longer be read.
     pub fn level_shares(
         &self,
         wanted: (&str, impl Fn(&str) -> bool),
@@ -267,7 +266,7 @@ impl FileProfile {
     }
 }
 
-/// Looks at a Parquet file, folder or glob, or at a text file.
+/// Profiles a Parquet file, folder or glob, or a text file.
 ///
 /// # Errors
 /// No such file, or one that cannot be read.
@@ -331,10 +330,10 @@ fn profile_text(path: &str) -> Result<FileProfile> {
         let found = CsvReader::open(first, delimiter as u8)?.read(&mut record)?;
         Ok(if found { record.fields().map(str::to_owned).collect() } else { Vec::new() })
     };
-    // The separator that gives most columns; of equals the usual one.
+    // The separator that gives most columns; ties go to the most common.
     let mut best = (DELIMITERS[0], header(DELIMITERS[0])?);
     for delimiter in &DELIMITERS[1..] {
-        // A header that another separator breaks is none with that separator.
+        // A separator with which the header is malformed is not the separator.
         if let Ok(names) = header(*delimiter)
             && names.len() > best.1.len()
         {

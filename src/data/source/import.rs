@@ -1,4 +1,4 @@
-//! Text files with one row per line become typed Parquet: `source.parquet` with the needed columns
+//! Converts text files with one row per line to typed Parquet: `source.parquet`, needed columns
 //! only.
 //!
 //! Two passes: the first finds each column's type over all rows of all files (integers, else
@@ -8,9 +8,9 @@
 //! does not fit 64 bits makes its column one of floats.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
-//! quotes. What a lenient reader would accept in silence (a quote inside a bare field, text behind
-//! a closing quote, a quote that is never closed, rows of another length) ends with the file and
-//! the line, because it shifts columns. Memory: one batch, and one record of at most 16 MiB.
+//! quotes. Errors that a lenient reader would silently accept (a quote inside a bare field, text
+//! after a closing quote, a quote that is never closed, rows of another length) are faults with
+//! file and line, because they shift columns. Memory: one batch, and one record of at most 16 MiB.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::Word;
 
-/// Rows between two looks at the watch.
+/// Number of rows between two reports to the watch.
 const WATCH_ROWS: u64 = 65_536;
 
 /// A text file with one row per line.
@@ -57,12 +57,13 @@ fn yes() -> bool {
     true
 }
 
-/// Writes the needed columns of the files to `path` in row groups of `batch_rows`; returns the
-/// files as the user names them. Each row is reported to `watch` twice, once per pass.
+/// Writes the needed columns of the files to `path` in row groups of `batch_rows`.
+///
+/// Returns the files as the user names them. Each row is reported to `watch` twice, once per pass.
 ///
 /// # Errors
 /// No such file; an empty file; a needed column that is missing or named twice; a line that breaks
-/// the rules above; the disk refuses.
+/// the rules above; `path` cannot be written.
 pub fn import_csv(
     params: &CsvBlock,
     needed: &[&str],
@@ -101,7 +102,7 @@ pub fn import_csv(
     let mut waiting = 0;
     let mut flush = |builders: &mut [ImportBuilder], n: usize| {
         let arrays = builders.iter_mut().map(ImportBuilder::finish).collect();
-        // A file may be asked for none of its columns; its rows count all the same.
+        // None of its columns may be needed; its rows count nevertheless.
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(n));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), arrays, &options);
         rows.push(batch.map_err(|e| {
@@ -136,10 +137,10 @@ fn delimiter(params: &CsvBlock) -> Result<u8> {
     })?)
 }
 
-/// The first file whose header has this column, whether or not it is read.
+/// The first file whose header has this column, whether it is needed or not.
 ///
 /// # Errors
-/// As [`import_csv`], as far as the header goes.
+/// As [`import_csv`], as far as the header is concerned.
 pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
     let delimiter = delimiter(params)?;
     for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
@@ -162,7 +163,7 @@ struct CsvInput<'a> {
 }
 
 impl CsvInput<'_> {
-    /// Hands the needed fields of every row to `for_each_row`.
+    /// Calls `for_each_row` with the needed fields of every row.
     fn for_each_row(
         &self,
         mut each: impl FnMut(&mut dyn Iterator<Item = &str>) -> Result<()>,
@@ -239,7 +240,7 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
     needed.iter().map(position).collect()
 }
 
-/// What every value so far can be read as.
+/// The narrowest type of all values so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InferredType {
     Empty,
@@ -255,7 +256,7 @@ fn integer(field: &str) -> Option<i64> {
 impl InferredType {
     fn widen(self, field: &str) -> InferredType {
         match self {
-            // `007` is a code: as a number it would become one with `7`.
+            // `007` is a code: as a number it would equal `7`.
             _ if is_code(field) => InferredType::Text,
             InferredType::Empty | InferredType::Int if integer(field).is_some() => {
                 InferredType::Int

@@ -1,9 +1,8 @@
-//! Opens the rows as Parquet: a file, a glob, or a folder of `key=value` folders; reads the needed
-//! columns piece by piece.
+//! Opens the rows as Parquet: a file, a glob, or a folder with `key=value` folders.
 //!
-//! Parts are sorted by the bytes of their paths. A piece is a row group, or a slice of a large one,
-//! so memory does not depend on how the files were cut. Row numbers count from 0 over all parts in
-//! order.
+//! Reads the needed columns piece by piece. Parts are sorted by the bytes of their paths. A piece
+//! is a row group, or a slice of a large one, so memory does not depend on how the files were cut.
+//! Row numbers count from 0 over all parts in order.
 
 pub mod catalog;
 mod csv;
@@ -23,15 +22,16 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::files;
 use crate::table::file::{FileOwner, ParquetFile};
 
-/// Rows of a piece, unless a row group would fall into more than [`MAX_SLICES`] of them: to reach a
-/// slice its predecessors are skipped.
+/// Rows per piece, unless a row group would have more than [`MAX_SLICES`] of them.
+///
+/// To reach a slice, the reader skips the rows before it.
 const PIECE_ROWS: usize = 262_144;
 const MAX_SLICES: usize = 16;
 
-/// Folders inside folders that a hive layout may have.
+/// Largest depth of folders in a hive layout.
 const MAX_DEPTH: usize = 32;
 
-/// How Hive and Spark write a missing key.
+/// How Hive and Spark write a missing key value.
 const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The rows of a job as typed columns.
@@ -55,17 +55,17 @@ pub struct SourceColumn {
 #[derive(Debug)]
 struct SourcePart {
     file: ParquetFile,
-    /// What messages call it: the user's file, also where `file` was made from it.
+    /// Its name in messages: the user's file, also where an import made `file` from it.
     name: PathBuf,
     first_row: u64,
-    /// The value of each column that is a key of a folder; `None` for columns of the file.
+    /// The value of each column that is the key of a folder; `None` for columns of the file.
     keys: Vec<Option<String>>,
 }
 
-/// A file, what messages call it, and its keys.
+/// A file, its name in messages, and its keys.
 type FoundPart = (ParquetFile, PathBuf, Vec<(String, String)>);
 
-/// A run of rows of one part that is read at once.
+/// A range of rows of one part that is read in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourcePiece {
     part: usize,
@@ -91,8 +91,9 @@ pub struct SourceSlice {
     pub rows: usize,
     /// The needed columns, as [`ParquetSource::columns`] lists them.
     pub columns: Vec<SourceValues>,
-    /// For each column of `null_values` how many of its values were made missing; filled by those
-    /// who do it.
+    /// For each column of `null_values` the number of values made missing.
+    ///
+    /// The caller that replaces them fills it.
     pub made_null: Vec<u64>,
 }
 
@@ -111,7 +112,7 @@ impl ParquetSource {
         ParquetSource::of_parts(parts, needed)
     }
 
-    /// Opens a file that an import made; messages speak of `name`, the user's file.
+    /// Opens a file that an import made; messages use `name`, the user's file.
     ///
     /// # Errors
     /// As [`ParquetSource::parquet`].
@@ -172,13 +173,14 @@ impl ParquetSource {
         &self.pieces
     }
 
-    /// The files as messages call them.
+    /// The names of the files in messages.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().map(|p| p.name.as_path())
     }
 
-    /// A file that holds a column of this name, needed or not. (Of an imported text file only the
-    /// needed ones are there.)
+    /// A file that holds a column of this name, needed or not.
+    ///
+    /// Of an imported text file only the needed columns are known.
     pub fn file_with(&self, name: &str) -> Option<&Path> {
         self.parts.iter().find(|p| p.file.schema().index_of(name).is_ok()).map(|p| p.name.as_path())
     }
@@ -186,7 +188,7 @@ impl ParquetSource {
     /// Position of a needed column.
     ///
     /// # Errors
-    /// It was not asked for when the source was opened.
+    /// The column was not requested when the source was opened.
     pub fn position(&self, name: &str) -> Result<usize> {
         let known: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
         let file = self.parts.first().map_or(Path::new(""), |p| p.name.as_path());
@@ -196,10 +198,10 @@ impl ParquetSource {
             .ok_or_else(|| missing_column_fault(file, name, &known).into())
     }
 
-    /// Reads a piece in slices of at most `batch_rows` rows and hands each to `each`.
+    /// Reads a piece in slices of at most `batch_rows` rows and passes each to `each`.
     ///
     /// # Errors
-    /// A damaged file, a value that its column's type cannot hold, or what `each` returns.
+    /// A damaged file, a value that its column's type cannot hold, or the error of `each`.
     pub fn read(
         &self,
         piece: &SourcePiece,
@@ -254,7 +256,7 @@ impl ParquetSource {
         Ok(values.with_class(*class))
     }
 
-    /// A fault with the file and the row it was found in.
+    /// The fault with the file and the row where it was found.
     pub fn locate_row(&self, fault: Fault, row: u64) -> Fault {
         let part = self.parts.iter().rev().find(|p| p.first_row <= row);
         let Some(part) = part else { return fault.at_row(format!("row {row}")) };
@@ -266,7 +268,7 @@ impl ParquetSource {
         fault.in_file(&part.name).at_row(words)
     }
 
-    /// A fault with the file, where there is only one.
+    /// The fault with the file, if there is only one.
     pub fn locate_file(&self, fault: Fault) -> Fault {
         match self.parts.as_slice() {
             [part] => fault.in_file(&part.name),
@@ -275,8 +277,9 @@ impl ParquetSource {
     }
 }
 
-/// Refuses what is no regular file, nor a link to one: a pipe or device may never end, and cannot
-/// be read twice.
+/// Refuses paths that are neither a regular file nor a link to one.
+///
+/// A pipe or device may never end, and cannot be read twice.
 ///
 /// # Errors
 /// A folder, pipe, socket or device.
@@ -294,20 +297,19 @@ pub fn check_regular(path: &Path) -> Result<()> {
         .into())
 }
 
-/// The files that a path, a folder or a glob stands for.
+/// The files of a path, a folder or a glob.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
     /// Each file once, sorted by the bytes of their paths.
     pub files: Vec<PathBuf>,
-    /// Links, or paths through them, that lead to what is found already, and where they lead.
+    /// Links, or paths through them, to files found already, with their targets.
     pub repeated: Vec<(PathBuf, PathBuf)>,
 }
 
-/// The files that a path, a folder or a glob stands for, sorted by the bytes of their paths, each
-/// once.
+/// The files of a path, a folder or a glob, sorted by the bytes of their paths, each once.
 ///
-/// A folder stands for the files below it that end in `extension`; names that begin with `.` or `_`
-/// are left out.
+/// A folder stands for the files below it that end in `extension`, without names that begin with
+/// `.` or `_`.
 ///
 /// # Errors
 /// No such file, a malformed glob, or a folder that cannot be read.
@@ -315,8 +317,9 @@ pub fn find_files(pattern: &str, extension: Option<&str>) -> Result<Vec<PathBuf>
     Ok(find_files_once(pattern, extension)?.files)
 }
 
-/// As [`find_files`], and what was left out because it is another name of a file or folder: links
-/// such as `latest -> dt=2026-11-20`.
+/// As [`find_files`], with the paths left out as other names of a file or folder.
+///
+/// Such as the link `latest -> dt=2026-11-20`.
 ///
 /// # Errors
 /// As [`find_files`].
@@ -355,12 +358,13 @@ pub fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<FoundFi
     Ok(FoundFiles { files, repeated })
 }
 
-/// Of several paths to one file the one that goes through the fewest links: its folders are those
-/// that hold the file, and their names may be keys.
+/// Of several paths to one file keeps the one through the fewest links.
+///
+/// Its folders are those that hold the file, and their names may be keys.
 fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec<PathBuf> {
     let mut by_file: BTreeMap<PathBuf, Vec<PathBuf>> = BTreeMap::new();
     for path in paths {
-        // What is no file is told when it is read.
+        // A path that is not a file is reported when it is read.
         let file = files::resolve(&path).unwrap_or_else(|_| path.clone());
         by_file.entry(file).or_default().push(path);
     }
@@ -379,8 +383,9 @@ fn each_once(paths: Vec<PathBuf>, repeated: &mut Vec<(PathBuf, PathBuf)>) -> Vec
     files
 }
 
-/// Adds the files below a folder that end in `extension`. Each folder is entered once, by its own
-/// path rather than by a link.
+/// Adds the files below a folder that end in `extension`.
+///
+/// Each folder is entered once, by its own path rather than by a link.
 fn walk(
     root: &Path,
     extension: &str,
@@ -412,7 +417,7 @@ fn walk(
                 }
             }
         }
-        // Only when every folder was entered by its own path.
+        // Links are followed only after every folder was entered by its own path.
         links.sort();
         match links.pop() {
             Some(link) => open.push(link),
@@ -434,8 +439,9 @@ fn hive_keys(path: &Path) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Hive writes characters that a file system may refuse as `%3A`; what is no such code stays as it
-/// is.
+/// Decodes `%3A`: Hive writes characters that a file system may refuse this way.
+///
+/// Text that is not such a code is kept.
 fn percent_decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, tail @ ..] = rest {
@@ -457,8 +463,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
-/// The value of a column that is a key of a folder, or `None` where the file holds the column
-/// itself.
+/// The value of a column that is the key of a folder; `None` where the file holds the column.
 fn key_of(
     file: &ParquetFile,
     name: &Path,
@@ -494,7 +499,7 @@ fn key_of(
 pub fn missing_column_fault(file: &Path, column: &str, known: &[&str]) -> Fault {
     let list = list_words(known.iter().map(|k| format!("`{k}`")), 60);
     let hint = match nearest_word(column, known) {
-        // All columns in one: the file is separated by something else than was said.
+        // All columns in one: the file has another separator than the job states.
         None if known.len() == 1 && known[0].contains([';', '\t', '|']) => {
             format!(
                 "its only column is {list}: say what separates columns, such as `csv: {{path: ..., \
@@ -524,26 +529,25 @@ pub fn hidden_column_fault(name: &str, file: &Path) -> Fault {
     .hint(format!("give the derived column a name of its own, such as `{name}_group`"))
 }
 
-/// At most `most` of the words, joined by commas, and how many there are beyond.
+/// At most `most` of the words, joined by commas, and the number of the others.
 pub fn list_words(words: impl IntoIterator<Item = String>, most: usize) -> String {
     let words: Vec<String> = words.into_iter().collect();
     let shown = words[..words.len().min(most)].join(", ");
     if words.len() > most { format!("{shown} and {} more", words.len() - most) } else { shown }
 }
 
-/// The word that differs least from `word`, if it differs by at most a third of its letters.
+/// The known word with the smallest edit distance, if that is at most a third of the letters.
 pub fn nearest_word<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |other: &str| strsim::levenshtein(&word.to_lowercase(), &other.to_lowercase());
     let near = known.iter().map(|&k| (distance(k), k)).min_by_key(|&(d, _)| d)?;
-    // Words of one letter have nothing in common but their length.
+    // Two words of one letter are never similar.
     (near.0 <= word.chars().count().max(3) / 3 && near.0 < word.chars().count()).then_some(near.1)
 }
 
 /// The class of a needed column over all parts.
 fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
     let mut seen: Option<(ValueClass, &Path)> = None;
-    // A key of folders is an integer only where every value reads back as written: `007` stays
-    // text.
+    // A key of folders is an integer only where every value reads back as written: `007` is text.
     let keys: Vec<&str> =
         parts.iter().filter_map(|p| p.keys[i].as_deref()).filter(|&k| k != HIVE_NULL).collect();
     let key_class = if keys.iter().all(|k| k.parse::<i64>().is_ok_and(|v| v.to_string() == **k)) {

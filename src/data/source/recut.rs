@@ -1,7 +1,7 @@
-//! Cuts batches of any length into row groups of one length and encodes those on all threads.
+//! Cuts batches of any length into row groups of equal length and encodes them on all threads.
 //!
-//! Files between the stages line up row group by row group, so the groups must not depend on how
-//! the source was cut.
+//! The files of the stages are aligned row group by row group, so the groups must not depend on the
+//! partition of the source.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ impl<'a> RecutWriter<'a> {
         })
     }
 
-    /// Takes a batch; writes as soon as every thread has a row group to encode.
+    /// Appends a batch; writes as soon as every thread has a row group to encode.
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.n_waiting += batch.num_rows();
         self.waiting.push(batch);
@@ -69,7 +69,7 @@ impl<'a> RecutWriter<'a> {
         }
     }
 
-    /// Writes what is left and the footer.
+    /// Writes the remaining rows and the footer.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.write(self.n_waiting.div_ceil(self.group_rows))?;
         self.writer.finish()

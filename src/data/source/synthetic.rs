@@ -6,7 +6,7 @@
 //! `p = 1 / (1 + exp(-linear_predictor))`; linear is
 //! `linear_predictor + sd * sqrt(-2 ln(1 - u01(h))) * cos(2 pi u01(sm(h)))`, where
 //! `linear_predictor = intercept + sum of effects`. Choice: Box-Muller with the second uniform from
-//! `sm(h)`, as it needs nothing but `ln` and `cos`, which libm gives with the same bits everywhere.
+//! `sm(h)`, as it needs nothing but `ln` and `cos`, for which libm gives the same bits everywhere.
 //! Flags are integers 0 and 1, levels text, linear columns floats.
 
 use std::collections::HashMap;
@@ -93,8 +93,8 @@ pub struct LogitMechanism {
 /// Writes the rows to `path` in row groups of `batch_rows`.
 ///
 /// # Errors
-/// An effect names no earlier column or no level of it; a number that is not finite; the disk
-/// refuses.
+/// An effect names no earlier column or no level of it; a number that is not finite; `path` cannot
+/// be written.
 pub fn generate(
     params: &SyntheticBlock,
     seed: u64,
@@ -158,7 +158,7 @@ struct PredictorTerm {
     coefficient: f64,
 }
 
-/// What was drawn for the rows of a batch.
+/// The values drawn for the rows of a batch.
 enum SyntheticValues {
     Flags(Vec<i64>),
     Codes(Vec<u32>),
@@ -325,8 +325,9 @@ fn rows(columns: &[SyntheticColumn<'_>], seed: u64, first: u64, n: u64) -> Resul
     })
 }
 
-/// Position of the level that `u` falls on. Rounding may leave the last cumulated probability below
-/// 1: the last level takes the rest.
+/// Position of the level whose interval contains `u`.
+///
+/// Rounding may leave the last cumulative probability below 1: the last level takes the rest.
 fn level(cumulated: &[f64], u: f64) -> u32 {
     let position = cumulated.partition_point(|&c| c <= u).min(cumulated.len().saturating_sub(1));
     u32::try_from(position).unwrap_or(u32::MAX)

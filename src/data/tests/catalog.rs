@@ -1,5 +1,4 @@
-//! The catalog: every data set is read from its published files as the typed copies beside them
-//! hold it.
+//! The catalog: every data set is read from its published files, and compared with typed copies.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +35,7 @@ pub(super) fn rows(path: &Path) -> RecordBatch {
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
 
-/// Reads a data set from the folder of public test data; nothing is to be downloaded.
+/// Reads a data set from the folder of public test data; nothing may be downloaded.
 pub(super) fn real(name: &str) -> Option<RecordBatch> {
     let data = shared("data")?;
     let dir = tempfile::tempdir().unwrap();
@@ -92,8 +91,8 @@ fn every_cell_is_that_of_the_typed_copy() {
     }
 }
 
-// The expected counts below are those of the notes beside the public test data, counted apart from
-// this program.
+// The expected counts below are from the notes next to the public test data, computed independently
+// of this program.
 
 #[test]
 fn compas_has_its_published_counts() {
@@ -257,7 +256,7 @@ fn a_file_that_changes_after_it_was_found_is_not_imported() {
     assert!(import().unwrap_err().to_string().contains("german.data"));
 }
 
-/// Where a set cannot be had at all, the hint names every file, its checksum and its address.
+/// Where a set cannot be obtained, the hint names every file, its checksum and its address.
 #[test]
 fn what_cannot_be_had_says_where_to_put_which_file() {
     let dir = tempfile::tempdir().unwrap();

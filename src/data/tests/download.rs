@@ -18,7 +18,7 @@ use crate::tests::shared;
 
 const ONE: &[u8] = b"1\n2\n";
 const TWO: &[u8] = b"3\n";
-/// Another accepted form of the second member.
+/// Another accepted version of the second member.
 const TWO_TRIMMED: &[u8] = b"3\n\n";
 
 static TINY: PublicDataSet = PublicDataSet {
@@ -58,11 +58,11 @@ static TINY: PublicDataSet = PublicDataSet {
 /// What a local server answers to one request.
 enum ServerAnswer {
     Good(Vec<u8>),
-    /// The header promises more than comes before the connection ends.
+    /// The header announces more bytes than arrive before the connection ends.
     BreaksOff(Vec<u8>),
-    /// The header promises less than comes.
+    /// The header announces fewer bytes than arrive.
     SaysLess(Vec<u8>),
-    /// A body in chunks whose last chunk never comes.
+    /// A chunked body whose last chunk never arrives.
     ChunksBreakOff(Vec<u8>),
     /// Half of the body, then nothing, while the connection stays open.
     Stalls(Vec<u8>),
@@ -223,7 +223,7 @@ fn fails(one: ServerAnswer, words: &str) {
     let fault = fault(result);
     assert_eq!(fault.code, "unreachable-data");
     assert!(fault.what.contains("one/today: ") && fault.what.contains(words), "{fault}");
-    // What was had is kept, nothing else is there, and a rerun asks for what is missing only.
+    // The complete file is kept, nothing else is there, and a rerun requests the missing file only.
     assert_eq!(names(&dir.path().join("tiny")), ["two.data"]);
     assert_eq!(asked.len(), 4);
     let (result, asked) = tiny(dir.path(), vec![NotFound, NotFound, Good(ONE.to_vec())]);
@@ -262,7 +262,7 @@ fn nobody_listens() {
     assert!(fault(result).what.contains("two/older"));
 }
 
-/// What a killed run left is swept once the file is there.
+/// Temporary files of a killed run are removed once the file is complete.
 #[test]
 fn half_written_files_do_not_stay() {
     let dir = tempfile::tempdir().unwrap();

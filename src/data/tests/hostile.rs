@@ -1,4 +1,4 @@
-//! Hostile inputs: each ends with a fault that says where and what, none with a panic.
+//! Hostile inputs: each ends with a fault that names the place and the cause, never with a panic.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -233,7 +233,7 @@ fn row_ids_that_identify_nobody() {
     assert_eq!(with(|p| p.row_id = Some(column("x"))).code, "not-an-id");
 }
 
-/// Where nobody has a label nothing is said of the labels that there are.
+/// Where no row has a label, no issue about label values is reported.
 #[test]
 fn labels_of_nobody_are_told_as_such() {
     let told = |labels: [Option<&str>; 4]| {
@@ -286,8 +286,7 @@ fn groups_that_are_missing_or_strange_stay_and_are_counted() {
     assert_eq!(ids, RowIds::Text(vec!["p".into(), "q".into(), "r".into(), "s".into()]));
 }
 
-/// What the data hold comes first: a group that differs by a slip of the pen is named with what it
-/// differs by.
+/// The data come first: a misspelt group is named together with its difference from the data.
 #[test]
 fn groups_that_differ_only_by_case_or_blanks() {
     let text_of = |groups: &[&str], values: [&str; 4], code: &str| {
@@ -373,8 +372,8 @@ fn a_level_called_missing_is_no_missing_value() {
     assert_eq!(prepared(texts(&["missing", "red", "red", "red"]), &|_| ()), ["missing", "red"]);
 }
 
-/// Whether a column of numbers is whole follows from its values, not from the type that they are
-/// stored in.
+/// The values of a numeric column decide whether it is whole, not the type in which they are
+/// stored.
 #[test]
 fn whole_numbers_are_told_by_their_values() {
     let of = |array: ArrayRef, change: &dyn Fn(&mut PrepareParams)| {
@@ -404,7 +403,7 @@ fn whole_numbers_are_told_by_their_values() {
         move |p: &mut PrepareParams| p.integer = BTreeMap::from([("x".to_owned(), integer)])
     };
     assert_eq!(of(numbers(&[1.0, 2.5, 3.0, 4.0]), &says(true)), (true, ValueClass::Float));
-    // With decimals allowed programs get the column with decimals too.
+    // With decimals allowed, programs get the column with decimals too.
     assert_eq!(of(integers(&[1, 2, 3, 4]), &says(false)), (false, ValueClass::Float));
 }
 
@@ -471,7 +470,7 @@ fn numbers_are_no_levels() {
             && hint.contains("list `v` under `continuous`"),
         "{hint}"
     );
-    // Above the number of levels that any column may have the numbers are told, too.
+    // The numbers are also reported above the largest number of levels of a column.
     assert_eq!(fault(values(100_001, &german)).code, "numbers-as-levels");
     let points = fault(values(1001, &|i| format!("{}.5", i)));
     assert!(
@@ -479,7 +478,8 @@ fn numbers_are_no_levels() {
         "{}",
         points.what
     );
-    // Three digits behind every sign: it may stand between thousands, and `350` is no larger.
+    // Three digits after every sign: it may separate thousands; as a decimal sign it would put
+    // `1.001` below `350`.
     let thousands = |sign: char| {
         move |i: i64| match 300 + 13 * i {
             n if n < 1000 => n.to_string(),
@@ -494,7 +494,7 @@ fn numbers_are_no_levels() {
         let hint = fault(values(1100, &other)).hint.unwrap();
         assert!(!hint.contains("three digits"), "{hint}");
     }
-    // Fewer levels, one number in twenty that is none, codes without a decimal sign.
+    // Fewer levels, one value in twenty that is not a number, codes without a decimal sign.
     assert!(values(1000, &german).is_ok());
     assert!(values(1100, &|i| if i % 20 == 0 { format!("n/a {i}") } else { german(i) }).is_err());
     assert!(values(1100, &|i| if i % 19 == 0 { format!("n/a {i}") } else { german(i) }).is_ok());
@@ -511,7 +511,7 @@ fn damaged_files_are_named() {
         std::fs::write(&file, &bytes[..cut]).unwrap();
         assert_eq!(fault_of(&file, &params()).code, "unreadable-file", "{cut}");
     }
-    // Bytes of the pages gone, footer whole.
+    // The bytes of the pages are missing, the footer is whole.
     let mut hollow = bytes.clone();
     hollow[4..200].fill(0xFF);
     std::fs::write(&file, &hollow).unwrap();
@@ -544,7 +544,7 @@ fn parts_must_agree_and_folders_may_be_columns() {
         ParquetSource::parquet(dir.path().join("lake").to_str().unwrap(), &["g", "x"]).unwrap();
     let rows_of = |fault: Fault| fault.row.unwrap();
     assert_eq!(rows_of(source.locate_row(Fault::default(), 3)), "row 3 (row 1 of this file)");
-    // A part without a type for its nulls takes that of the others.
+    // A part without a type for its nulls takes the type of the others.
     let nulls: ArrayRef = Arc::new(NullArray::new(2));
     parquet(
         &dir.path().join("lake/g=b/part.parquet"),

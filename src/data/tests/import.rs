@@ -110,7 +110,7 @@ fn broken_lines_are_named() {
     let mut endless = b"a,b\n1,\"".to_vec();
     endless.resize(40 << 20, b'x');
     check(&endless, "bad-quoting", Some("line 2"));
-    // A name that occurs twice hurts only where it is needed.
+    // A name that occurs twice is a fault only where the column is needed.
     assert!(import(b"a,b,b\n1,2,3\n", &["a"]).is_ok());
 }
 

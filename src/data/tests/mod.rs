@@ -1,4 +1,4 @@
-//! Tests of the whole way from a source to split rows: real data, independence of cuts, hostile
+//! Tests of preparing, from a source to split rows: real data, independence of partitions, hostile
 //! inputs.
 
 mod catalog;
@@ -141,7 +141,7 @@ pub(super) fn counts(folder: &Path, attribute: usize) -> BTreeMap<(u16, u8), u64
     counts
 }
 
-/// What makes a map of `IndexMap` from pairs.
+/// A map of `IndexMap` from pairs.
 pub(super) fn index<K: std::hash::Hash + Eq, V, const N: usize>(
     pairs: [(K, V); N],
 ) -> IndexMap<K, V> {

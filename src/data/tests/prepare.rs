@@ -1,4 +1,4 @@
-//! Preparing real data: verified counts, and independence of how rows are cut.
+//! Preparing real data: verified counts, and independence of the partition of the rows.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

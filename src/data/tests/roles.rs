@@ -404,6 +404,6 @@ fn rows_that_repeat_an_earlier_one_go_and_the_filters_say_so() {
         batches(dir.path()).iter().flat_map(|b| b.row.clone()).collect::<Vec<_>>(),
         [0, 1, 2]
     );
-    // The first row stays, whichever part it is in; here nobody is left to audit, which is said.
+    // The first row is kept, in either part; here no row is left to audit, which is reported.
     assert_eq!(fault(prepared(rows(), &params(&["x", "sex"])).1).code, "no-audit-rows");
 }

@@ -142,7 +142,7 @@ fn that_of_compas_has_the_published_counts() {
     );
     assert_eq!([kept["African-American 0"], kept["African-American 1"]], [3_175 - 1_661, 1_661]);
     assert_eq!([kept["Caucasian 0"], kept["Caucasian 1"]], [2_103 - 822, 822]);
-    // What follows from other columns does.
+    // Columns that depend on other columns do so here too.
     for twice in ["decile_score", "priors_count"] {
         assert_eq!(
             made.column_by_name(twice).unwrap(),

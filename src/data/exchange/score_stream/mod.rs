@@ -1,14 +1,14 @@
 //! Scores from a program of the user's: an Arrow IPC stream, or a Parquet file, with one score per
 //! row in the order of the rows.
 //!
-//! The stream has exactly one column, `score`, of Float64 or Float32; how it is cut into batches is
-//! free. It is read by hand, because a program may print anything: here every length is checked
-//! before it is believed, memory is bounded whatever the stream claims, and what is wrong is said
-//! in the program's terms. Of the Parquet file the column `score` is read, others are passed over.
+//! The stream has exactly one column, `score`, of Float64 or Float32, in batches of any size. It is
+//! parsed here and not by a library, because a program may print anything: every length is checked
+//! before it is used, memory is bounded for any stream, and messages describe the program's
+//! mistake. Of the Parquet file only the column `score` is read.
 //!
 //! Faults say what the program did (`wrote 3 scores for 4 rows`), so that the caller can put its
-//! name before. Scores without a value are handed on as NaN; whether a score lies in [0, 1] is for
-//! the caller to judge, who knows the row.
+//! name in front. Missing scores are passed on as NaN; the caller, who knows the row, checks
+//! whether a score is in [0, 1].
 //! Source: "Serialization and Interprocess Communication" of the Arrow columnar format, version 1.
 
 use std::io::{self, Read};
@@ -23,17 +23,17 @@ use crate::data::source::list_words;
 use crate::error::{Error, Fault, Result};
 use crate::table::file::{FileOwner, ParquetFile};
 
-/// The name of the one column.
+/// The name of the score column.
 pub const SCORE: &str = "score";
 
-/// The longest description of a batch or schema; one column takes a few hundred bytes, plus what
+/// Largest size of the metadata of a message; one column takes a few hundred bytes, plus what
 /// libraries add.
 const MAX_MESSAGE: u32 = 16 << 20;
 
-/// Bytes of values read at a time; a multiple of 8.
+/// Number of bytes of values read at a time; a multiple of 8.
 const CHUNK: usize = 64 << 10;
 
-/// Letters shown in a message of output that is no Arrow stream.
+/// Number of letters shown of output that is not an Arrow stream.
 const MAX_EXCERPT: usize = 60;
 
 const STREAM_HINT: &str = "write an Arrow IPC stream to standard output \
@@ -43,12 +43,12 @@ fn stream_fault(what: impl Into<String>) -> Fault {
     Fault::new("bad-output", what).hint(STREAM_HINT)
 }
 
-/// Reads a stream to its end; hands the scores to `sink` in order. `fit` makes a text of the
-/// beginning of what is no stream, without what messages must not show.
+/// Reads a stream to its end; passes the scores to `sink` in order.
+///
+/// `fit` makes a text of the beginning of output that is not a stream, without secret values.
 ///
 /// # Errors
-/// What the program wrote is no such stream, or has not exactly `n_rows` scores; or what `sink`
-/// returns.
+/// The output is not such a stream, or has not exactly `n_rows` scores; or the error of `sink`.
 pub fn read_stream(
     source: &mut dyn Read,
     n_rows: u64,
@@ -125,10 +125,10 @@ fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> Result<usize> {
     Ok(n)
 }
 
-/// How what is no stream is shown; none behind the first message.
+/// How output that is not a stream is shown; `None` after the first message.
 type ExcerptFormat<'a> = Option<&'a dyn Fn(&[u8]) -> String>;
 
-/// The description of the next message; none at the end of the stream, marked or not.
+/// The metadata of the next message; `None` at the end of the stream, with or without an end mark.
 fn next_message(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<Option<Vec<u8>>> {
     let mut head = [0; 8];
     let n = fill(source, &mut head)?;
@@ -162,15 +162,15 @@ fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>
     if head.starts_with(b"ARROW1") {
         return stream_fault("wrote an Arrow file to its standard output, not a stream");
     }
-    // More than is shown, so that nothing is cut before `fit` has seen it whole; what is not there
-    // yet is not waited for.
+    // More than is shown, so that `fit` gets secret values whole; bytes that are not there yet are
+    // not waited for.
     let (mut start, mut n) = (head.to_vec(), head.len());
     start.resize(CHUNK, 0);
     while n < MAX_EXCERPT {
         match source.read(&mut start[n..]) {
             Ok(more) if more > 0 => n += more,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            // What cannot be read any more is not shown.
+            // Bytes that cannot be read are not shown.
             _ => break,
         }
     }
@@ -186,7 +186,7 @@ fn parsed(bytes: &[u8]) -> Result<Message<'_>> {
         .map_err(|e| stream_fault(format!("wrote a stream with a damaged message: {e}")))?)
 }
 
-/// The schema must be one column of floats; its width in bytes.
+/// Checks that the schema is one column of floats; returns the width of a value in bytes.
 fn width_of(message: Message<'_>) -> Result<usize> {
     let Some(schema) = message.header_as_schema() else {
         return Err(stream_fault(format!(
@@ -235,12 +235,12 @@ fn single_column(schema: Schema<'_>) -> Result<Option<(Type, Precision)>> {
     Ok((field.type_type() != Type::NONE).then_some((field.type_type(), precision)))
 }
 
-/// Where the parts of a batch lie in its body.
+/// The layout of the parts of a batch in its body.
 #[derive(Debug, Clone, Copy)]
 struct BatchShape {
     n: u64,
     width: usize,
-    /// Offset and length of the bits that say which scores are there; none where all are.
+    /// Offset and length of the validity bitmap; `None` where all scores are present.
     valid: Option<(u64, u64)>,
     values: u64,
     body: u64,
@@ -336,11 +336,11 @@ fn skip_bytes(source: &mut dyn Read, bytes: u64) -> Result<()> {
     }
 }
 
-/// Reads the scores that a program wrote to a Parquet file; hands them to `sink` in order.
+/// Reads the scores that a program wrote to a Parquet file; passes them to `sink` in order.
 ///
 /// # Errors
-/// There is no such file; it is no Parquet file, lacks the column, or has not exactly `n_rows`
-/// scores; or what `sink` returns.
+/// There is no such file; it is not a Parquet file, lacks the column, or has not exactly `n_rows`
+/// scores; or the error of `sink`.
 pub fn read_file(
     path: &Path,
     n_rows: u64,

@@ -106,7 +106,7 @@ fn wrong_columns_and_types() {
 fn what_is_no_stream() {
     check_fault(read(b"", 1), "wrote nothing");
     check_fault(read(b"Loading model\nready\n", 1), "begins with `Loading model\\nready\\n`");
-    // Blanked before it is cut and escaped.
+    // Secret values are blanked before the text is truncated and escaped.
     let long = format!("{}s3cr3t", "x".repeat(57));
     check_fault(read(long.as_bytes(), 1), &format!("begins with `{}[TO`", "x".repeat(57)));
     check_fault(read(b"\xff\xff\xff\xff\xff\xff\xff\x7f", 1), "a message of 2147483647 bytes");
@@ -129,7 +129,7 @@ fn no_cut_and_no_damage_is_worse_than_a_fault() {
     ]);
     for cut in 0..whole.len() {
         match read(&whole[..cut], 4) {
-            // Only the mark of the end is missing, or a part of its padding.
+            // Only the end mark is missing, or a part of its padding.
             Ok(scores) => assert!(scores.len() == 4 && whole.len() - cut <= 8, "cut at {cut}"),
             Err(error) => assert!(matches!(error, Error::Data(_)), "cut at {cut}: {error}"),
         }
@@ -138,7 +138,7 @@ fn no_cut_and_no_damage_is_worse_than_a_fault() {
         for flip in [0x01, 0x80, 0xff] {
             let mut damaged = whole.clone();
             damaged[i] ^= flip;
-            // Damage to a value cannot be seen; everything else is a fault.
+            // Damage to a value cannot be detected; everything else is a fault.
             if let Ok(scores) = read(&damaged, 4) {
                 assert_eq!(scores.len(), 4, "byte {i}");
             }

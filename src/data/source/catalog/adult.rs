@@ -1,5 +1,5 @@
-//! The Adult data set (Census Income): reads the two original files, and makes a stand-in from
-//! published counts.
+//! The Adult data set (Census Income): the two original files, and a stand-in from published
+//! counts.
 //!
 //! Source: UCI Machine Learning Repository, data set 2, DOI 10.24432/C5XW20; Kohavi and Becker
 //! 1996, CC BY 4.0. Traps of the files: fields are separated by a comma and a blank, `?` means
@@ -10,8 +10,8 @@
 //! rows of each (split, sex, income) is exact; the other columns are drawn independently of each
 //! other from their counts within (sex, income), except that marital status and relationship are
 //! drawn as pairs and education follows education-num. fnlwgt is interpolated between its 5 %
-//! quantiles.
-//! So what a model learns from it about any two of these columns is no finding about people.
+//! quantiles. So what a model learns from it about any two of these columns says nothing about
+//! people.
 
 use std::path::Path;
 
@@ -77,7 +77,7 @@ pub(super) const SET: PublicDataSet = PublicDataSet {
 /// The seed of the stand-in: the same rows for every job.
 const SEED: u64 = 1996;
 
-/// The rows of `adult.data` and `adult.test`, train first; `split` says which.
+/// The rows of `adult.data` and `adult.test`, train first; `split` holds the file of a row.
 fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
     let mut rows = TypedTable::new(SET.columns);
     for ((member, split), bytes) in SET.members.iter().zip(["train", "test"]).zip(files) {

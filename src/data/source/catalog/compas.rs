@@ -1,11 +1,11 @@
-//! The COMPAS two-year data set: reads the published file without its columns that name people, and
-//! makes a stand-in.
+//! The COMPAS two-year data set: reads the published file without names of people; makes a
+//! stand-in.
 //!
 //! Source: ProPublica, repository `propublica/compas-analysis`; the repository states no licence.
 //! Traps of the file:
 //! - It names real people. `name`, `first`, `last`, `dob` and the case numbers are never imported;
-//!   a copy that lacks these columns is accepted beside the published file.
-//! - `decile_score` and `priors_count` stand there twice, equal in every row: the second ones are
+//!   a copy without these columns is accepted as well as the published file.
+//! - `decile_score` and `priors_count` occur twice, equal in every row: the second ones are
 //!   `decile_score.1`, `priors_count.1`.
 //! - Lines end in CRLF, 112 rows have quoted commas, an empty field is missing; `violent_recid` is
 //!   empty throughout.
@@ -32,7 +32,7 @@
 //!   from these.
 //!
 //! `id` counts from 1. The other columns (days and times, descriptions of charges, custody,
-//! survival times) are empty. So a model may learn from it how age, priors and scores go together,
+//! survival times) are empty. So a model may learn from it how age, priors and scores are related,
 //! and nothing else about people.
 
 use std::path::Path;
@@ -139,7 +139,8 @@ fn read(folder: &Path, files: &[Vec<u8>]) -> Result<RecordBatch> {
 /// Counts of the published file.
 #[derive(Deserialize)]
 struct CompasMarginals {
-    /// Race, label, and how many rows have days within 30 of the screening, beyond, and none.
+    /// Race, label, and the number of rows with days within 30 of the screening, beyond, and
+    /// missing.
     cells: Vec<(String, u8, [usize; 3])>,
     /// (race, label) to which the counts and quantiles below belong, in this order.
     strata: Vec<(String, u8)>,
@@ -184,8 +185,9 @@ fn stand_in() -> Result<RecordBatch> {
     rows.finish()
 }
 
-/// The columns that are not empty. `days` is 0 for days within 30 of the screening, 1 for days
-/// beyond, 2 for none.
+/// The columns that are not empty.
+///
+/// `days` is 0 for days within 30 of the screening, 1 for days beyond, 2 for missing.
 fn draw(
     marginals: &CompasMarginals,
     race: &str,
@@ -194,7 +196,7 @@ fn draw(
     row: u64,
 ) -> Vec<(&'static str, String)> {
     let u = |stream: u64| u01(h(SEED, row, stream));
-    // The middle of a cell of [0, 1), so that the quantile is finite.
+    // The midpoint of a cell of [0, 1), so that the quantile is finite.
     let normal = |stream: u64| {
         normal_quantile(((h(SEED, row, stream) >> 12) as f64 + 0.5) / (1_u64 << 52) as f64)
     };
@@ -262,7 +264,7 @@ fn draw(
     ]
 }
 
-/// The standard deviation that is left of 1 when these parts of the variance are explained.
+/// The residual standard deviation of a variable with variance 1, given explained parts of it.
 fn residual_sd(explained: &[f64]) -> f64 {
     libm::sqrt(1.0 - explained.iter().sum::<f64>())
 }

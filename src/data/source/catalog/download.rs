@@ -1,12 +1,11 @@
-//! Finds the files of a data set in the data folder, downloads what is missing, verifies it and
-//! keeps it.
+//! Finds the files of a data set in the data folder; downloads and verifies missing files.
 //!
-//! A file is looked for in `<data-dir>/<name>/`, else downloaded and kept there once its checksum
-//! is right, each file as soon as it is had: a rerun goes on from there. A file that is there with
-//! another checksum is an error, never replaced. Where nothing is to be had the run ends and says
-//! which file to put where, unless the job asks for the generated stand-in.
+//! A file is looked for in `<data-dir>/<name>/`, else downloaded and stored there once its checksum
+//! is right, each file as soon as it is complete: a rerun continues from there. An existing file
+//! with another checksum is an error and is never replaced. Where no source answers, the run ends
+//! and the error names each file and its place, unless the job asks for the generated stand-in.
 //!
-//! An archive is asked first and judged by its members alone: it may be packed anew without harm.
+//! Archives are tried first and judged by their members alone: an archive may be packed again.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -18,22 +17,23 @@ use crate::exec::files;
 use crate::exec::hash::sha256;
 use crate::exec::pieces::StageWatch;
 
-/// Gets the bytes at an address, at most so many; the error says why not, in words.
+/// Fetches the bytes at an address, at most so many; the error gives the reason in words.
 pub type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
 
-/// Where a data set may come from.
+/// The places that a data set may come from.
 #[derive(Clone, Copy)]
 pub struct DataSetAccess<'a> {
     /// The folder of data sets.
     pub data_dir: &'a Path,
-    /// Go on with the stand-in where the data set cannot be had.
+    /// Whether to use the stand-in where the data set cannot be obtained.
     pub stand_in: bool,
-    /// How to download.
+    /// The download function.
     pub fetch: FetchBytes<'a>,
 }
 
-/// Downloads over HTTP and HTTPS without a proxy. `connect` bounds the connection, `total` the
-/// whole request.
+/// Downloads over HTTP and HTTPS without a proxy.
+///
+/// `connect` limits the time of the connection, `total` that of the whole request.
 pub fn http(connect: Duration, total: Duration) -> impl Fn(&str, u64) -> Result<Vec<u8>, String> {
     let config = ureq::Agent::config_builder()
         .proxy(None)
@@ -47,13 +47,12 @@ pub fn http(connect: Duration, total: Duration) -> impl Fn(&str, u64) -> Result<
     }
 }
 
-/// What of a data set lies in the data folder.
+/// The part of a data set that is in the data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataSetPresence {
     /// All of it.
     Complete(VerifiedFiles),
-    /// Something is missing; this is what it would be with the newest form of each member that is
-    /// not there.
+    /// Some files are missing; this assumes the newest version of each missing member.
     Incomplete(VerifiedFiles),
 }
 
@@ -74,7 +73,7 @@ pub fn find_in_folder(set: &'static PublicDataSet, data_dir: &Path) -> Result<Da
     Ok(if whole { DataSetPresence::Complete(found) } else { DataSetPresence::Incomplete(found) })
 }
 
-/// The form of each member that lies in the folder.
+/// The version of each member that is in the folder.
 fn versions_in(
     set: &'static PublicDataSet,
     folder: &Path,
@@ -85,12 +84,13 @@ fn versions_in(
         .collect()
 }
 
-/// Makes sure that the files of a data set are in the data folder, downloading what is missing, or
-/// settles on the stand-in.
+/// Makes sure that the files of a data set are in the data folder, or chooses the stand-in.
+///
+/// Downloads missing files.
 ///
 /// # Errors
-/// A file of the folder has another checksum; the files cannot be had and no stand-in is asked for;
-/// the disk refuses.
+/// A file of the folder has another checksum; the files cannot be obtained and the job does not ask
+/// for a stand-in; a file cannot be written.
 pub fn obtain(
     set: &'static PublicDataSet,
     access: DataSetAccess<'_>,
@@ -108,8 +108,7 @@ pub fn obtain(
     }
 }
 
-/// Downloads the members that have no form yet and gives them one; returns why each attempt that
-/// failed did.
+/// Downloads the members without a version and sets it; returns the reason of each failed attempt.
 fn download(
     set: &'static PublicDataSet,
     folder: &Path,
@@ -118,8 +117,8 @@ fn download(
     forms: &mut [Option<&'static FileVersion>],
 ) -> Result<Vec<String>> {
     let mut reasons = Vec::new();
-    // Text packs well, so an archive is no larger than what it holds, but for its directory and
-    // files that nobody asked for.
+    // Text compresses well, so an archive is no larger than its members, except for its directory
+    // and files that are not needed.
     let limit = set.members.iter().map(largest).sum::<u64>() + 1_000_000;
     for address in set.archives {
         if forms.iter().all(Option::is_some) {
@@ -170,10 +169,10 @@ fn largest(member: &DataSetFile) -> u64 {
     member.versions.iter().map(|form| form.bytes).max().unwrap_or(0)
 }
 
-/// The member as it lies in the folder, if it does, and which of the forms it has.
+/// The member in the folder with its version; `None` if the folder does not have it.
 ///
 /// # Errors
-/// It has none of them, or cannot be read.
+/// The file has no known version, or cannot be read.
 pub(super) fn read_verified<'f>(
     member: &DataSetFile,
     forms: &'f [FileVersion],
@@ -203,7 +202,7 @@ pub(super) fn read_verified<'f>(
     }
 }
 
-/// Which form of the member these bytes are.
+/// The version of the member that has these bytes.
 fn verify(member: &'static DataSetFile, bytes: &[u8]) -> Result<&'static FileVersion, String> {
     let found = sha256(bytes);
     member.versions.iter().find(|form| form.sha256 == found).ok_or_else(|| {
@@ -228,19 +227,20 @@ fn unzip_member(archive: &[u8], member: &DataSetFile) -> Result<Vec<u8>, String>
     Ok(bytes)
 }
 
-/// Stores a verified member: written beside and renamed, so that a half-written file never has its
-/// name.
+/// Stores a verified member: written to a temporary file and renamed.
+///
+/// So a half-written file never has the member's name.
 fn store_file(folder: &Path, member: &DataSetFile, bytes: &[u8]) -> Result<()> {
     let path = folder.join(member.name);
     files::make_folder(folder)?;
     if let Err(e) = files::replace(&path, bytes) {
-        // Another run may have stored the member and tidied up.
+        // Another run may have stored the member and removed the temporary file.
         if !path.exists() {
             return Err(e);
         }
     }
-    // What a run that was killed while it wrote has left. A leftover that cannot be removed harms
-    // nobody.
+    // Temporary files of a run that was killed while writing. One that cannot be removed does no
+    // harm.
     let beside_of = format!(".{}.", member.name);
     let begun = |path: &Path| {
         path.file_name().unwrap_or_default().to_string_lossy().starts_with(&beside_of)
@@ -251,7 +251,7 @@ fn store_file(folder: &Path, member: &DataSetFile, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The fault that says which file to put where.
+/// The fault that names each file and the place to put it.
 pub(super) fn unreachable_fault(set: &PublicDataSet, folder: &Path, why: &str) -> Fault {
     let file = |member: &DataSetFile| {
         let form = member

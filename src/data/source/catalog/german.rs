@@ -2,11 +2,11 @@
 //!
 //! Source: UCI Machine Learning Repository, data set 144, DOI 10.24432/C5NC77, CC BY 4.0. Traps of
 //! the file:
-//! - Fields are separated by blanks and have no header: the names of the columns are ours.
+//! - Fields are separated by blanks and have no header: cfaudit names the columns.
 //! - The label `class` is 1 for good and 2 for bad.
-//! - Sex stands only inside `personal_status_sex`: A92 (and A95, which never occurs) is female,
-//!   A91, A93 and A94 are male. Groemping 2019 ("South German Credit") reports coding errors, so
-//!   treat sex made of A92 with doubt.
+//! - Sex is coded only in `personal_status_sex`: A92 (and A95, which never occurs) is female, A91,
+//!   A93 and A94 are male. Groemping 2019 ("South German Credit") reports coding errors, so treat
+//!   sex derived from A92 with caution.
 
 use std::path::Path;
 

@@ -8,9 +8,9 @@
 //! - The label `num` counts from 0 to 4, but the Hungarian file says 0 or 1 only: across sites,
 //!   disease is `num` above 0.
 //!
-//! Beside the files' columns `site` says where a row comes from. The raw files with 76 columns are
-//! not read: the one of Cleveland is damaged, and they hold the vessel findings from which `num` is
-//! made.
+//! In addition to the columns of the files, `site` holds the hospital of a row. The raw files with
+//! 76 columns are not read: the one of Cleveland is damaged, and they hold the vessel findings from
+//! which `num` is made.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the stand-ins share: counts that stay exact, and draws from published counts by hashes.
+//! Shared by the stand-ins: exact counts, and draws from published counts by hashes.
 
 use serde::Deserialize;
 
@@ -14,8 +14,10 @@ pub(super) struct MarginalCounts<T> {
 }
 
 impl<T> MarginalCounts<T> {
-    /// The value on which `u`, a number of [0, 1), falls when the values of a stratum lie side by
-    /// side, as wide as they are frequent.
+    /// The value whose interval contains `u`, a number in [0, 1).
+    ///
+    /// The values of a stratum lie next to each other, each with a width in proportion to its
+    /// count.
     pub(super) fn draw(&self, stratum: usize, u: f64) -> &T {
         let counts = &self.counts[stratum];
         let target = (u * counts.iter().sum::<u64>() as f64) as u64;
@@ -28,15 +30,16 @@ impl<T> MarginalCounts<T> {
     }
 }
 
-/// The value at `u`, a number of [0, 1), between quantiles that lie at equal steps from 0 to 1.
+/// The value at `u`, a number in [0, 1), between quantiles at equal steps from 0 to 1.
 pub(super) fn interpolate_quantiles(quantiles: &[i64], u: f64) -> f64 {
     let at = u * (quantiles.len() - 1) as f64;
     let (below, share) = (at as usize, at.fract());
     quantiles[below] as f64 + share * (quantiles[below + 1] - quantiles[below]) as f64
 }
 
-/// The cell of each of the rows `first ..`, as many of each cell as `sizes` says: cells are dealt
-/// out in the order of the rows' hashes.
+/// The cell of each of the rows `first ..`, with `sizes` rows per cell.
+///
+/// Cells are assigned in the order of the rows' hashes.
 pub(super) fn assign_cells(sizes: &[usize], seed: u64, first: usize) -> Vec<usize> {
     let n = sizes.iter().sum();
     let mut order: Vec<usize> = (0..n).collect();

@@ -5,12 +5,12 @@
 //! own with its source, its terms and its traps: to add one, write that file and name it in
 //! [`DATA_SETS`].
 //!
-//! Words. A *member* is a file of a data set. A *form* of a member is one content of it that is
-//! known by its checksum; most members have one form. A *stand-in* is a data set made by a seeded
-//! generator with the columns and levels of a real one, for machines that can get the files neither
-//! way; no number computed from it is about people.
+//! Words. A *member* is a file of a data set. A *version* of a member is one content of it, known
+//! by its checksum; most members have one version. A *stand-in* is a data set made by a seeded
+//! generator with the columns and levels of a real one, for machines that have the files neither
+//! stored nor within reach; no number computed from it is about people.
 //!
-//! What is not done here: which column is the label, a feature or sensitive is said by the job.
+//! Not done here: the job defines the label, the features and the sensitive columns.
 
 mod adult;
 mod compas;
@@ -34,19 +34,19 @@ use crate::exec::pieces::{StageWatch, WorkerPool};
 pub struct PublicDataSet {
     /// Its name in jobs, and of its folder.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description of one line.
     pub title: &'static str,
-    /// Where it comes from and under which terms.
+    /// Its origin and licence terms.
     pub source: &'static str,
-    /// Addresses of an archive that holds all members, asked first and in this order.
+    /// Addresses of an archive that holds all members, tried first and in this order.
     pub archives: &'static [&'static str],
     /// Its files.
     pub members: &'static [DataSetFile],
     /// The columns that are imported, in order.
     pub columns: &'static [(&'static str, CatalogType)],
-    /// The rows of the members, given in their order together with the folder that messages name.
+    /// Reads the rows from the members in their order; messages name the folder.
     pub read: fn(&Path, &[Vec<u8>]) -> Result<RecordBatch>,
-    /// The rows of the stand-in, where there is one.
+    /// Generates the rows of the stand-in, if there is one.
     pub stand_in: Option<fn() -> Result<RecordBatch>>,
 }
 
@@ -55,13 +55,13 @@ pub struct PublicDataSet {
 pub struct DataSetFile {
     /// Its name, in the folder and in the archive.
     pub name: &'static str,
-    /// Its contents that are accepted, the published one first.
+    /// Its accepted versions, the published one first.
     pub versions: &'static [FileVersion],
-    /// Its own addresses, asked in this order when no archive can be had.
+    /// Its own addresses, tried in this order when no archive can be obtained.
     pub addresses: &'static [&'static str],
 }
 
-/// A content of a member.
+/// One accepted content of a member.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FileVersion {
     /// Its size in bytes.
@@ -70,7 +70,7 @@ pub struct FileVersion {
     pub sha256: &'static str,
 }
 
-/// What a column of a data set holds.
+/// The type of a column of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogType {
     /// Integers, also where the file writes them as `63.0`.
@@ -86,7 +86,7 @@ pub enum CatalogType {
 }
 
 impl CatalogType {
-    /// What a value is called.
+    /// The name of a value of this type in messages.
     pub fn name(self) -> &'static str {
         match self {
             CatalogType::Int => "integer",
@@ -107,28 +107,28 @@ pub fn data_set(name: &str) -> Option<&'static PublicDataSet> {
     DATA_SETS.iter().find(|set| set.name == name)
 }
 
-/// What the rows are.
+/// The origin of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataSetOrigin {
     /// Verified files.
     Files(VerifiedFiles),
-    /// Generated rows, because the files could not be had, for this reason.
+    /// Generated rows, with the reason why the files could not be obtained.
     StandIn(String),
 }
 
 /// The verified files of a data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedFiles {
-    /// Where they lie.
+    /// The folder of the files.
     pub folder: PathBuf,
-    /// Which form each member has, in the order of the members.
+    /// The version of each member, in the order of the members.
     pub versions: Vec<&'static FileVersion>,
 }
 
-/// Writes the rows of a data set that was obtained to `path` in row groups of `batch_rows`.
+/// Writes the rows of an obtained data set to `path` in row groups of `batch_rows`.
 ///
 /// # Errors
-/// A file was changed or taken away since; the disk refuses.
+/// A file has changed or disappeared since; `path` cannot be written.
 pub fn import(
     set: &PublicDataSet,
     origin: &DataSetOrigin,

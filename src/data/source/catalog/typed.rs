@@ -1,8 +1,8 @@
-//! Text fields become typed columns, of the types that a data set declares.
+//! Converts text fields to typed columns, with the types that a data set declares.
 //!
-//! An empty field is missing; what else means missing in a file is for its reader to empty. Every
-//! error names the line and the column, although a verified checksum rules it out: a parse rule may
-//! be wrong too.
+//! An empty field is missing; the reader of a file empties fields with other marks for missing
+//! values. Every error names the line and the column, although a verified checksum excludes errors
+//! in the file: a parse rule may be wrong too.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::error::{Error, Fault, Result};
 /// Floats below this size hold every integer.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Rows with declared columns that are being read or made.
+/// Rows with declared columns under construction.
 pub(super) struct TypedTable {
     columns: &'static [(&'static str, CatalogType)],
     builders: Vec<TypedBuilder>,
@@ -49,7 +49,7 @@ impl TypedBuilder {
         }
     }
 
-    /// Appends a field; `None` where it is no value of the column.
+    /// Appends a field; `None` where it is not a value of the column.
     fn append(&mut self, field: &str) -> Option<()> {
         let there = !field.is_empty();
         match self {
@@ -80,7 +80,7 @@ impl TypedBuilder {
     }
 }
 
-/// An integer, also one that is written `63.0`.
+/// An integer, also one written as `63.0`.
 fn integer(field: &str) -> Option<i64> {
     field.parse().ok().or_else(|| {
         parse_number(field).filter(|v| v.fract() == 0.0 && v.abs() < EXACT).map(|v| v as i64)
@@ -88,7 +88,7 @@ fn integer(field: &str) -> Option<i64> {
 }
 
 impl TypedTable {
-    /// No rows yet.
+    /// An empty table.
     pub(super) fn new(columns: &'static [(&'static str, CatalogType)]) -> Self {
         TypedTable {
             columns,
@@ -99,12 +99,12 @@ impl TypedTable {
     /// Adds a row with one field per column.
     ///
     /// # Errors
-    /// Another number of fields, or a field that is no value of its column.
+    /// Another number of fields, or a field that is not a value of its column.
     pub(super) fn push<'f>(&mut self, fields: impl IntoIterator<Item = &'f str>) -> Result<()> {
         self.push_from(fields, |fault| fault)
     }
 
-    /// As [`TypedTable::push`]; `place` says in a fault where the row stands.
+    /// As [`TypedTable::push`]; `place` adds the place of the row to a fault.
     fn push_from<'f>(
         &mut self,
         fields: impl IntoIterator<Item = &'f str>,
@@ -133,8 +133,9 @@ impl TypedTable {
         Ok(())
     }
 
-    /// Adds the lines of a file that are not blank; `fields` cuts a line, and gives nothing for one
-    /// that is no record.
+    /// Adds the lines of a file that are not blank.
+    ///
+    /// `fields` splits a line, and returns nothing for a line that is not a record.
     pub(super) fn push_lines<'b>(
         &mut self,
         path: &Path,
@@ -155,8 +156,9 @@ impl TypedTable {
         Ok(())
     }
 
-    /// Adds the records of a comma separated file with a header, of which only the declared columns
-    /// are looked at. Where a name stands there again it is called `name.1`, then `name.2`.
+    /// Adds the records of a comma-separated file with a header, reading only the declared columns.
+    ///
+    /// A repeated name becomes `name.1`, then `name.2`.
     pub(super) fn push_csv(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut reader = CsvReader::new(path, bytes, b',')?;
         let mut record = CsvRecord::default();
