@@ -45,7 +45,7 @@ impl Default for DagLimits {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SingularRule {
-    /// Score it by convention and name it.
+    /// Score it by a stated convention, and name it in the results.
     #[default]
     Clamp,
     /// End the run.

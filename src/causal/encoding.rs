@@ -41,7 +41,7 @@ pub enum MissingRows {
     /// End the run.
     #[default]
     Error,
-    /// They teach nothing and have no counterfactual.
+    /// They are left out: nothing is learnt from them, and they get no counterfactual.
     Drop,
 }
 

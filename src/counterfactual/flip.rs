@@ -85,7 +85,7 @@ pub enum CounterfactualsPerRow {
     /// One, with all changes: Algorithm 1.
     #[default]
     Single,
-    /// That one, then one for each change at the root alone with what follows from it.
+    /// That one, then one for each change at the root alone, with the changes that it brings along.
     Multiple,
 }
 

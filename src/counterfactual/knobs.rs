@@ -23,18 +23,18 @@ use crate::counterfactual::transport::{TransportImage, TransportSettings};
 use crate::num::ecdf::Cdf;
 use crate::param::{ColumnName, Count, Finite, Fraction, Level, Word};
 
-/// Gives the allowed variables the place in the target group that they have in their own, and keeps
-/// the others.
+/// Moves the allowed variables to their equal-probability values in the target group, and keeps the
+/// others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlausibleBlock {
-    /// The features that may change: `all`, or a list. What is not named stays as it is.
+    /// The features that may change: `all`, or a list. All others keep their values.
     #[serde(rename = "move")]
     pub moves: MovableFeatures,
-    /// What the distributions are conditioned on beside the group: `label`, `{label: raw}`,
+    /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
     /// `{prediction: MODEL}` or `none`.
     pub condition_on: ConditionOn,
-    /// Where knobs that are left out come from.
+    /// The source of settings that are left out.
     #[serde(default)]
     pub preset: StrategyPreset,
     /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
@@ -48,8 +48,8 @@ pub struct PlausibleBlock {
     /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Cdf>,
-    /// Fewest values in each of the two strata of a feature; below it the class is given up, then
-    /// the change. Left out: 10; `as_printed`: 1.
+    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
+    /// dropped, then the change. Left out: 10; `as_printed`: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_stratum: Option<Count>,
     /// The tests of flips.
@@ -74,7 +74,7 @@ pub struct PlausibleBlock {
     /// Left out: no filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<KeepWithinBlock>,
-    /// Sensitive attributes whose counterfactuals join the reference first, in this order.
+    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decorrelate: Vec<DecorrelateBlock>,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
@@ -87,12 +87,12 @@ pub struct PlausibleBlock {
     pub direction: IndexMap<ColumnName, PermittedDirection>,
 }
 
-/// Gives every variable that differs between the groups the place in the target group that it has
-/// in its own.
+/// Moves every variable that differs between the groups to its equal-probability value in the
+/// target group.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GreedyBlock {
-    /// What the distributions are conditioned on beside the group: `label`, `{label: raw}`,
+    /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
     /// `{prediction: MODEL}` or `none`.
     pub condition_on: ConditionOn,
     /// Features that stay as they are.
@@ -101,7 +101,7 @@ pub struct GreedyBlock {
     /// When a feature counts as related to the attribute.
     #[serde(default)]
     pub relation: RelationBlock,
-    /// Where knobs that are left out come from.
+    /// The source of settings that are left out.
     #[serde(default)]
     pub preset: StrategyPreset,
     /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
@@ -115,8 +115,8 @@ pub struct GreedyBlock {
     /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Cdf>,
-    /// Fewest values in each of the two strata of a feature; below it the class is given up, then
-    /// the change. Left out: 10; `as_printed`: 1.
+    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
+    /// dropped, then the change. Left out: 10; `as_printed`: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_stratum: Option<Count>,
     /// The tests of flips.
@@ -141,7 +141,7 @@ pub struct GreedyBlock {
     /// Left out: no filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<KeepWithinBlock>,
-    /// Sensitive attributes whose counterfactuals join the reference first, in this order.
+    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decorrelate: Vec<DecorrelateBlock>,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
@@ -159,11 +159,11 @@ pub struct GreedyBlock {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransportBlock {
-    /// The features that may change: `all`, or a list. What is not named stays as it is and counts
-    /// for no distance.
+    /// The features that may change: `all`, or a list. All others keep their values and do not
+    /// enter the distance.
     #[serde(rename = "move")]
     pub moves: MovableFeatures,
-    /// Within what rows are matched beside the group: `label`, `{label: raw}`,
+    /// What rows are matched within, in addition to the group: `label`, `{label: raw}`,
     /// `{prediction: MODEL}` or `none`.
     pub condition_on: ConditionOn,
     /// What a row becomes: `argmax` the real row that most of it goes to, `barycentre` the mean of
@@ -194,7 +194,7 @@ fn four_thousand() -> Count {
     Count::new(4000).expect("4000 is at least 1")
 }
 
-/// Where knobs that are left out come from.
+/// The source of settings that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StrategyPreset {
@@ -224,11 +224,11 @@ pub struct FlipRulesBlock {
     /// no such guard. Left out: 0.05; `as_printed`: `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible_ratio: Option<RatioGuard>,
-    /// An impossible level would be expected of at least this many rows of the target group, were
-    /// it as frequent as in the own one. Left out: 3; `as_printed`: 0.
+    /// At least this many rows of the target group would have an impossible level if it were as
+    /// frequent as in the own group. Left out: 3; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_expected: Option<Finite>,
-    /// Whether the whole groups are asked what is impossible, or the strata of the row.
+    /// Whether an impossible level is judged over the whole groups, or over the strata of the row.
     #[serde(default)]
     pub impossible_scope: ImpossibleScope,
 }

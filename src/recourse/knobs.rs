@@ -52,7 +52,7 @@ pub struct RecourseBlock {
     /// (`micro`). A view is used where a definition has it.
     #[serde(default = "both_views")]
     pub views: Vec<RecourseView>,
-    /// What of the ranked subgroups is shown.
+    /// Which of the ranked subgroups are shown.
     #[serde(default)]
     pub keep: ShownSubgroups,
     /// Which columns an action names: exactly those of its subgroup (`same-features`, what
@@ -67,7 +67,7 @@ pub struct RecourseBlock {
     /// `mean-recourse`, which needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_way_costs: Option<Finite>,
-    /// What the fair trade-off is ranked by: the largest `distance`, or `scaled`, times the root of
+    /// How the fair trade-off is ranked: by the largest `distance`, or `scaled`, times the root of
     /// n0 n1 / (n0 + n1), which prefers large subgroups.
     #[serde(default)]
     pub rank_by: RankBy,
@@ -75,12 +75,12 @@ pub struct RecourseBlock {
     /// and 1.
     #[serde(default = "alpha")]
     pub alpha: Fraction,
-    /// Deals the people of a subgroup to the two groups at random, to tell how often chance alone
-    /// gives such a score. Left out: it is not told.
+    /// Permutes the groups of the people of a subgroup at random, to test how often chance alone
+    /// gives such a score. Left out: no test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<PermutationSettings>,
-    /// Most subgroups, candidates for actions, and actions of all subgroups; more ends the run with
-    /// a hint, so that memory stays bounded.
+    /// Largest number of subgroups, of candidates for actions, and of actions of all subgroups;
+    /// more ends the run with a hint, so that memory stays bounded.
     #[serde(default = "five_millions")]
     pub at_most: Count,
 }
@@ -101,10 +101,9 @@ fn five_millions() -> Count {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubgroupSettings {
-    /// Share of the affected people of each of the two groups that a subgroup has at least,
-    /// above 0.
+    /// Smallest share of the affected people of each of the two groups in a subgroup, above 0.
     pub support: Fraction,
-    /// Most traits of a subgroup. Left out: no limit.
+    /// Largest number of traits of a subgroup. Left out: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<Count>,
 }
@@ -113,7 +112,7 @@ pub struct SubgroupSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSettings {
-    /// Share of the people with the favourable decision that have the levels of an action at least,
+    /// Smallest share of the people with the favourable decision that have the levels of an action,
     /// above 0.
     pub support: Fraction,
 }
@@ -132,7 +131,7 @@ pub enum ColumnChangeRule {
     Down(ChangeLimits),
 }
 
-/// There is nothing to say.
+/// No settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
@@ -143,7 +142,7 @@ pub struct NoSettings {}
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct ChangeTargets {
-    /// Levels that are no targets.
+    /// Levels that may not be targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_to: Vec<Word>,
 }
@@ -153,11 +152,11 @@ pub struct ChangeTargets {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct ChangeLimits {
-    /// At most so many positions away; of numbers without bins at most so much. Left out: any
-    /// number.
+    /// Largest distance in positions; for numbers without bins, in their own unit. Left out: no
+    /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Finite>,
-    /// Levels that are no targets.
+    /// Levels that may not be targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_to: Vec<Word>,
 }
@@ -341,7 +340,7 @@ pub struct BudgetSettings {
     pub budget_percentiles: Vec<Finite>,
 }
 
-/// A definition with one parameter, as a gate asks it.
+/// A definition with one parameter, as a gate uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OneDefinition {
@@ -377,15 +376,15 @@ pub struct OneBudget {
     pub budget: Finite,
 }
 
-/// What of the ranked subgroups is shown.
+/// Which of the ranked subgroups are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShownSubgroups {
     /// Subgroups shown per definition and view, at most 100; all are in the tables.
     #[serde(default = "twenty")]
     pub per_definition: Count,
-    /// `merge`: of two subgroups of which one contains the other and that have the same ways out,
-    /// the one with the larger score is shown.
+    /// `merge`: of two subgroups with the same actions, one of which contains the other, the one
+    /// with the larger score is shown.
     #[serde(default)]
     pub overlapping: OverlapRule,
 }
@@ -400,7 +399,7 @@ impl Default for ShownSubgroups {
     }
 }
 
-/// What becomes of subgroups that say the same.
+/// How overlapping subgroups with the same actions are shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlapRule {
@@ -411,14 +410,14 @@ pub enum OverlapRule {
     Keep,
 }
 
-/// How often people are dealt to the two groups at random.
+/// The number of random permutations of the two groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PermutationSettings {
-    /// Deals per subgroup, at most 1,000,000: the smallest p-value is 1 over one more.
+    /// Permutations per subgroup, at most 1,000,000: the smallest p-value is 1 over one more.
     #[serde(default = "deals")]
     pub deals: Count,
-    /// No more deals once so many had a score of at least the real one.
+    /// A test stops once this many permutations had a score of at least the real one.
     #[serde(default = "twenty")]
     pub enough: Count,
 }
@@ -523,9 +522,10 @@ impl RecourseBlock {
     }
 }
 
-/// Bins of a column of numbers, in which recourse speaks of it: edges, ascending, or
-/// `{levels: {NAME: [LO, HI]}}`. They are `(lo, hi]`, the lowest holds its left edge too. Models go
-/// on to read the number.
+/// The bins that recourse uses for a column of numbers.
+///
+/// Edges, ascending, or `{levels: {NAME: [LO, HI]}}`. They are `(lo, hi]`, the lowest holds its
+/// left edge too. Models still read the number.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecourseBins {
     /// Edges, ascending: `[17, 26, 34]` gives `[17, 26]` and `(26, 34]`.

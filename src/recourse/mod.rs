@@ -104,8 +104,8 @@ impl DecimalShare {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActionMatch {
-    /// Exactly the columns of the subgroup, some of them perhaps with the level they have. What all
-    /// published numbers rest on.
+    /// Exactly the columns of the subgroup, some of them perhaps with the level they have. All
+    /// published numbers are computed this way.
     #[default]
     SameFeatures,
     /// Some columns of the subgroup, all of them changed: the literal sentence of the paper.

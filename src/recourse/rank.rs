@@ -18,7 +18,7 @@ use crate::recourse::definition::{
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::exact::ExactRatio;
 
-/// What the trade-off is ranked by.
+/// How the trade-off is ranked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RankBy {

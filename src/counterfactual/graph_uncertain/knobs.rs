@@ -17,8 +17,8 @@ use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Contradiction, Knowledge, StatedKnowledge};
 use crate::param::{ColumnName, Count, Finite, Name};
 
-/// Counterfactuals by causal graphs that are not certain: what follows from the attribute moves as
-/// linear equations say, in the best class of graphs of every bootstrap of the training rows, under
+/// Counterfactuals by uncertain causal graphs: the descendants of the attribute move as linear
+/// equations predict, in the best class of graphs of every bootstrap of the training rows, under
 /// the stated knowledge. Every metric then has a value per graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,8 +57,8 @@ pub struct GraphUncertainBlock {
     /// training rows.
     #[serde(default)]
     pub clip: ClipRule,
-    /// What is known of the graph, a scenario per name, such as `none: {}`; each is a
-    /// counterfactual set of its own, called `SET/SCENARIO`.
+    /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
+    /// set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
 }
 
@@ -136,22 +136,22 @@ pub enum BootstrapStrata {
     /// From all rows together.
     #[default]
     None,
-    /// From the rows of each group for themselves.
+    /// From the rows of each group separately.
     Group,
 }
 
-/// What is known of the graph.
+/// Knowledge about the graph.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KnowledgeScenario {
-    /// Groups of variables in order of time: nothing causes what lies in an earlier tier. A
-    /// variable in no tier is free.
+    /// Groups of variables in order of time: no variable causes one of an earlier tier. A variable
+    /// in no tier is free.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<KnowledgeTier>,
-    /// Pairs `[cause, effect]` that are no edge.
+    /// Edges `[cause, effect]` that must not exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forbidden: Vec<[ColumnName; 2]>,
-    /// Pairs `[cause, effect]` that are an edge.
+    /// Edges `[cause, effect]` that must exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<[ColumnName; 2]>,
 }

@@ -23,11 +23,11 @@ use crate::param::{ColumnName, Finite, Word};
 /// The text between the names of a cross.
 pub const JOINER: &str = " & ";
 
-/// A column made of others, in exactly one of four forms.
+/// A column derived from others, in exactly one of four forms.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Derivation {
-    /// The column that `map`, `bins` or `levels` is made of.
+    /// The column that `map`, `bins` or `levels` reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
     /// Groups with the values that belong to each: `{White: [White], Asian: [Chinese, Indian]}`.

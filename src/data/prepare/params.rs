@@ -93,7 +93,7 @@ pub struct MissingBlock {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingRule {
-    /// The missing value travels on.
+    /// The missing value is kept.
     #[default]
     Keep,
     /// It becomes the level `missing`.
@@ -111,7 +111,7 @@ pub enum DuplicateRule {
     /// They stay.
     #[default]
     Keep,
-    /// Rows that equal an earlier one in every column that the job names, but for `row_id` and the
+    /// Rows that equal an earlier one in every column that the job names, except `row_id` and the
     /// column that splits, are dropped and counted. Columns under `ignore` are compared too.
     DropExact,
 }

@@ -44,7 +44,7 @@ pub struct CsvBlock {
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
     pub header: bool,
-    /// Texts that mean: missing. The empty field always does.
+    /// Texts that mean missing. The empty field always does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_values: Vec<Word>,
 }

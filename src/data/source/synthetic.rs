@@ -36,7 +36,7 @@ pub struct SyntheticBlock {
     pub columns: IndexMap<ColumnName, Mechanism>,
 }
 
-/// How one generated column comes about.
+/// The mechanism of one generated column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mechanism {
@@ -59,11 +59,11 @@ pub struct LinearMechanism {
     /// Coefficients by parent: `PARENT: c` for a number, `"PARENT=level": c` for a level.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub effects: IndexMap<String, Finite>,
-    /// What is added by chance.
+    /// The random term.
     pub noise: MechanismNoise,
 }
 
-/// What is added by chance.
+/// The random term.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MechanismNoise {
