@@ -37,8 +37,7 @@ const DISTANCE_UNITS: f64 = 1e9;
 pub struct AdasynSettings {
     /// K: number of neighbours, at least 1.
     pub neighbours: usize,
-    /// Share of the difference between the classes that synthetic rows fill, at least 0; 1 = all of
-    /// it.
+    /// Share of the difference between the classes that synthetic rows fill, at least 0.
     pub beta: f64,
     /// d_th: no rows are added where the rarer class has at least this share of the other's size.
     pub threshold: f64,
@@ -160,8 +159,9 @@ pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>,
     (all, space.width())
 }
 
-/// The values of the synthetic rows between these rows; derived features are not computed again
-/// here.
+/// The values of the synthetic rows between these rows.
+///
+/// Derived features are not computed again here.
 pub fn synthetic_rows(
     variables: &[StrategyVariable],
     rows: &FeatureRows,

@@ -24,8 +24,7 @@ pub struct CounterfactualCandidate {
     pub cf_index: u16,
     /// The label of its row.
     pub label: bool,
-    /// The base model's prediction for the row; `None` where it was not requested, or without a
-    /// score.
+    /// The base model's prediction for the row; `None` where it was not requested or has no score.
     pub predicted: Option<bool>,
     /// The base model's prediction for the counterfactual; `None` as above.
     pub predicted_cf: Option<bool>,

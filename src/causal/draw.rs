@@ -31,8 +31,7 @@ enum DrawSource {
 }
 
 impl BootstrapDraws {
-    /// `replicates` bootstraps of rows in blocks; `sizes[k]` holds the rows of each stratum in
-    /// block k.
+    /// Bootstraps of rows in blocks; `sizes[k]` holds the rows of each stratum in block k.
     ///
     /// Without strata each block has one number.
     pub fn seeded(seed: u64, replicates: usize, sizes: &[Vec<u64>]) -> Self {
@@ -90,8 +89,9 @@ impl BootstrapDraws {
         }
     }
 
-    /// How often each row of a block occurs in replicate `b`; `strata` holds the stratum of each
-    /// row, 0 throughout without strata.
+    /// How often each row of a block occurs in replicate `b`.
+    ///
+    /// `strata` holds the stratum of each row, 0 throughout without strata.
     pub fn multiplicities(&self, b: usize, block: usize, strata: &[usize]) -> Vec<u32> {
         match &self.source {
             _ if b == self.n_drawn() => vec![1; strata.len()],

@@ -28,8 +28,9 @@ pub struct GraphVariable {
     pub name: String,
     /// Position of its column among those of the rows.
     pub feature: usize,
-    /// Its levels, as codes of the column, in their order; `None` where the column is a number, or
-    /// codes count as numbers.
+    /// Its levels, as codes of the column, in their order.
+    ///
+    /// `None` where the column is a number, or codes count as numbers.
     pub levels: Option<Vec<u32>>,
 }
 
@@ -94,8 +95,7 @@ pub struct GraphEncoding {
 /// Which training rows are used, block by block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainingBlocks {
-    /// For each block its number of rows in each stratum; one number where bootstraps have no
-    /// strata.
+    /// For each block the number of rows in each stratum; one number without strata.
     pub sizes: Vec<Vec<u64>>,
     /// For each row group the number of blocks before it.
     first_block: Vec<usize>,
@@ -121,7 +121,6 @@ impl GraphEncoding {
     ///
     /// # Errors
     /// The rows cannot be read; more than [`MAX_NODES`] variables; a value is missing where none
-    /// may be; no row is left; a variable has one value only.
     /// may be; no row is left; a variable has one value only.
     pub fn fit(
         variables: &[GraphVariable],
@@ -378,8 +377,9 @@ fn tally_group(
     (tallies, sizes, dropped)
 }
 
-/// For each number the mean over the used rows of x / scale, or of its squared distance from
-/// `about`; 0 for other variables.
+/// For each number the mean over the used rows of x / scale, or of (x / scale - about)^2.
+///
+/// 0 for other variables.
 fn scaled_means(
     variables: &[GraphVariable],
     rows: &TrainingRows<'_>,

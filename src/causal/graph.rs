@@ -47,8 +47,9 @@ impl TryFrom<Edges> for Dag {
 }
 
 impl Dag {
-    /// The graph with these edges (from, to); `None` where they form a cycle or a node does not
-    /// exist.
+    /// The graph with these edges (from, to).
+    ///
+    /// `None` where they form a cycle or a node does not exist.
     pub fn from_edges(n: usize, edges: &[(usize, usize)]) -> Option<Self> {
         let mut parents = vec![NodeSet::EMPTY; n];
         for &(u, v) in edges {

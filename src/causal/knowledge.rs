@@ -1,8 +1,8 @@
 //! Knowledge about the graph before the search: tiers in time, forbidden and required edges.
 //!
-//! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a stands in a later
-//! tier than b, or where both stand in one tier that forbids edges within. A variable in no tier
-//! has no constraint from tiers.
+//! `forbidden(a, b)`, meaning a -> b, is true where the pair is listed, where a is in a later tier
+//! than b, or where both are in one tier that forbids edges within. A variable in no tier has no
+//! constraint from tiers.
 //! Choice: knowledge that contradicts itself is refused as a whole, with every contradiction named:
 //! a search could only violate part of it silently.
 

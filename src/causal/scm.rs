@@ -54,8 +54,7 @@ pub struct CausalModel {
 }
 
 impl CausalModel {
-    /// How every encoded column moves when `a` is raised by 1 by intervention and all noise is
-    /// kept.
+    /// How every encoded column moves when `a` is set to a value higher by 1; the noise is kept.
     ///
     /// Variable `a` has one column. The movement is 1 for that column, the sum of coefficient times
     /// movement of the parents for its descendants, 0 elsewhere. The model is linear, so this is

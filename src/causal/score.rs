@@ -118,8 +118,9 @@ impl GraphScore {
         LocalScore { score: self.score_of_log_variances(x, log_sum, given), determined }
     }
 
-    /// The score of `x` from the sum of the logarithms of its conditional variances, given `m`
-    /// columns of parents.
+    /// The score of `x`, given `m` columns of parents, from the log conditional variances.
+    ///
+    /// `log_sum` is the sum of the logarithms.
     pub(super) fn score_of_log_variances(&self, x: usize, log_sum: f64, m: usize) -> f64 {
         self.base[x] - self.n * log_sum - self.penalty * (self.columns[x].len() * m) as f64
     }

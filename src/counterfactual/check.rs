@@ -50,8 +50,7 @@ pub struct DomainChecks {
 }
 
 impl DomainChecks {
-    /// Marks the counterfactuals of `originals` that fail a check as invalid; a missing value fails
-    /// none.
+    /// Marks the counterfactuals that fail a check as invalid; a missing value fails no check.
     pub fn apply(
         &self,
         variables: &[StrategyVariable],

@@ -11,7 +11,6 @@
 //! the counterfactual.
 //! Memory: per stratum at most 65,536 cells per number ([`crate::num::ecdf`]) and 262,144
 //! combinations of levels ([`crate::counterfactual::joint`]); one pass over the reference.
-//! combinations of levels ([`crate::counterfactual::joint`]); one pass over the reference.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,6 @@
 //!
 //! Source: the validation of "Towards Counterfactual Group Fairness" by principal components and
 //! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
-//! centroids. In the z-space of the reference ([`crate::counterfactual::space`]), all groups and
 //! classes together: the first n principal components. A section is the reference rows of the
 //! target group and class, with mean m_c and population variance s_c of its scores per component c.
 //! For a counterfactual with scores t:
@@ -353,8 +352,9 @@ impl PlausibilityFilter {
         (0..rows.n).map(&mut of).collect()
     }
 
-    /// Marks the counterfactuals in group `to` that are too far away; `class` gives the class of a
-    /// row.
+    /// Marks counterfactuals in group `to` that are too far away as invalid.
+    ///
+    /// `class` gives the class of a row.
     pub(super) fn apply(
         &self,
         variables: &[StrategyVariable],
@@ -373,7 +373,7 @@ impl PlausibilityFilter {
         generated.plausibility = Some(plausibility);
     }
 
-    /// Where the settings ask for it, leaves only the best of each row's valid counterfactuals
+    /// Where the settings select the best, leaves only that one of each row's counterfactuals
     /// valid.
     pub(super) fn select(&self, generated: &mut GeneratedBatch) {
         let Some(plausibility) =

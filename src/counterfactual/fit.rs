@@ -6,7 +6,6 @@
 //! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
 //! too far from the real rows of the target can be marked invalid
 //! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
-//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
 //!
 //! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more
 //! with a filter.
@@ -240,8 +239,9 @@ pub(super) fn empty_reference() -> Error {
     .into()
 }
 
-/// Checks that the reference has values of every variable that is sure to move, and all named
-/// levels.
+/// Checks that the reference has values of every variable that moves for sure.
+///
+/// It must also have all named levels.
 ///
 /// # Errors
 /// What the reference lacks.

@@ -169,8 +169,9 @@ struct FlipTarget<'a> {
 }
 
 impl<'a> FlipDecider<'a> {
-    /// The counterfactuals of a row with these levels, at least one; a missing level is
-    /// [`MISSING`].
+    /// The counterfactuals of a row with these levels, at least one.
+    ///
+    /// A missing level is [`MISSING`].
     pub fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
         self.pools.clear_beyond(MAX_POOL_NUMBERS);
         let mut start = FlipDraft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
@@ -308,8 +309,9 @@ impl<'a> FlipDecider<'a> {
         })
     }
 
-    /// P(level | own), P(level | target) and the number of target values, where both sides have
-    /// values.
+    /// P(level | own), P(level | target) and the number of target values.
+    ///
+    /// `None` where either side has no values.
     fn probabilities(&self, f: usize, level: u32, slot: usize) -> Option<(f64, f64, u64)> {
         let side = |group: usize| {
             let spread = &self.strata.table(group, slot).levels[f];

@@ -1,5 +1,6 @@
 //! Greedy: every variable that is related to the pair of groups moves to its equal-probability
 //! value in the target group.
+//!
 //! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features
 //! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. D is
 //! the Kolmogorov-Smirnov statistic for numbers and the largest difference of shares for levels; a

@@ -244,8 +244,9 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
         id
     }
 
-    /// Clears all caches once they hold more than `limit` values; earlier pool ids are then
-    /// invalid.
+    /// Clears all caches once they hold more than `limit` values.
+    ///
+    /// Earlier pool ids are then invalid.
     pub fn clear_beyond(&mut self, limit: usize) {
         if self.n_held > limit {
             *self = CombinationPools::default();

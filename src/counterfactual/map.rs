@@ -58,8 +58,7 @@ impl NumericMap<'_> {
         whole.then(|| TabulatedMap { first, images: images() })
     }
 
-    /// The image of a non-missing value, and whether the value lies outside the range of the own
-    /// ones.
+    /// The image of a non-missing value, and whether the value is outside the own stratum's range.
     pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>) -> (f64, bool) {
         if let Some(table) = tabulated {
             let offset = x - table.first;

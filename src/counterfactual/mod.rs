@@ -14,8 +14,8 @@
 //! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
 //! unknown here.
 //!
-//! [`naive`] changes the attribute alone. Greedy and plausible also give variables the same
-//! quantile in the target group that they have in their own: numbers by [`map`], levels by
+//! [`naive`] changes the attribute alone. Greedy and plausible also move variables to
+//! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a
 //! group the values of real rows of another. [`filter`] and [`check`] decide which counterfactuals
@@ -72,8 +72,9 @@ pub struct SampleBatch<'a> {
     pub keys: &'a [u64],
     /// The features.
     pub rows: &'a FeatureRows,
-    /// The group of each row in the attribute that is changed; [`MISSING_GROUP`] = none, or left
-    /// out.
+    /// The group of each row in the attribute that is changed; [`MISSING_GROUP`] = none.
+    ///
+    /// A row that is left out has none either.
     pub groups: &'a [u16],
     /// The class of each row; `None` = missing.
     pub classes: &'a [Option<u32>],
@@ -137,8 +138,7 @@ pub struct ChangeCounters {
 pub struct GenerationTally {
     /// Rows without a counterfactual because their class is missing.
     pub no_class: u64,
-    /// For each variable the number of counterfactuals clamped, fallen back, and kept at their
-    /// value.
+    /// For each variable the number of counterfactuals clamped, fallen back, and kept.
     pub variables: Vec<[u64; 3]>,
 }
 

@@ -37,8 +37,9 @@ impl ZColumn {
 pub enum SpaceAxis {
     /// The column of a continuous or ordinal variable.
     Number(ZColumn),
-    /// The columns of a categorical variable, one per level; the first level of a binary one has
-    /// none.
+    /// The columns of a categorical variable, one per level.
+    ///
+    /// The first level of a binary variable has none.
     Levels(Vec<ZColumn>),
 }
 

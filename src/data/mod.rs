@@ -64,8 +64,9 @@ pub enum FeatureKind {
     OrdinalLevel,
     /// Levels without an order; the column holds positions in `levels`.
     Nominal,
-    /// The column of a sensitive attribute; its levels are the declared groups first, then other
-    /// values in byte order.
+    /// The column of a sensitive attribute.
+    ///
+    /// Its levels are the declared groups first, then other values in byte order.
     Sensitive,
 }
 

@@ -58,8 +58,7 @@ impl Thousands {
         self.refuted |= other.refuted;
     }
 
-    /// The number of values with decimals, and a text with advice, where a point may separate
-    /// thousands.
+    /// The number of values with decimals and a text, where a point may separate thousands.
     pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let often =

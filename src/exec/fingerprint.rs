@@ -8,7 +8,7 @@
 //! | format of the store | yes | an entry of an older layout is never read |
 //! | `code` of the stage | yes | another build of cfaudit may compute otherwise: the hash of its sources |
 //! | kind and id | yes | tables carry the names of models and sets; two equal models must not share rows that name one of them |
-//! | inputs, names and values, in order | yes | knobs as canonical text, user files as content hashes |
+//! | inputs, names and values, in order | yes | settings as canonical text, user files as content hashes |
 //! | keys of the needed stages, in order | yes | so a change anywhere above reaches every stage below |
 //! | contents of the needed stages | no | compared separately (below), so that all keys are known before anything runs |
 //! | times of files | no | a copied or touched file has the same rows |
@@ -62,8 +62,7 @@ impl StageFingerprint {
         )
     }
 
-    /// Why a stage with this fingerprint has no result, given its fingerprint in the job's last
-    /// run.
+    /// Why a stage with this fingerprint has no result, given that of the job's last run.
     pub(super) fn reason(&self, last: Option<&StageFingerprint>) -> StaleReason {
         let Some(last) = last else { return StaleReason::NeverRun };
         if self.code != last.code {
@@ -212,8 +211,9 @@ fn shorten_pair(old: &str, new: &str) -> (String, String) {
     (shorten(old, from), shorten(new, from))
 }
 
-/// One line of at most [`SHOWN`] characters from character `from` on; the first 12 digits of a
-/// hash.
+/// One line of at most [`SHOWN`] characters from character `from` on.
+///
+/// Of a hash, the first 12 digits.
 fn shorten(value: &str, from: usize) -> String {
     if is_hash(value) {
         return value.chars().take(12).collect();

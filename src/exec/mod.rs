@@ -241,7 +241,6 @@ impl StageContext<'_> {
 ///
 /// Errs with [`Error::Job`] if `until` or `force` name nothing known, or the stages are
 /// inconsistent.
-/// together.
 pub fn plan(
     stages: &[PlannedStage<'_>],
     store: &StoreView,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
-//! <root>/lock                     held while a session folder is made, ended or swept
+//! <root>/lock                     held while a session folder is made, ended or removed
 //! <root>/key                      32 random bytes as hex, for this user alone: values that must not be found out are hashed with it
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
@@ -116,8 +116,9 @@ struct FileMark {
 }
 
 impl ResultStore {
-    /// Opens the store below `root`, creating it if necessary, and removes what dead processes
-    /// left.
+    /// Opens the store below `root`, creating it if necessary.
+    ///
+    /// Removes the sessions of dead processes.
     pub fn open(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
         files::make_private_folder(root)?;

@@ -5,7 +5,6 @@
 //! (x - mean) / sd with mean and population standard deviation of the training rows; a column with
 //! two levels in training becomes one indicator of the second, one with K > 2 levels K indicators,
 //! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing
-//! none dropped. Levels unseen in training and missing levels have all indicators 0; a missing
 //! number is the training mean and, where training rows have missing values, 1 in a
 //! missing-indicator column. Columns without variation in training give no encoded column.
 //! Choice: the order of levels is the declared one, then bytes; so the second level of a sensitive
@@ -195,8 +194,9 @@ impl FeatureEncoder {
         indicators
     }
 
-    /// Writes the non-zero entries of row `i` as (column, value), columns ascending within a
-    /// feature, features in order.
+    /// Writes the non-zero entries of row `i` as (column, value).
+    ///
+    /// Features are in order, and columns ascend within a feature.
     pub fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         entries.clear();
         for (f, encoding) in self.features.iter().enumerate() {

@@ -56,8 +56,7 @@ impl<'a> ScoreJoin<'a> {
         ScoreJoin { file, next_group: 0, current: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
-    /// The score of a key; `None` where the file lacks the key, NaN where it has it without a
-    /// score.
+    /// The score of a key; `None` where the file lacks the key, NaN where its score is missing.
     ///
     /// `own` is the row's own group.
     ///

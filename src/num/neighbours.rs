@@ -1,5 +1,4 @@
-//! The nearest points by Euclidean distance, exact, ties by number: a k-d tree over distinct
-//! points.
+//! The nearest points by Euclidean distance, exact: a k-d tree over distinct points.
 //!
 //! Source: Friedman, Bentley and Finkel 1977, "An algorithm for finding best matches in logarithmic
 //! expected time": boxes are halved at the median of their widest side, down to leaves of a few
@@ -39,8 +38,9 @@ impl<'a> PointMatrix<'a> {
         &self.coordinates[number as usize * self.width..][..self.width]
     }
 
-    /// The numbers sorted by coordinates, then by number, and the end of each run of equal
-    /// coordinates.
+    /// The numbers sorted by coordinates, then by number, with the ends of the runs.
+    ///
+    /// A run holds points with equal coordinates.
     pub fn runs(self, mut numbers: Vec<u32>) -> (Vec<u32>, Vec<usize>) {
         let order = |x: u32, y: u32| {
             let differ =

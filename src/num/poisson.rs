@@ -45,8 +45,7 @@ impl PoissonWeights {
         PoissonWeights(sm(named_seed(seed, name)))
     }
 
-    /// The weights of a row in the replicates `first`, `first + 1`, ...; `first` is a multiple of
-    /// 4.
+    /// The weights of a row in the replicates from `first` on, a multiple of 4.
     ///
     /// Loops over arrays have a fixed length, here and where the weights are used, so that the
     /// compiler vectorises them, also in builds that check every step of an iterator.

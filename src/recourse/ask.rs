@@ -31,8 +31,7 @@ pub struct LevelChange {
 
 /// A model with its threshold.
 pub trait DecisionModel: Sync {
-    /// Appends, for each of these audited rows, whether its decision is favourable after the
-    /// changes.
+    /// Appends for each of these audited rows whether its decision is favourable when changed.
     ///
     /// # Errors
     /// The rows cannot be scored, or the run is stopped.
@@ -138,8 +137,9 @@ impl RecoursePlan<'_> {
 /// The distinct changed rows, by what the model reads; each is given by one pair that makes it.
 #[derive(Debug)]
 pub struct DistinctRows {
-    /// Audited row and set of changes; sorted by set of changes, then by row in order of first
-    /// need.
+    /// Audited row and set of changes.
+    ///
+    /// Sorted by set of changes, then by row in order of first need.
     pub rows: Vec<(u32, u32)>,
     /// For each needed pair, in order of sets of changes, the position in `rows`.
     of_pair: Vec<u32>,

@@ -82,8 +82,9 @@ struct CandidateSearch<'a> {
 }
 
 impl CandidateSearch<'_> {
-    /// Adds the subtree of a node, whose item is number `i` of its class; `None` if there are too
-    /// many.
+    /// Adds the subtree of a node, whose item is number `i` of its class.
+    ///
+    /// `None` if there are too many results.
     fn extend(
         &self,
         tree: &mut CandidateTree,

@@ -212,8 +212,9 @@ struct SubgroupSearch<'a> {
 }
 
 impl SubgroupSearch<'_> {
-    /// Adds all frequent extensions of a prefix by items of a class from position `i` on; `None` if
-    /// there are too many.
+    /// Adds all frequent extensions of a prefix by items of a class from position `i` on.
+    ///
+    /// `None` if there are too many results.
     fn extend(
         &self,
         prefix: &mut Vec<u32>,

@@ -194,7 +194,7 @@ impl CaseTraining {
     }
 }
 
-/// What the search finds with the knobs of a case.
+/// The result of the search with the settings of a case.
 pub(crate) fn discover(
     variables: &CaseVariables,
     score: &GraphScore,

@@ -226,8 +226,9 @@ impl GraphUncertainBlock {
         }
     }
 
-    /// The class of a given graph under a scenario's knowledge; `None` where graphs are searched
-    /// for.
+    /// The class of a given graph under a scenario's knowledge.
+    ///
+    /// `None` where graphs are searched for.
     ///
     /// # Errors
     /// The graph is impossible, or it contradicts the knowledge.

@@ -12,9 +12,9 @@
 //! The models of one replicate that move the same columns by the same equations share one *world*:
 //! it is scored once and counts for all of them. The same graphs with equations fitted on all
 //! training rows separate the differences between graphs from those between refits (see
-//! `metric::worlds`). Input: the moments of each replicate and of all rows, and the bag; output:
-//! worlds in order of replicate and member. Memory: one shift per world, whatever the number of
-//! rows.
+//! `metric::value::worlds`). Input: the moments of each replicate and of all rows, and the bag;
+//! output: worlds in order of replicate and member. Memory: one shift per world, whatever the
+//! number of rows.
 //! Cost: one small regression per replicate, variable and parent set.
 
 pub mod knobs;
@@ -67,8 +67,7 @@ pub struct CausalWorlds {
     pub bag: BagOfDags,
     /// The worlds, by replicate and first member.
     pub worlds: Vec<CausalWorld>,
-    /// Shifts by graphs with equations fitted on all training rows, one per graph below the
-    /// attribute.
+    /// Shifts with equations fitted on all training rows, one per graph below the attribute.
     ///
     /// Form as of [`CausalWorld::shift`]. A world differs from its entry here only by the refit of
     /// its coefficients.

@@ -3,7 +3,6 @@
 //!
 //! Source: the cosine similarity that "Towards Counterfactual Group Fairness" reports, and what
 //! tools for counterfactual explanations call proximity, sparsity and plausibility. Over the valid
-//! tools for counterfactual explanations call proximity, sparsity and plausibility. Over the valid
 //! counterfactuals c of originals o, per ordered pair of groups and in total; z is the z-space of
 //! the reference ([`crate::counterfactual::space`]). Per variable and class y the originals and the
 //! counterfactuals are compared with the reference rows of (b, y); the distances of the classes are

@@ -79,8 +79,9 @@ impl TransportDistance {
         &self.units
     }
 
-    /// For an ordered feature the reference value nearest to `x`, ties to the lower; `x` without
-    /// values.
+    /// For an ordered feature the reference value nearest to `x`; ties go to the lower.
+    ///
+    /// `x` itself where the feature has no values.
     pub fn nearest_value(&self, variable: usize, x: f64) -> f64 {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
@@ -102,8 +103,9 @@ impl TransportDistance {
         self.variables.iter().all(|variable| !variable.value(rows, i).is_nan())
     }
 
-    /// Adds the costs from a source to the targets from position `start` on; `row` starts with
-    /// zeros.
+    /// Adds the costs from a source to the targets from position `start` on.
+    ///
+    /// `row` starts with zeros.
     pub(super) fn costs(
         &self,
         cost: TransportCost,

@@ -20,8 +20,9 @@ use crate::error::{Fault, Result};
 pub struct TransportImages {
     /// For each counterfactual the position of its row in the samples, ascending.
     pub parent: Vec<usize>,
-    /// Its number among the counterfactuals of the row, from 0; with [`TransportImage::All`] most
-    /// mass first.
+    /// Its number among the counterfactuals of the row, from 0.
+    ///
+    /// With [`TransportImage::All`] in descending order of mass.
     pub cf_index: Vec<u16>,
     /// Its share of the row: 1, or with [`TransportImage::All`] shares that sum to 1 per row.
     pub weight: Vec<f64>,

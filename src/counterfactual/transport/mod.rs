@@ -4,7 +4,6 @@
 //! Source: Black, Yeom and Fredrikson 2020, "FlipTest: Fairness Testing via Optimal Transport";
 //! they solve the same linear program with equal group sizes, 1,000 rows a group, and no condition
 //! on the label. Here: for a pair of groups (a, b) and a class y the sources are the samples (a,
-//! on the label. Here: for a pair of groups (a, b) and a class y the sources are the samples (a,
 //! y), the targets the rows of the reference (b, y) without a missing value in the features that
 //! may move. Every source has the weight 1/n, every target 1/m; the plan x >= 0 with these row and
 //! column sums minimises the sum of cost(source, target) * x, exactly ([`crate::num::transport`]).
@@ -54,8 +53,9 @@ pub struct TransportSettings {
     pub image: TransportImage,
     /// The distance of two rows.
     pub cost: TransportCost,
-    /// Largest number of distinct rows a side that are matched exactly; larger strata are cut into
-    /// blocks.
+    /// Largest number of distinct rows a side that are matched exactly.
+    ///
+    /// Larger strata are cut into blocks.
     pub max_rows: Count,
 }
 

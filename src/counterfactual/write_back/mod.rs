@@ -273,8 +273,9 @@ impl FeatureAssignment {
 /// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteBack {
-    /// For each group and class what is set; `None` where the group, or a part of it, has no raw
-    /// value.
+    /// For each group and class the assignment.
+    ///
+    /// `None` where the group, or a part of it, has no raw value.
     assignments: Vec<[Option<FeatureAssignment>; N_CLASSES]>,
     recomputations: Vec<Recomputation>,
     /// Where a number decides on the group: positions in `recomputations` of the features of the
@@ -339,8 +340,9 @@ impl WriteBack {
         }
     }
 
-    /// Whether a generated row, after [`WriteBack::apply`], has numbers outside the group it is set
-    /// to.
+    /// Whether a generated row has numbers outside the group it is set to.
+    ///
+    /// Call it after [`WriteBack::apply`].
     pub fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
         let held = |feature: usize| made.codes(feature).get(row).copied();
         self.group_deciding
@@ -437,8 +439,9 @@ impl WrittenCounts {
         }
     }
 
-    /// For each direction (original and target group) and column the values written, with their
-    /// counts.
+    /// For each direction and column the values written, with their counts.
+    ///
+    /// A direction is the group of the original and the target group.
     ///
     /// Sorted by group, then column, then in the order of the column's values.
     pub fn values<'a>(

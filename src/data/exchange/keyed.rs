@@ -448,8 +448,9 @@ impl TextColumn {
     }
 }
 
-/// A column of groups of an attribute; each text of a dictionary is looked up once, not in every
-/// row.
+/// A column of groups of an attribute.
+///
+/// Each text of a dictionary is looked up once, not in every row.
 struct GroupColumn {
     texts: TextColumn,
     /// The group of each text of the list.

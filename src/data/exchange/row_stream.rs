@@ -47,8 +47,9 @@ pub struct RawColumns {
 pub struct RawBatch(RecordBatch);
 
 impl RawColumns {
-    /// All features except `omit`; with `labelled` also the label, and the weight where the job
-    /// names one.
+    /// All features except `omit`.
+    ///
+    /// With `labelled` also the label, and the weight where the job names one.
     pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
         let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
         let shown: Vec<usize> = layout.inputs().filter(seen).collect();

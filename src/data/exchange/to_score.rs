@@ -297,8 +297,7 @@ pub struct PartsWriter<'a> {
 }
 
 impl<'a> PartsWriter<'a> {
-    /// A writer of parts with these columns, the first `n_keys` of them the key, in an existing
-    /// folder.
+    /// A writer of parts with these columns in an existing folder; the first `n_keys` are the key.
     ///
     /// `id` is the id of all rows.
     pub fn new(

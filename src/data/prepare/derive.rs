@@ -1,4 +1,4 @@
-//! Columns made of others: values mapped to groups, numbers in bins, columns crossed.
+//! Columns derived from others: values mapped to groups, numbers in bins, columns crossed.
 //!
 //! Three types in turn: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the same
 //! with all defaults resolved, a [`DerivationRule`] is a recipe whose words fit the types of the
@@ -180,8 +180,9 @@ impl DerivationRecipe {
         }
     }
 
-    /// Every name that the column can hold, in declared order; the first part of a cross varies
-    /// slowest.
+    /// Every name that the column can hold, in declared order.
+    ///
+    /// The first part of a cross varies slowest.
     ///
     /// Empty where the names depend on the data: for a cross of columns without declared groups.
     pub fn declared_names(&self) -> Vec<Word> {

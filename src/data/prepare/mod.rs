@@ -9,7 +9,7 @@
 //! Choice: levels are declared ones in their order, then others in byte order of their words (`10`
 //! before `2`). A column that is both sensitive and a feature is the sensitive one; derived and
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
-//! and the hashes of `data::duplicates` where exact duplicates are dropped.
+//! and the hashes of `duplicates` where exact duplicates are dropped.
 
 pub mod derive;
 mod duplicates;

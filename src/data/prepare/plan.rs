@@ -284,8 +284,9 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
     Ok(features)
 }
 
-/// The names that a derived column can hold, in declared order, where its rule alone determines
-/// them.
+/// The names that a derived column can hold, in declared order.
+///
+/// Empty where its rule alone does not determine them.
 fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
     view.derived_at(column).map_or_else(Vec::new, |derived| derived.names.clone())
 }

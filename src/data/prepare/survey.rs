@@ -27,10 +27,10 @@ pub(crate) const MANY_LEVELS: usize = 1000;
 pub(crate) struct SourceSurvey {
     /// Number of rows of the source.
     n_in: u64,
-    /// Rows left after each filter, then without duplicates, then after each feature that drops
-    /// rows.
+    /// Rows left after each step that can lose rows.
     ///
-    /// Such a feature drops the rows where it is missing.
+    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
+    /// drop rows.
     rows_left: Vec<u64>,
     /// Number of rows that are kept.
     pub(crate) n_rows: u64,

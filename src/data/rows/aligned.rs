@@ -76,7 +76,6 @@ pub struct CounterfactualEncoder {
 ///
 /// # Errors
 /// The file cannot be created.
-/// The disk refuses.
 pub fn create_counterfactuals(
     folder: &Path,
     features_of: Option<&Layout>,

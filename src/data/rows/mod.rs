@@ -1,5 +1,4 @@
-//! Reads the prepared rows back into plain vectors, and writes feature columns for the files of
-//! other stages.
+//! Reads the prepared rows into plain vectors; writes feature columns for other stages.
 
 pub mod aligned;
 pub mod content;

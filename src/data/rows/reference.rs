@@ -1,9 +1,9 @@
 //! Reference rows, from which a strategy learns distributions; readable repeatedly by row group.
 //!
-//! As [`crate::data::training`], with the groups of every attribute, and with rows whose class is
-//! missing, which a strategy that conditions on nothing counts too. Rows come in the order of their
-//! file. A reference in a separate file is prepared as the rows are, with its own positions of
-//! levels: [`LayoutRecoding`] converts them to those of the rows.
+//! As [`crate::data::rows::training`], with the groups of every attribute, and with rows whose
+//! class is missing, which a strategy that conditions on nothing counts too. Rows come in the order
+//! of their file. A reference in a separate file is prepared as the rows are, with its own
+//! positions of levels: [`LayoutRecoding`] converts them to those of the rows.
 
 use std::collections::HashMap;
 
@@ -94,8 +94,9 @@ impl<'a> ReferenceRows<'a> {
 /// Converts rows of one layout to the features of another: their order, and positions of levels.
 #[derive(Debug, Clone)]
 pub struct LayoutRecoding {
-    /// For each feature its column in the old layout, and the new position of each level (not for
-    /// numbers).
+    /// For each feature its column in the old layout, and the new positions of its levels.
+    ///
+    /// Numbers have no positions of levels.
     columns: Vec<(usize, Option<Vec<u32>>)>,
 }
 
@@ -106,7 +107,6 @@ impl LayoutRecoding {
     ///
     /// # Errors
     /// The reference lacks a feature, or a column has different types in the two; names both.
-    /// both.
     pub fn new(from: &Layout, to: &Layout) -> Result<Self> {
         let column = |target: &crate::data::Feature| {
             let Some(at) = from.feature(&target.name) else {

@@ -97,8 +97,9 @@ impl RowRoles {
         self.0.get(i).copied().and_then(audited)
     }
 
-    /// Whether the row at this position trains the models of a fold; without folds there is only
-    /// fold 0.
+    /// Whether the row at this position trains the models of a fold.
+    ///
+    /// Without folds there is only fold 0.
     pub fn trains(&self, i: usize, fold: u8) -> bool {
         self.0.get(i).is_some_and(|&role| trains(role, fold, role < TRAIN))
     }

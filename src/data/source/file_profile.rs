@@ -30,8 +30,9 @@ const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 const NULL_WORDS: [&str; 12] =
     ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
 
-/// For each value of a column the rows that hold a wanted value of another column, and all its
-/// rows.
+/// For each value of a column the number of its rows with a wanted value of another column.
+///
+/// The second number counts all its rows.
 pub type LevelShares = BTreeMap<String, (u64, u64)>;
 
 /// The profile of a file.

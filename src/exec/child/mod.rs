@@ -535,8 +535,9 @@ impl OutputTail {
         }
     }
 
-    /// The last lines, fit to be shown; of a line overwritten by carriage returns only its last
-    /// state.
+    /// The last lines, fit to be shown.
+    ///
+    /// Of a line overwritten by carriage returns only the last state is kept.
     fn lines(&self, env: &[EnvVariable]) -> Vec<String> {
         let text = redacted(env, &String::from_utf8_lossy(&self.bytes));
         // A first line without its beginning is dropped; if it is the only one, its end is kept.

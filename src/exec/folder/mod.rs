@@ -319,8 +319,9 @@ impl OutputFolder {
         Ok(foreign)
     }
 
-    /// Gives the files of others a second name in the new folder; the first is removed with the old
-    /// one.
+    /// Makes hard links to the files of others in the new folder.
+    ///
+    /// The old links are removed with the old folder.
     fn carry_over(&self, foreign: &[PathBuf], new: &Path) -> Result<()> {
         for name in foreign {
             let (from, to) = (self.folder.join(name), new.join(name));
@@ -437,8 +438,9 @@ fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
     }
 }
 
-/// The owner of a folder by its `manifest.json`; `None` if there is none, or cfaudit did not write
-/// it.
+/// The owner of a folder by its `manifest.json`.
+///
+/// `None` if there is none, or cfaudit did not write it.
 fn owner(folder: &Path) -> Result<Option<FolderOwner>> {
     let text = files::read_if_there(&folder.join(MANIFEST))?;
     Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))

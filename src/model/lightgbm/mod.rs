@@ -192,8 +192,9 @@ impl LightgbmMatrix {
         Ok(whole)
     }
 
-    /// The encoded rows of a group with a weight above 0, and their weights; no weights where all
-    /// are 1.
+    /// The encoded rows of a group with a weight above 0, and their weights.
+    ///
+    /// The weights are empty where all are 1.
     fn encode_group(encoder: &FeatureEncoder, group: &TrainingBatch) -> (LightgbmMatrix, Vec<f64>) {
         let mut part = LightgbmMatrix {
             values: Vec::new(),

@@ -1,5 +1,4 @@
-//! Scores of an ONNX model by the ONNX runtime, whose library is loaded when a job has such a
-//! model.
+//! Scores of an ONNX model by the ONNX runtime; its library is loaded only when needed.
 //!
 //! Rows become the inputs of the model by name: a matrix of several columns, or one column each.
 //! Numbers go into inputs of numbers, text into inputs of text; the levels of a coded column are

@@ -368,7 +368,7 @@ fn sub_features_hold_all_changes_of_same_features() {
         &crate::recourse::SearchSettings { matching: ActionMatch::SubFeatures, ..search("0.02") },
     )
     .unwrap();
-    // An action that changes every column is not valid.
+    // The longest subgroups have four columns, but no action changes all four.
     let most = |plan: &RecoursePlan<'_>| {
         (0..plan.n_actions()).map(|action| plan.changes(action).count()).max()
     };

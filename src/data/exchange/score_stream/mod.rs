@@ -26,8 +26,9 @@ use crate::table::file::{FileOwner, ParquetFile};
 /// The name of the score column.
 pub const SCORE: &str = "score";
 
-/// Largest size of the metadata of a message; one column takes a few hundred bytes, plus what
-/// libraries add.
+/// Largest size of the metadata of a message.
+///
+/// One column takes a few hundred bytes, plus what libraries add.
 const MAX_MESSAGE: u32 = 16 << 20;
 
 /// Number of bytes of values read at a time; a multiple of 8.
