@@ -37,7 +37,7 @@ const DISTANCE_UNITS: f64 = 1e9;
 pub struct AdasynSettings {
     /// K: number of neighbours, at least 1.
     pub neighbours: usize,
-    /// Share of the difference between the classes that synthetic rows fill, at least 0.
+    /// Share of the class difference that synthetic rows fill, at least 0; 1 = all of it.
     pub beta: f64,
     /// d_th: no rows are added where the rarer class has at least this share of the other's size.
     pub threshold: f64,

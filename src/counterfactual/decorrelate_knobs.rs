@@ -1,4 +1,4 @@
-//! The knobs of decorrelation.
+//! The settings of decorrelation as a job writes them.
 
 use crate::counterfactual::forms::MovableFeatures;
 use crate::param::ColumnName;

@@ -92,7 +92,7 @@ pub enum ConditionOn {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum ConditionMap {
-    /// `raw`: the label as it stands in the data, with all its values.
+    /// `raw`: the label as it is in the data, with all its values.
     Label(RawLabelWord),
     /// What this model predicts of the row. The papers do not treat it.
     Prediction(Name),

@@ -1,11 +1,10 @@
-//! A map over numbered pieces of work on all threads whose results arrive in order, with bounded
-//! memory.
+//! Runs numbered pieces of work on all threads with results in order and bounded memory.
 //!
 //! Row groups are the pieces. At most `threads + 1` of them are in work or finished and waiting, so
 //! peak memory is (threads + 1) pieces, however many there are. Results reach `sink` on the calling
 //! thread in the order of their numbers, so what is written or summed there does not depend on the
-//! number of threads. Of several failures the one with the lowest number is returned. Sums that are
-//! the same in any order need not wait for their turn: [`WorkerPool::fold`] keeps one a thread.
+//! number of threads. Of several failures the one with the lowest number is returned. Sums that do
+//! not depend on the order need not wait: [`WorkerPool::fold`] keeps one accumulator a thread.
 
 use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
@@ -13,17 +12,17 @@ use std::sync::{Mutex, PoisonError, mpsc};
 
 use crate::error::Result as RunResult;
 
-/// How a stage in work hears of the world: it may be stopped, and it tells how far it is.
+/// How a running stage is stopped and reports its progress.
 #[derive(Clone, Copy)]
 pub struct StageWatch<'a> {
-    /// Fails when the run is to stop; called at least once per row group.
+    /// Errs when the run is stopped; called at least once per row group.
     pub check: &'a (dyn Fn() -> RunResult<()> + Sync),
     /// Called with the number of rows done since the last call.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
 impl StageWatch<'_> {
-    /// Nobody stops the work and nobody asks.
+    /// Never stops the work and ignores its progress.
     pub const SILENT: StageWatch<'static> = StageWatch { check: &|| Ok(()), progress: &|_| () };
 }
 
@@ -55,12 +54,12 @@ impl WorkerPool {
         Ok(WorkerPool { pool, threads })
     }
 
-    /// How many threads there are.
+    /// Number of threads.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Runs work on the threads that shares itself out among them.
+    /// Runs parallel work inside the pool.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.pool.install(work)
     }
@@ -68,8 +67,8 @@ impl WorkerPool {
     /// Runs `work(0..n)` on the threads and hands each result to `sink` in order.
     ///
     /// # Errors
-    /// The failure of the piece with the lowest number, from `work` or from `sink`; pieces after it
-    /// are not begun.
+    /// The failure of the piece with the lowest number, from `work` or from `sink`; later pieces
+    /// are not started.
     pub fn map<T, E, W, S>(&self, n: usize, work: W, mut sink: S) -> Result<(), E>
     where
         T: Send,
@@ -83,11 +82,11 @@ impl WorkerPool {
             let spawn = |i: usize| {
                 let send = send.clone();
                 scope.spawn(move |_| {
-                    // A panic (a bug) must reach the caller, or it would wait for this piece for
-                    // ever.
+                    // A panic (a bug) must reach the caller, or it would wait for this piece
+                    // forever.
                     let result = panic::catch_unwind(AssertUnwindSafe(|| work(i)));
-                    // The receiver is gone only after an earlier piece failed; then nobody wants
-                    // this result.
+                    // The receiver is gone only after an earlier piece failed; then this result is
+                    // not needed.
                     let _ = send.send((i, result));
                 });
             };
@@ -117,11 +116,13 @@ impl WorkerPool {
         })
     }
 
-    /// Adds the pieces `0..n` to sums that start `empty`, in any order, and merges these. There are
-    /// never more of them than threads, so a large sum is neither made nor merged once per piece.
+    /// Adds the pieces `0..n` to accumulators that start `empty`, in any order, and merges these.
+    ///
+    /// There are never more accumulators than threads, so a large one is neither made nor merged
+    /// once per piece.
     ///
     /// # Errors
-    /// The failure of the piece with the lowest number; pieces after it are not begun.
+    /// The failure of the piece with the lowest number; later pieces are not started.
     pub fn fold<T, E>(
         &self,
         n: usize,

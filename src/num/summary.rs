@@ -1,4 +1,4 @@
-//! Quantiles of samples and of the normal distribution; moments of weighted samples.
+//! Quantiles of samples and the normal distribution; location and spread of weighted samples.
 
 /// The quantile `q` in [0, 1] of an ascending sample: linear interpolation at position (m - 1) q.
 ///

@@ -3,7 +3,7 @@
 //!
 //! An action is valid for a subgroup if it is frequent among the unaffected with exactly the
 //! columns of the subgroup, changes something, and each change may be made
-//! ([`AllowedChanges`](crate::recourse::steps::AllowedChanges)); an action that names every column
+//! ([`AllowedChanges`](crate::recourse::feature::AllowedChanges)); an action that names all columns
 //! and changes all of them is not valid. That is what all published code does;
 //! [`ActionMatch::SubFeatures`] is the sentence of the paper. A subgroup walks down the tree of
 //! candidates along its own columns, so that only valid actions are visited.

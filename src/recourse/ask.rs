@@ -25,7 +25,7 @@ pub struct LevelChange {
     /// Position in [`AuditedRows::features`](crate::recourse::AuditedRows::features).
     pub feature: usize,
     /// The new level. A model that reads numbers gets its entry in
-    /// [`ModelNumbers::targets`](crate::recourse::ModelNumbers::targets).
+    /// [`ModelNumbers::targets`](crate::recourse::feature::ModelNumbers::targets).
     pub level: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A feature as recourse sees it: scale, permitted changes, what a change costs.
+//! A feature in a recourse audit: scale, allowed changes, and the cost of a change.
 
 /// The scale of the levels of a column.
 #[derive(Debug, Clone, PartialEq)]

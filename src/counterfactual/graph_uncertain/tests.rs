@@ -59,7 +59,7 @@ fn dense(encoding: &GraphEncoding, rows: &FeatureRows, i: usize) -> Vec<f64> {
     row
 }
 
-/// Abduction, action and prediction as they stand in the paper, one column after the other.
+/// Abduction, action and prediction as in the paper, one column after the other.
 fn by_three_steps(
     model: &CausalModel,
     encoding: &GraphEncoding,

@@ -189,7 +189,7 @@ impl<'a> OracleCase<'a> {
         }
     }
 
-    /// The knobs as a job writes them.
+    /// The settings as a job writes them.
     fn knobs(&self) -> Json {
         let config = self.config;
         let flip = &config["flip"];

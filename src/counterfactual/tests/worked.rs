@@ -87,8 +87,8 @@ fn impossible_levels_and_their_guards() {
     check(&plan, &layout, &seldom, "a y 1", &["b y"]);
     let printed = plausible(r#", "preset": "as_printed", "depth": 0"#);
     check(&printed, &layout, &seldom, "a y 1", &["b n"]);
-    // Asked of the strata of class 1, y is impossible in b; asked of the groups it is not, because
-    // class 0 has it.
+    // In the strata of class 1, y is impossible in b; in the whole groups it is not, because class
+    // 0 has it.
     let by_class = [("a y 1", 4), ("a n 1", 6), ("b n 1", 10), ("b y 0", 10)];
     check(&plan, &layout, &by_class, "a y 1", &["b y"]);
     let strata =

@@ -1,4 +1,4 @@
-//! What a transport costs, and between which populations.
+//! The cost of transport, and the populations between which rows are matched.
 
 use crate::data::FeatureRows;
 use schemars::JsonSchema;
@@ -24,7 +24,7 @@ pub struct TransportPopulation<'a> {
     pub rows: &'a FeatureRows,
     /// For each row the key that enters the hashes; distinct for distinct rows.
     pub row_key: &'a [u64],
-    /// For each row its group of the attribute; [`MISSING_GROUP`] = none.
+    /// For each row its group of the attribute; [`crate::data::MISSING_GROUP`] = none.
     pub groups: &'a [u16],
     /// For each row its class; `None` = none. One class for all rows where nothing is conditioned
     /// on.

@@ -52,7 +52,7 @@ fn variable(column: usize, scale: VariableScale) -> StrategyVariable {
 
 const NUMBER: VariableScale = VariableScale::Continuous { integer: false };
 
-/// Ten levels, one of which may stand for missing values.
+/// Ten levels, one of which may represent missing values.
 fn category(barred: Option<u32>) -> VariableScale {
     VariableScale::Categorical(CategoryLevels { n: 10, barred, counterparts: vec![] })
 }

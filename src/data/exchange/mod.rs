@@ -1,4 +1,4 @@
-//! Rows that leave and scores that come back, in the files of others.
+//! Exchange files: rows sent to other programs or platforms, and the scores that they return.
 
 pub mod keyed;
 pub mod raw;

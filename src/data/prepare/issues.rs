@@ -1,4 +1,4 @@
-//! What is odd about the data, and how much it matters.
+//! Issues: problems in the data that did not stop the run, with their severity.
 
 /// A kind of problem in the data that did not stop the run.
 #[derive(Debug, Clone, PartialEq, Eq)]

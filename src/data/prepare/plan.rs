@@ -2,7 +2,7 @@
 //!
 //! A column derived for a sensitive attribute, and a column that only a cross needs, is a hidden
 //! feature: it is kept with the rows, so that counterfactuals can be written back and computed
-//! again, and no model reads it. So is the raw label, where it is asked for.
+//! again, and no model reads it. So is the raw label, if it is needed.
 
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;

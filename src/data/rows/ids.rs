@@ -1,4 +1,4 @@
-//! The ids of rows, as the source states them.
+//! The row ids of the source.
 
 /// The row ids of a row group.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -143,7 +143,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Downloads the tiny data set; returns the result and the addresses that were asked.
+/// Downloads the tiny data set; returns the result and the requested addresses.
 fn tiny(data_dir: &Path, answers: Vec<ServerAnswer>) -> (Result<DataSetOrigin>, Vec<String>) {
     let http = http(Duration::from_millis(300), Duration::from_millis(600));
     let server = serve(answers);

@@ -1,9 +1,8 @@
-//! Where the library of the ONNX runtime may be: in ORT_DYLIB_PATH, where the system looks, in a
-//! Python package.
+//! The places of the ONNX runtime's library: ORT_DYLIB_PATH, the system, a Python package.
 
 use std::path::{Path, PathBuf};
 
-/// The file that a Python package keeps, below its `site-packages`.
+/// The library file of the Python package, below its `site-packages`.
 const IN_PACKAGE: &str = "onnxruntime/capi/libonnxruntime*";
 
 /// The places to try in order. A place that the user names is the only one.
@@ -51,7 +50,7 @@ pub(crate) fn libraries() -> Vec<PathBuf> {
     }
     for pattern in patterns {
         let files = glob::glob(&pattern).into_iter().flatten().flatten();
-        // Beside the library lie those of its providers.
+        // The libraries of its execution providers are in the same folder.
         let files = files.filter(|file| !file.to_string_lossy().contains("providers"));
         found.extend(files.map(|file| std::path::absolute(&file).unwrap_or(file)));
     }
