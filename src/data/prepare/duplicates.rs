@@ -19,8 +19,9 @@ use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::ColumnName;
 
-/// The numbers of the rows that pass all filters and equal an earlier such row in the compared
-/// columns, ascending.
+/// The numbers of the rows that repeat an earlier one in the compared columns, ascending.
+///
+/// Only rows that pass all filters are compared.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is stopped.

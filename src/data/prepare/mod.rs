@@ -49,8 +49,9 @@ pub struct PrepareFindings {
     pub issues: Vec<DataIssue>,
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`. Each source
-/// row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
+/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`.
+///
+/// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
 /// A word of the job that no value can match; values that do not fit their column's kind, or their

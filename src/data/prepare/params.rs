@@ -1,4 +1,4 @@
-//! The parameters of preparation: which columns mean what, which rows stay.
+//! The parameters of preparing: the roles of columns, filters, and rules for missing values.
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::issues::MISSING_VALUES;
@@ -150,8 +150,7 @@ pub struct PrepareParams {
     pub missing: MissingBlock,
     /// The column of the weight of each row.
     pub weight: Option<ColumnName>,
-    /// Columns of the source by which exact duplicates are found and dropped; `None` keeps all
-    /// rows.
+    /// Columns that define exact duplicates, which are then dropped; `None` keeps all rows.
     pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds.
     pub carry: Vec<ColumnName>,
@@ -202,8 +201,7 @@ pub struct SplitColumn {
 }
 
 impl PrepareParams {
-    /// The columns of the source that must be read, each once, in the order in which the job's
-    /// roles name them.
+    /// The columns of the source that must be read, each once, in the order of the job's roles.
     pub fn columns(&self) -> Vec<&str> {
         let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
         self.needed().into_iter().filter(|name| !is_derived(name)).collect()
@@ -215,13 +213,14 @@ impl PrepareParams {
         self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
     }
 
-    /// How often the source is read, where it has so many rows.
+    /// Number of passes over a source of `n_rows` rows.
     pub fn passes(&self, n_rows: u64) -> u64 {
         2 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
     }
 
-    /// Whether preparing tells of such an issue: those of columns that are not needed are met only
-    /// where others need them.
+    /// Whether preparing reports such an issue.
+    ///
+    /// Issues of columns that are not needed occur only where others need them.
     pub fn reports_issue(&self, code: &str, place: &str) -> bool {
         let is = |name: &ColumnName| name.as_str() == place;
         let feature = self
@@ -261,7 +260,7 @@ impl PrepareParams {
                 names.push(name.as_str());
             }
         }
-        // What is derived stands below what it is made of, so one way up meets all parents.
+        // A derived column comes after its parents, so one backward pass finds all of them.
         for (column, recipe) in self.derive.iter().rev() {
             if names.contains(&column.as_str()) {
                 for parent in recipe.parents() {
@@ -330,7 +329,7 @@ impl fmt::Display for KeepCondition {
     }
 }
 
-/// Rows held at once.
+/// Largest number of rows held at a time.
 pub(crate) const ROWS_AT_ONCE: u64 = 32_000_000;
 
 /// Number of passes over the source to find the duplicates among `n_rows` rows.

@@ -10,7 +10,7 @@ pub enum RowIds {
 }
 
 impl RowIds {
-    /// An id as text; empty where there is none.
+    /// An id as text; empty if there is none.
     pub fn text(&self, i: usize) -> String {
         match self {
             RowIds::Integer(ids) => ids.get(i).map(ToString::to_string),
