@@ -328,7 +328,7 @@ impl<'a> StagePlan<'a> {
 
     /// `check` has refused jobs with such models.
     #[cfg(not(feature = "onnx"))]
-    fn loaded(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
+    fn load_onnx(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
         Err(Fault::new("no-runtime", "this build of cfaudit does without ONNX models").into())
     }
 

@@ -1,7 +1,7 @@
-//! The work of the stages `generate` and `score`: rows of the other worlds, and the scores of both.
+//! The work of the stages `generate` and `score`: counterfactual rows, and the scores of both.
 //!
 //! Both are maps over the row groups of the prepared rows; what they write lines up with these (see
-//! `data::aligned`). Files of scores made elsewhere are joined in `joining`.
+//! `data::rows::aligned`). Files of scores made elsewhere are joined in `stage::score::join`.
 
 use std::path::Path;
 
