@@ -752,33 +752,46 @@ pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     Ok(Some(file))
 }
 
-/// The columns of a table in the order of `def`. What a file of an older version lacks is null,
-/// where it may be.
+/// The columns of a table in the order of `def`. What a file of an older version lacks is null
+/// where it may be; a text of the key is empty, which means all.
 pub(crate) fn columns_of(
     def: &TableDef,
     file: &ParquetFile,
     batch: &RecordBatch,
 ) -> Result<Vec<ArrayRef>> {
-    let lacks = |name: &str| {
-        unreadable(file.path(), FileOwner::Program, format!("column `{name}` is missing"))
+    let schema = schema_of(def);
+    let older = table_version(file).filter(|version| *version < def.version);
+    let lacks = |name: &str| match older {
+        Some(version) => Error::operator(
+            "read",
+            file.path(),
+            format!("table `{}` of version {version} lacks `{name}`", def.name),
+            OTHER_VERSION,
+        ),
+        None => unreadable(file.path(), FileOwner::Program, format!("column `{name}` is missing")),
     };
-    let (schema, is_older) =
-        (schema_of(def), table_version(file).is_some_and(|version| version < def.version));
-    let column =
-        |(column, field): (&ColumnDef, &Arc<Field>)| match batch.column_by_name(column.name) {
+    let n = batch.num_rows();
+    let column = |(i, (column, field)): (usize, (&ColumnDef, &Arc<Field>))| -> Result<ArrayRef> {
+        match batch.column_by_name(column.name) {
             Some(array) => Ok(Arc::clone(array)),
-            None if is_older && column.nullable => {
-                Ok(new_null_array(field.data_type(), batch.num_rows()))
+            None if older.is_some() && column.nullable => Ok(new_null_array(field.data_type(), n)),
+            None if older.is_some() && i < def.n_key && column.kind == ColumnType::Text => {
+                Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n("", n))))
             }
             None => Err(lacks(column.name)),
-        };
-    def.columns.iter().zip(schema.fields()).map(column).collect()
+        }
+    };
+    def.columns.iter().zip(schema.fields()).enumerate().map(column).collect()
 }
 
 /// A row of a table whose columns stand in the order of `def`.
 pub(crate) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<TableCell> {
     def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
 }
+
+/// What to do about a table of another version.
+const OTHER_VERSION: &str =
+    "run the job again with this program, or read the folder with the one that wrote it";
 
 /// Refuses a file of a later version of a table.
 pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
@@ -795,7 +808,7 @@ pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
             def.name,
             def.version
         ),
-        "run the job again with this program, or read the folder with the one that wrote it",
+        OTHER_VERSION,
     ))
 }
 

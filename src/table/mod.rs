@@ -7,6 +7,7 @@
 //! metadata. What is not known here: how a number was computed.
 
 mod changes;
+pub mod digits;
 mod experiments;
 pub mod file;
 mod footer;
@@ -60,7 +61,8 @@ pub struct TableDef {
     /// Its name; the file is `tables/<name>.parquet`.
     pub name: &'static str,
     /// Raised whenever a column is added or changes its meaning. Files of older versions are read:
-    /// what they lack and may be null is null.
+    /// what they lack is null where it may be, and empty where it is a text of the key; those that
+    /// lack anything else are refused.
     pub version: u32,
     /// What one row stands for.
     pub one_row_per: &'static str,
@@ -229,7 +231,7 @@ pub const METRICS: TableDef = TableDef {
         or_null(real(
             "world_var",
             "variance of the values of all causal graphs, divisor M - 1; the sum of between_var, \
-             within_var and mixed_var; null as world_lo",
+             within_var and mixed_var where these are known; null as world_lo",
         )),
         or_null(real("world_level", "level of the percentiles over graphs; null as world_lo")),
         or_null(real(
@@ -244,16 +246,17 @@ pub const METRICS: TableDef = TableDef {
             "within_lo",
             "lower percentile of what a bootstrap's own coefficients change in the value of its \
              graph, around the mean of the values behind between_lo: what refits of the \
-             coefficients give; of a rate it may lie below 0; null as between_lo",
+             coefficients give; of a rate it may lie below 0; null as between_lo, and of a single \
+             bootstrap, which refits nothing",
         )),
         or_null(real(
             "within_hi",
-            "upper percentile of that; of a rate it may lie above 1; null as between_lo",
+            "upper percentile of that; of a rate it may lie above 1; null as within_lo",
         )),
-        or_null(real("within_var", "variance of that; null as between_lo")),
+        or_null(real("within_var", "variance of that; null as within_lo")),
         or_null(real(
             "mixed_var",
-            "twice the covariance of both, which may be negative; null as between_lo",
+            "twice the covariance of both, which may be negative; null as within_lo",
         )),
         or_null(real(
             "world_even",
@@ -479,6 +482,9 @@ pub const THRESHOLDS: TableDef = TableDef {
 };
 
 /// `comparisons`: one row per value of two models on the same people.
+///
+/// Version 3 added `flags`. In a file of version 2 nothing tells whether labels are missing for
+/// some people more often than for others.
 pub const COMPARISONS: TableDef = TableDef {
     name: "comparisons",
     version: 3,
@@ -517,7 +523,11 @@ pub const COMPARISONS: TableDef = TableDef {
         ),
         text("ci_method", "the method in full, or why there is no interval"),
         int("n_rows", "people behind the value, the fewer of both models"),
-        text("flags", "selective_labels, as in metrics, where it holds of either; empty = none"),
+        or_null(text(
+            "flags",
+            "selective_labels, as in metrics, where it holds of either; empty = none; null = \
+             version 2 or older",
+        )),
     ],
     writer: "measure",
     readers: "report, diff",

@@ -29,6 +29,9 @@ const N_0: ColumnDef = int("n_0", "affected people of group 0 in the subgroup");
 const N_1: ColumnDef = int("n_1", "affected people of group 1 in the subgroup");
 
 /// `recourse`: one row per comparison of two groups.
+///
+/// Version 2 added `deals`. In a file of version 1 only the values of p in `subgroups` tell whether
+/// the job asked for `chance`.
 pub const RECOURSE: TableDef = TableDef {
     name: "recourse",
     version: 2,
@@ -65,7 +68,7 @@ pub const RECOURSE: TableDef = TableDef {
         or_null(int(
             "deals",
             "the most deals of a subgroup's people to two groups by chance; null = the job asks \
-             for no `chance`",
+             for no `chance`, or version 1",
         )),
     ],
     writer: "recourse",
@@ -258,12 +261,12 @@ pub const COMPARATIVES: TableDef = TableDef {
             "actions that the definition speaks of for this group; of more than 8 those are listed \
              that help more than any cheaper one",
         ),
-        text(
+        or_null(text(
             "no_action",
             "why no action is listed: none_meets = no action of this group meets what the \
              definition asks (its phi, its budget), none_helps = those that it speaks of, n_lines, \
-             help nobody of the group; empty = an action is listed",
-        ),
+             help nobody of the group; empty = an action is listed; null = version 1",
+        )),
     ],
     writer: "recourse",
     readers: "report",

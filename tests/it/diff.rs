@@ -927,7 +927,7 @@ fn a_plan_knows_the_baseline() {
 
 /// Writes a table of a folder again as another version of the program would, and lists it so in the
 /// manifest.
-fn as_version(work: &Work, folder: &str, name: &str, version: u32, without: &[&str]) {
+pub(crate) fn as_version(work: &Work, folder: &str, name: &str, version: u32, without: &[&str]) {
     let path = work.path(&format!("{folder}/{name}"));
     let batch = crate::waiting::read(&path);
     let kept: Vec<usize> = (0..batch.num_columns())
@@ -1010,6 +1010,6 @@ fn folders_of_other_versions() {
             cfaudit::table::METRICS.version,
             &["value"],
         );
-        work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing"]);
+        work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing", "damaged"]);
     }
 }

@@ -32,6 +32,7 @@ mod manual;
 mod models;
 mod names;
 mod new;
+mod older;
 mod oracle;
 mod recourse;
 mod refits;

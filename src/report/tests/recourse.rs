@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{FolderSample, glossary, section, two_groups, well_formed};
 use crate::report::render;
-use crate::table::file::write_frame;
+use crate::table::file::{read_frame, write_frame};
 use crate::table::recourse::{
     ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
     SUBGROUPS, UNFAIR_SUBGROUPS,
@@ -309,6 +309,20 @@ fn what_chance_explains_is_told() {
             "With at most 5 % false discoveries none of these 3 can be told from chance."
         ),
         "{within}"
+    );
+    // A table of version 1 does not tell the deals, and the test was made all the same.
+    let of_version_1 = many(0.0501, 0.001).page(&alone(), |tables| {
+        let mut frame = read_frame(tables, &RECOURSE).unwrap();
+        let deals = RECOURSE.column("deals").unwrap();
+        frame.rows.iter_mut().for_each(|row| row[deals] = TableCell::Null);
+        write_frame(tables, &frame).unwrap();
+    });
+    let of_version_1 = section(&of_version_1, "findings");
+    assert!(
+        of_version_1.contains("none of these 3 can be told from chance.")
+            && !of_version_1.contains("was not tested")
+            && !of_version_1.contains("smallest p"),
+        "{of_version_1}"
     );
     // A test that could find nothing is no sign that there is nothing.
     let too_few_deals = findings(0.0501, 0.001);

@@ -318,13 +318,17 @@ impl<'a> ComparisonOutcome<'a> {
 
     /// How the unfair subgroups stand against chance.
     fn against_chance(&self) -> RichText {
-        let Some(deals) = self.comparison.int("deals") else {
+        let deals = self.comparison.int("deals");
+        // Every unfair subgroup has a p where the job asks for `chance`, whatever version wrote it.
+        let Some(chance) = self.chance else {
+            if deals.is_some() {
+                return RichText::new();
+            }
             let words = RichText::from(
                 " Which of these differences chance alone would make was not tested: ",
             );
             return words.code("chance").text(" in the job asks for it.");
         };
-        let Some(chance) = self.chance else { return RichText::new() };
         let words = RichText::from(format!(
             " With at most {} false discoveries {} of these {} can be told from chance.",
             number::level(FALSE_DISCOVERIES),
@@ -332,9 +336,10 @@ impl<'a> ComparisonOutcome<'a> {
             number::count(chance.tested)
         ));
         // No score comes up less often than once in all deals and the real one.
-        if chance.beyond > 0 || chance.least * (1 + deals) as f64 > 1.5 {
+        let is_least = |deals: &i64| chance.least * (1 + deals) as f64 <= 1.5;
+        let Some(deals) = deals.filter(is_least).filter(|_| chance.beyond == 0) else {
             return words;
-        }
+        };
         let have = if chance.with_least == 1 { "has" } else { "have" };
         let rest = format!(
             " {} of them {have} the smallest p that {} can give, {}: with more ",
