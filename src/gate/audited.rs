@@ -2,6 +2,7 @@
 //! verdict on the arm as one on the model.
 
 use super::{GateBaseline, GateObservation, GateQuantity, GateQuestion, judge};
+use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::{TableFrame, TableRecord};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
@@ -43,11 +44,13 @@ pub(super) fn in_words(
     if !row.is_some("value") {
         return format!("the audited {model} itself cannot be judged: {}", row.text("reason"));
     }
-    let number = |column: &str| row.real(column).map(|x| format!("{x:.4}"));
-    let ends = number("lo")
-        .zip(number("hi"))
-        .map_or_else(String::new, |(lo, hi)| format!(" ({lo} to {hi})"));
-    let value = format!("{what}{}{ends}", number("value").unwrap_or_default());
+    let ends = row.real("lo").zip(row.real("hi"));
+    let judged = row.real("value").zip(row.real("limit"));
+    let decimals = decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>());
+    let ends = ends
+        .map_or_else(String::new, |(lo, hi)| format!(" ({})", interval_digits(lo, hi, decimals)));
+    let value = row.real("value").map_or_else(String::new, |x| fixed_digits(x, decimals));
+    let value = format!("{what}{value}{ends}");
     match row.text("verdict") {
         "pass" => format!("the audited {model} itself keeps the limit: {value}"),
         "fail" => format!("the audited {model} itself breaks the limit: {value}"),

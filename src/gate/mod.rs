@@ -30,7 +30,9 @@ use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
-use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
+use crate::metric::value::worlds::{
+    ATTRIBUTE_FOLLOWS, ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside,
+};
 use crate::metric::{CatalogFamily, Reads, find};
 use crate::table::{GATES, TableCell, TableFrame, TableRecord};
 use unseen::{UNTESTED, unseen, untested};
@@ -152,8 +154,9 @@ pub struct GateQuestion {
     pub limit: GateLimit,
     /// What decides.
     pub decide_by: GateDecisionRule,
-    /// Bootstraps that an interval over graphs rests on; 0 = its set has no graphs.
-    pub bootstraps: u64,
+    /// Bootstraps that its graphs rest on, 0 where these are of the training rows as they are; none
+    /// where its set has no graphs.
+    pub bootstraps: Option<u64>,
     /// Whether its comparisons are judged together by Holm's method.
     pub holm: bool,
     /// Cases needed below a rate.
@@ -316,6 +319,11 @@ pub fn judge(
         if rulings.is_empty() {
             rulings.push(missing_row(question, baseline));
         }
+        let follows =
+            |seen: &GateObservation| seen.flags.split(',').any(|flag| flag == ATTRIBUTE_FOLLOWS);
+        for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
+            ruling.reason.push_str(AGAINST_KNOWLEDGE);
+        }
         if let Some(own) = audited::judged(question, (metrics, groups), baseline) {
             rulings.iter_mut().for_each(|ruling| {
                 ruling.reason = format!(
@@ -374,6 +382,10 @@ fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> 
     };
     a.verdict.cmp(&b.verdict).then(excess(a).total_cmp(&excess(b)))
 }
+
+/// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
+const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute follows from other \
+    variables, which may contradict what people know";
 
 const NOT_MEASURED: &str = "not measured";
 
@@ -510,15 +522,17 @@ fn oriented(question: &GateQuestion, row: &TableRecord<'_>) -> GateObservation {
     let worlds = question.decide_by == GateDecisionRule::Worlds;
     let (lo, hi, level) =
         if worlds { ("world_lo", "world_hi", "world_level") } else { ("lo", "hi", "level") };
+    // Of graphs that were fitted once there is no interval over refits.
+    let end = |column: &str| row.real(column).filter(|_| !(worlds && fits_once(question)));
     let seen = GateObservation {
         metric: row.text("metric").to_owned(),
         sensitive: row.text("sensitive").to_owned(),
         from: row.text("from_group").to_owned(),
         to: row.text("to_group").to_owned(),
         value: row.real("value"),
-        lo: row.real(lo),
-        hi: row.real(hi),
-        level: row.real(level),
+        lo: end(lo),
+        hi: end(hi),
+        level: end(level),
         interval: row.text("interval").to_owned(),
         numerator: row.int("numerator"),
         denominator: row.int("denominator"),
@@ -579,6 +593,15 @@ fn in_question_order(
     seen
 }
 
+/// Why an interval over graphs and refits of less than two bootstraps decides nothing.
+const NO_REFIT: &str =
+    "no refit of the coefficients was measured: give the set `bootstraps`, 100 are usual";
+
+/// Whether the graphs of its set were fitted once.
+fn fits_once(question: &GateQuestion) -> bool {
+    question.bootstraps.is_some_and(|n| n < LEAST_BOOTSTRAPS)
+}
+
 /// Why a value cannot be judged.
 fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
     if !seen.refused.is_empty() {
@@ -612,6 +635,9 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
     if let Some(small) = small_flags(seen) {
         return Some(format!("too few to tell: {small}"));
     }
+    if question.decide_by == GateDecisionRule::Worlds && fits_once(question) {
+        return Some(NO_REFIT.to_owned());
+    }
     (question.decide_by != GateDecisionRule::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
         .then(|| format!("there is no interval: {}", seen.why_no_interval))
 }
@@ -632,7 +658,11 @@ fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
         (GateDecisionRule::Estimate, Some(value), _) => {
             let kept = limit.kept_by(value);
             let what = if seen.is_change { "change" } else { "value" };
-            let reason = format!("the {what} {} the limit", if kept { "keeps" } else { "breaks" });
+            let is_of_graphs =
+                find(&question.metric).is_some_and(|metric| metric.family == CatalogFamily::Graph);
+            let caution = if is_of_graphs { few_bootstraps(question, "it") } else { String::new() };
+            let reason =
+                format!("the {what} {} the limit{caution}", if kept { "keeps" } else { "breaks" });
             GateRuling {
                 observation: seen,
                 verdict: if kept { GateStatus::Pass } else { GateStatus::Fail },
@@ -667,20 +697,28 @@ fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
     }
 }
 
+/// That what is judged rests on few bootstraps, so that another seed may move `what` far; empty
+/// where these are enough.
+fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
+    match question.bootstraps {
+        Some(0) => "; it rests on the training rows as they are, without bootstraps, and does not \
+                    show which graphs other rows would give"
+            .to_owned(),
+        Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => format!(
+            "; it rests on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may move {what} \
+             far",
+            if n == 1 { "bootstrap" } else { "bootstraps" }
+        ),
+        _ => String::new(),
+    }
+}
+
 /// The interval over graphs and refits with its level, and what a reader must know of it: that it
 /// rests on few bootstraps, and that the value lies outside of it.
 fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
     let level =
         seen.level.map_or_else(String::new, |level| format!("{} % ", (level * 1e8).round() / 1e6));
-    let mut caution = String::new();
-    if (1..ENOUGH_BOOTSTRAPS as u64).contains(&question.bootstraps) {
-        let n = question.bootstraps;
-        let bootstraps = if n == 1 { "bootstrap" } else { "bootstraps" };
-        caution = format!(
-            "; it rests on {n} {bootstraps}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may \
-             move its ends far"
-        );
-    }
+    let mut caution = few_bootstraps(question, "its ends");
     let (value, lo, hi) =
         (seen.value.unwrap_or(0.0), seen.lo.unwrap_or(0.0), seen.hi.unwrap_or(0.0));
     if is_outside(value, (lo, hi)) {

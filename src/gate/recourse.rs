@@ -148,7 +148,7 @@ pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRe
         quantity: GateQuantity::Value,
         limit: GateLimit::AtMost(question.at_most as f64),
         decide_by: GateDecisionRule::Estimate,
-        bootstraps: 0,
+        bootstraps: None,
         holm: false,
         // How many people a subgroup needs was asked before; without any there is no value.
         min_cases: 0,

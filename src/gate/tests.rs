@@ -105,7 +105,7 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         quantity: GateQuantity::Value,
         limit,
         decide_by: GateDecisionRule::Interval,
-        bootstraps: 100,
+        bootstraps: Some(100),
         holm: false,
         min_cases: 10,
         warn_only: false,
@@ -582,7 +582,7 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     frame.rows[0][at("world_level")] = TableCell::Real(0.95);
     let reason = |frame: &TableFrame, bootstraps, decide_by| {
         let asked = GateQuestion {
-            bootstraps,
+            bootstraps: Some(bootstraps),
             decide_by,
             ..question(direction(), GateLimit::AtMost(0.15))
         };
@@ -598,7 +598,13 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecisionRule::Worlds)), [plain; 2]);
     let few = "; it rests on 10 bootstraps, fewer than 40, so another seed may move its ends far";
     assert_eq!(reason(&frame, 10, GateDecisionRule::Worlds), format!("{plain}{few}"));
-    assert!(reason(&frame, 1, GateDecisionRule::Worlds).contains("it rests on 1 bootstrap, fewer"));
+    // One bootstrap, or none, has refitted nothing: there is no such interval.
+    for n in [0, 1] {
+        assert_eq!(
+            reason(&frame, n, GateDecisionRule::Worlds),
+            "no refit of the coefficients was measured: give the set `bootstraps`, 100 are usual"
+        );
+    }
     assert_eq!(
         reason(&frame, 10, GateDecisionRule::Interval),
         "the limit lies inside the interval"
@@ -608,6 +614,95 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     let outside = "; the mean over graphs lies outside of it, because a few graphs differ much \
                    from the others";
     assert_eq!(reason(&frame, 100, GateDecisionRule::Worlds), format!("{plain}{outside}"));
+}
+
+/// An interval over graphs in which nothing was refitted passes nothing, and breaks nothing.
+#[test]
+fn graphs_that_were_fitted_once_decide_nothing() {
+    let mut frame = metrics(&[NSR]);
+    let at = |name: &str| METRICS.column(name).expect("a column");
+    frame.rows[0][at("world_lo")] = TableCell::Real(0.12);
+    frame.rows[0][at("world_hi")] = TableCell::Real(0.14);
+    let verdict = |limit: f64, bootstraps: u64| {
+        let asked = GateQuestion {
+            bootstraps: Some(bootstraps),
+            decide_by: GateDecisionRule::Worlds,
+            ..question(direction(), GateLimit::AtMost(limit))
+        };
+        let judged = judge(&[asked], &frame, None);
+        let row = judged.table.records().next().expect("one row");
+        assert_eq!(row.is_some("lo") && row.is_some("hi"), bootstraps > 1);
+        judged.verdict
+    };
+    let verdicts = [GateStatus::Pass, GateStatus::Fail].map(Some);
+    assert_eq!([0.15, 0.1].map(|limit| verdict(limit, 2)), verdicts);
+    for n in [0, 1] {
+        let none = [Some(GateStatus::Inconclusive); 2];
+        assert_eq!([0.15, 0.1].map(|limit| verdict(limit, n)), none);
+    }
+}
+
+/// A gate on the graphs themselves says that few bootstraps are few, too.
+#[test]
+fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
+    let graphs = GateValueRow {
+        scope: "total",
+        from: "",
+        to: "",
+        metric: "h_ga",
+        value: Some(0.2),
+        lo: None,
+        hi: None,
+        denominator: None,
+    };
+    let reason = |metric: &str, bootstraps: Option<u64>| {
+        let asked = GateQuestion {
+            metric: metric.into(),
+            bootstraps,
+            decide_by: GateDecisionRule::Estimate,
+            ..question(GateSubject::Total, GateLimit::AtMost(0.5))
+        };
+        let row = GateValueRow { metric, ..graphs };
+        let table = judge(&[asked], &metrics(&[row]), None).table;
+        table.records().next().map(|row| row.text("reason").to_owned()).expect("one row")
+    };
+    let plain = "the value keeps the limit";
+    assert_eq!(reason("h_ga", Some(40)), plain);
+    for metric in ["h_g", "h_ga", "n_graphs"] {
+        let few = "; it rests on 39 bootstraps, fewer than 40, so another seed may move it far";
+        assert_eq!(reason(metric, Some(39)), format!("{plain}{few}"));
+    }
+    let one = "; it rests on 1 bootstrap, fewer than 40, so another seed may move it far";
+    assert_eq!(reason("h_ga", Some(1)), format!("{plain}{one}"));
+    assert!(reason("h_ga", Some(0)).contains("it rests on the training rows as they are"));
+    // An estimate of a rate is not one of graphs.
+    assert_eq!([reason("nsr", Some(3)), reason("nsr", None)], [plain, plain]);
+}
+
+/// The line of a gate says that the graphs of its set may contradict what people know, whatever the
+/// verdict.
+#[test]
+fn a_gate_says_that_the_attribute_follows_from_other_variables() {
+    let at = |name: &str| METRICS.column(name).expect("a column");
+    let reasons = |flags: &str, limit: f64| -> Vec<String> {
+        let back = GateValueRow { from: "Male", to: "Female", ..NSR };
+        let mut frame = metrics(&[NSR, back]);
+        frame.rows[0][at("flags")] = flags.into();
+        let asked = question(GateSubject::AnyDirection, GateLimit::AtMost(limit));
+        let table = judge(&[asked], &frame, None).table;
+        table.records().map(|row| row.text("reason").to_owned()).collect()
+    };
+    let told = "; in the graphs of the set the attribute follows from other variables, which may \
+                contradict what people know";
+    for (limit, plain) in [
+        (0.3, "the whole interval keeps the limit"),
+        (0.01, "the whole interval breaks the limit"),
+        (0.1, "the limit lies inside the interval"),
+    ] {
+        let flagged = reasons("sampled,attribute_follows", limit);
+        assert_eq!(flagged, [format!("{plain}{told}"), plain.to_owned()]);
+        assert_eq!(reasons("sampled", limit), [plain; 2]);
+    }
 }
 
 /// A change of the rate: status, old value, change, its interval, cases in the old run and in the

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::folder::manifest::{Manifest, RunSummary};
+use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 use crate::table::{TableCell, TableFrame, TableRecord};
 
@@ -67,9 +68,14 @@ fn xml(text: &str) -> String {
 
 /// What a row of the table `gates` says, in one line.
 pub fn gate_sentence(row: &TableRecord<'_>) -> String {
-    let decimals = if row.text("metric") == UNFAIR_SUBGROUPS { 0 } else { 4 };
+    let ends = row.real("lo").zip(row.real("hi"));
+    let judged = row.real("value").zip(row.real("limit"));
+    let decimals = match row.text("metric") {
+        UNFAIR_SUBGROUPS => 0,
+        _ => decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>()),
+    };
     let number = |name: &str| {
-        row.real(name).map_or_else(|| "undefined".to_owned(), |v| format!("{v:.decimals$}"))
+        row.real(name).map_or_else(|| "undefined".to_owned(), |v| fixed_digits(v, decimals))
     };
     let between = match (row.text("from_group"), row.text("to_group")) {
         ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
@@ -87,13 +93,13 @@ pub fn gate_sentence(row: &TableRecord<'_>) -> String {
         "" => String::new(),
         class => format!(" of class {class}"),
     };
-    let interval = match (row.real("lo"), row.real("hi")) {
-        (Some(lo), Some(hi)) => {
+    let interval = match ends {
+        Some((lo, hi)) => {
             let across =
                 if row.text("rule").ends_with("worlds") { "graphs and refits " } else { "" };
-            format!(" ({across}{lo:.4} to {hi:.4})")
+            format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }
-        _ => String::new(),
+        None => String::new(),
     };
     let counts = match (row.int("numerator"), row.int("denominator")) {
         (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
@@ -436,6 +442,34 @@ mod tests {
         ];
         let told = super::gate_sentence(&frame(&GATES, &[&rate]).records().next().unwrap());
         assert_eq!(told, "denied_by_group f to g of m is 0.2500, 5 of 20, limit 0.0200; ");
+    }
+
+    /// The ends of an interval read apart where they differ, and so do a value and its limit.
+    #[test]
+    fn a_gate_that_rests_on_little_does_not_read_as_zero() {
+        let told = |value: f64, lo: f64, hi: f64, limit: f64| {
+            let row = [
+                ("metric", TableCell::from("macd")),
+                ("model", "m".into()),
+                ("value", TableCell::Real(value)),
+                ("lo", TableCell::Real(lo)),
+                ("hi", TableCell::Real(hi)),
+                ("limit", TableCell::Real(limit)),
+            ];
+            super::gate_sentence(&frame(&GATES, &[&row]).records().next().unwrap())
+        };
+        assert_eq!(
+            told(0.000_02, -0.000_01, 0.000_04, 0.1),
+            "macd of m is 0.00002 (-0.00001 to 0.00004), limit 0.10000; "
+        );
+        assert_eq!(
+            told(-0.000_02, -0.000_04, 0.1, 0.1),
+            "macd of m is 0.0000 (0.0000 to 0.1000), limit 0.1000; "
+        );
+        assert_eq!(
+            told(0.100_001, 0.05, 0.15, 0.1),
+            "macd of m is 0.100001 (0.050000 to 0.150000), limit 0.100000; "
+        );
     }
 
     #[test]

@@ -76,7 +76,7 @@ pub(crate) struct GraphSpread {
     /// Those of other graphs, coefficients apart; none as `ends`, or in part of the graphs
     /// undefined.
     pub(crate) between: Option<(f64, f64)>,
-    /// Those of refits of the coefficients, graphs apart.
+    /// Those of refits of the coefficients, graphs apart; none as `between`, and of one bootstrap.
     pub(crate) within: Option<(f64, f64)>,
     /// Variances of the two; none as their percentiles.
     pub(crate) variances: [Option<f64>; 2],
@@ -86,6 +86,13 @@ pub(crate) struct GraphSpread {
     pub(crate) n_undefined: i64,
     /// Cases below a rate, where they are the same in all graphs.
     pub(crate) whole: Option<i64>,
+}
+
+impl GraphSpread {
+    /// Whether all graphs are of one bootstrap, or of the rows as they are: nothing was refitted.
+    pub(crate) fn is_of_one_fit(&self) -> bool {
+        self.between.is_some() && self.within.is_none()
+    }
 }
 
 /// Counterfactuals by label (0: none, 1: negative, 2: positive), factual and counterfactual

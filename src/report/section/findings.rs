@@ -507,6 +507,7 @@ fn sentence(c: &FindingCandidate<'_>, start: RichText, who: &str, does: &str) ->
     if let Some((across, ends)) = c
         .measure
         .across
+        .as_ref()
         .filter(|_| c.measure.counts.is_none())
         .and_then(|across| Some((across, across.ends?)))
     {
@@ -514,7 +515,7 @@ fn sentence(c: &FindingCandidate<'_>, start: RichText, who: &str, does: &str) ->
             across.level.map_or_else(String::new, |level| format!("{} of ", number::level(level)));
         share.push_str(&format!(
             "; {level}{}",
-            graphs::over_graphs(NumberFormat::Share, value, ends)
+            graphs::over_graphs(NumberFormat::Share, value, across, ends)
         ));
     }
     if let Some((lo, hi)) = c.noise() {

@@ -126,14 +126,14 @@ fn set_of<'a>(
     checked.job.counterfactuals.get(gate.counterfactual.as_ref()?.as_str())
 }
 
-/// Bootstraps of the graphs of a gate's set; 0 where it has none. A scenario is named
+/// Bootstraps of the graphs of a gate's set; none where it has no graphs. A scenario is named
 /// `SET/SCENARIO`.
-fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> u64 {
+fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> Option<u64> {
     let named = gate.counterfactual.as_ref().map(|name| name.as_str());
     let set = named
         .and_then(|name| name.split('/').next())
         .and_then(|set| checked.job.counterfactuals.get(set));
-    set.and_then(|set| set.graph_uncertain.as_ref()).map_or(0, |graphs| graphs.n_bootstraps())
+    set.and_then(|set| set.graph_uncertain.as_ref()).map(|graphs| graphs.n_bootstraps())
 }
 
 /// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the

@@ -98,7 +98,7 @@ impl RowBuilder<'_> {
         let [between_lo, between_hi, between_var] =
             ends(across.spread_parts.map(|parts| parts.between));
         let [within_lo, within_hi, within_var] =
-            ends(across.spread_parts.map(|parts| parts.within));
+            ends(across.spread_parts.and_then(|parts| parts.within));
         let cells = [
             world_lo,
             world_hi,
@@ -110,7 +110,7 @@ impl RowBuilder<'_> {
             within_lo,
             within_hi,
             within_var,
-            across.spread_parts.map(|parts| parts.mixed).into(),
+            across.spread_parts.and_then(|parts| parts.mixed).into(),
             across.bootstrap_mean.into(),
             across.n_worlds.into(),
             across.n_undefined.into(),

@@ -64,6 +64,9 @@ pub const FOLLOWS_FROM: f64 = 0.05;
 /// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
 pub const ENOUGH_BOOTSTRAPS: usize = 40;
 
+/// Bootstraps below which no coefficients are refitted: what one fit gives has no spread.
+pub const LEAST_BOOTSTRAPS: u64 = 2;
+
 /// Whether a mean over graphs lies outside of the percentiles of the same values, by more than
 /// rounding.
 pub fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
@@ -144,21 +147,23 @@ pub struct SpreadParts {
     /// Of u: what other graphs give, coefficients apart.
     pub between: SpreadEstimate,
     /// Of mean(u) + v - u: what other coefficients give, graphs apart. Ends of a rate may lie
-    /// outside [0, 1].
-    pub within: SpreadEstimate,
-    /// Twice the covariance of u and v - u, divisor M - 1.
-    pub mixed: f64,
+    /// outside [0, 1]. None where all values are of one bootstrap, which refits nothing.
+    pub within: Option<SpreadEstimate>,
+    /// Twice the covariance of u and v - u, divisor M - 1; none as `within`.
+    pub mixed: Option<f64>,
 }
 
 impl SpreadParts {
-    /// Of (v, u, graphs) for each world; none where a u is missing, or there are fewer than two
-    /// graphs.
-    fn new(sample: &[(f64, Option<f64>, u64)], level: f64) -> Option<SpreadParts> {
+    /// Of (world, v, u) for each world with a value; none where a u is missing, or there are fewer
+    /// than two graphs.
+    fn new(sample: &[(GraphWorld, f64, Option<f64>)], level: f64) -> Option<SpreadParts> {
         // From the first u on, so that equal ones differ by nothing at all.
-        let start = sample.first()?.1?;
+        let (first, _, start) = sample.first()?;
+        let start = (*start)?;
+        let is_refitted = sample.iter().any(|(world, ..)| world.bootstrap != first.bootstrap);
         let apart: Vec<(f64, f64, u64)> = sample
             .iter()
-            .map(|&(v, u, copies)| Some((u? - start, v - u?, copies)))
+            .map(|&(world, v, u)| Some((u? - start, v - u?, world.copies)))
             .collect::<Option<_>>()?;
         let spread = |of: &dyn Fn(&(f64, f64, u64)) -> f64| {
             let weighed =
@@ -178,8 +183,8 @@ impl SpreadParts {
         let graphs_of_all: u64 = apart.iter().map(|x| x.2).sum();
         Some(SpreadParts {
             between: up(graphs.spread?, start),
-            within: up(refits.spread?, start + graphs.mean),
-            mixed: 2.0 * products / graphs_of_all.saturating_sub(1) as f64,
+            within: refits.spread.filter(|_| is_refitted).map(|of| up(of, start + graphs.mean)),
+            mixed: is_refitted.then(|| 2.0 * products / graphs_of_all.saturating_sub(1) as f64),
         })
     }
 }
@@ -319,7 +324,7 @@ pub fn measure_worlds(
         };
         let all = spread(false);
         let pair = |(world, m): (&GraphWorld, &&MeasuredValue)| {
-            Some((m.value.ok()?, on_all_rows[world.all_rows][k].value.ok(), world.copies))
+            Some((*world, m.value.ok()?, on_all_rows[world.all_rows][k].value.ok()))
         };
         let parts = SpreadParts::new(
             &counts.worlds.iter().zip(&each).filter_map(pair).collect::<Vec<_>>(),

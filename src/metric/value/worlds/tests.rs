@@ -138,9 +138,17 @@ fn means_and_percentiles_by_hand() {
 /// 0.4; of the other, 0.6, one gives 0.7.
 #[test]
 fn two_parts_of_a_spread_by_hand() {
-    let parts =
-        SpreadParts::new(&[(0.1, Some(0.2), 1), (0.4, Some(0.2), 1), (0.7, Some(0.6), 1)], 0.5)
-            .unwrap();
+    let of = |bootstraps: &[usize], values: &[(f64, Option<f64>)]| {
+        let world = |bootstrap: usize| GraphWorld { bootstrap, copies: 1, all_rows: 0 };
+        let sample = bootstraps.iter().zip(values).map(|(&b, &(v, u))| (world(b), v, u));
+        SpreadParts::new(&sample.collect::<Vec<_>>(), 0.5)
+    };
+    let three = [(0.1, Some(0.2)), (0.4, Some(0.2)), (0.7, Some(0.6))];
+    let parts = of(&[0, 1, 1], &three).unwrap();
+    // Of one bootstrap nothing was refitted: other graphs are all that there is.
+    let once = of(&[3, 3, 3], &three).unwrap();
+    assert_eq!((once.between, once.within, once.mixed), (parts.between, None, None));
+    let (within, mixed) = (parts.within.unwrap(), parts.mixed.unwrap());
     let near =
         |found: f64, by_hand: f64| assert!((found - by_hand).abs() < 1e-15, "{found} {by_hand}");
     // u is 0.2, 0.2, 0.6, its mean 1/3; v - u is -0.1, 0.2, 0.1, its mean 1/15.
@@ -150,25 +158,25 @@ fn two_parts_of_a_spread_by_hand() {
         (2.0 * (0.2 - mean) * (0.2 - mean) + (0.6 - mean) * (0.6 - mean)) / 2.0,
     );
     near(
-        parts.within.variance,
+        within.variance,
         ((-0.1 - apart) * (-0.1 - apart)
             + (0.2 - apart) * (0.2 - apart)
             + (0.1 - apart) * (0.1 - apart))
             / 2.0,
     );
     near(
-        parts.mixed,
+        mixed,
         (0.2 - mean) * (-0.1 - apart) + (0.2 - mean) * (0.2 - apart) + (0.6 - mean) * (0.1 - apart),
     );
-    near(parts.between.variance + parts.within.variance + parts.mixed, 0.09);
+    near(parts.between.variance + within.variance + mixed, 0.09);
     // Quartiles lie half way between neighbours.
     near(parts.between.lo, 0.2);
     near(parts.between.hi, 0.4);
-    near(parts.within.lo, mean);
-    near(parts.within.hi, mean + 0.15);
-    assert_eq!(SpreadParts::new(&[(0.1, Some(0.2), 1), (0.4, None, 1)], 0.5), None);
-    assert_eq!(SpreadParts::new(&[(0.1, Some(0.2), 1)], 0.5), None);
-    assert_eq!(SpreadParts::new(&[], 0.5), None);
+    near(within.lo, mean);
+    near(within.hi, mean + 0.15);
+    assert_eq!(of(&[0, 1], &[(0.1, Some(0.2)), (0.4, None)]), None);
+    assert_eq!(of(&[0], &[(0.1, Some(0.2))]), None);
+    assert_eq!(of(&[], &[]), None);
 }
 
 /// Whatever the people are: variances add up, and graphs that are one differ by nothing, to the
@@ -200,25 +208,27 @@ fn the_parts_of_a_variance_add_up_to_it() {
     for across in measured(worlds([0, 1, 0, 1]), 6) {
         assert!(across.spread.is_some() || across.spread_parts.is_none());
         let Some((parts, around)) = across.spread_parts.zip(across.spread) else { continue };
-        let sum = parts.between.variance + parts.within.variance + parts.mixed;
+        let (within, mixed) = (parts.within.unwrap(), parts.mixed.unwrap());
+        let sum = parts.between.variance + within.variance + mixed;
         assert!(
             (sum - around.variance).abs() < 1e-12 * around.variance.max(1.0),
             "{parts:?} {around:?}"
         );
-        met += usize::from(parts.between.variance > 0.0 && parts.mixed != 0.0);
+        met += usize::from(parts.between.variance > 0.0 && mixed != 0.0);
     }
     assert!(met > 10, "{met}");
     for across in measured(worlds([0; 4]), 5) {
         let Some((parts, around)) = across.spread_parts.zip(across.spread) else { continue };
+        let within = parts.within.unwrap();
         assert!(
             parts.between.lo == parts.between.hi
                 && parts.between.variance == 0.0
-                && parts.mixed == 0.0,
+                && parts.mixed == Some(0.0),
             "{parts:?}"
         );
         assert!(
-            (parts.within.hi - around.hi).abs() < 1e-12
-                || (parts.within.hi - parts.within.lo - around.hi + around.lo).abs() < 1e-12
+            (within.hi - around.hi).abs() < 1e-12
+                || (within.hi - within.lo - around.hi + around.lo).abs() < 1e-12
         );
     }
 }

@@ -19,7 +19,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{Causes, LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
-use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::panel::{GraphSpread, ReportedValue, ResultKey};
 
 /// The rates that are set side by side, where they are measured.
 const RATES: &[&str] = &["psr", "nsr", "sr"];
@@ -242,15 +242,23 @@ fn middle(audit: &AuditFolder) -> String {
     )
 }
 
-/// The interval over graphs and refits of a mean; and that the mean lies outside of it, where it
+/// The interval over graphs and refits of a mean, over graphs alone where nothing was refitted; and
+/// that the mean lies outside of it, where it
 /// does.
-pub(crate) fn over_graphs(kind: NumberFormat, mean: f64, ends: (f64, f64)) -> String {
+pub(crate) fn over_graphs(
+    kind: NumberFormat,
+    mean: f64,
+    across: &GraphSpread,
+    ends: (f64, f64),
+) -> String {
+    let what =
+        if across.is_of_one_fit() { "graphs of a single bootstrap" } else { "graphs and refits" };
     let outside = if is_outside(mean, ends) {
         ", outside of which the mean lies because a few graphs differ much"
     } else {
         ""
     };
-    format!("graphs and refits {}{outside}", kind.interval(mean, ends.0, ends.1))
+    format!("{what} {}{outside}", kind.interval(mean, ends.0, ends.1))
 }
 
 /// What the intervals hold, with their level.
@@ -280,25 +288,31 @@ fn doubts(audit: &AuditFolder) -> RichText {
         ))
 }
 
-/// Percentiles of few bootstraps are their extremes.
+/// Percentiles of few bootstraps are their extremes; one has none.
 fn few_bootstraps(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
     let few: Vec<&&ScenarioGraphs> =
-        scenarios.iter().filter(|s| (2..ENOUGH_BOOTSTRAPS).contains(&s.bootstraps.len())).collect();
+        scenarios.iter().filter(|s| (1..ENOUGH_BOOTSTRAPS).contains(&s.bootstraps.len())).collect();
     few.first()?;
     let words =
         RichText::new().drawing(chart::verdict("warn", "mark warn")).strong("Few bootstraps: ");
     let words = few.iter().enumerate().fold(words, |words, (i, s)| {
         let rests = if i == 0 { "rests on" } else { "on" };
-        words
-            .text(if i == 0 { "" } else { ", " })
-            .name(&s.set)
-            .text(format!(" {rests} {}", s.bootstraps.len()))
+        let n = s.bootstraps.len();
+        let n = if n == 1 { "a single fit".to_owned() } else { n.to_string() };
+        words.text(if i == 0 { "" } else { ", " }).name(&s.set).text(format!(" {rests} {n}"))
     });
-    Some(PageBlock::Text(words.text(format!(
-        ". The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most \
-         extreme ones or next to them, and other seeds give others: take 100 before a decision \
-         rests on them."
-    ))))
+    let ends = few.iter().any(|s| s.bootstraps.len() > 1).then(|| {
+        format!(
+            " The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most \
+             extreme ones or next to them, and other seeds give others."
+        )
+    });
+    let once = few.iter().any(|s| s.bootstraps.len() == 1).then_some(
+        " A single fit does not show how far refits of the coefficients, or graphs of other rows, \
+         move a value.",
+    );
+    let words = words.text(".").text(ends.unwrap_or_default()).text(once.unwrap_or_default());
+    Some(PageBlock::Text(words.text(" Take 100 before a decision rests on them.")))
 }
 
 /// Scenarios in which the attribute itself follows from other columns, which people know to be
@@ -539,15 +553,16 @@ fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &
             ..PageCell::default()
         };
     };
-    let ends = measure.across.as_ref().and_then(|across| across.ends);
+    let across = measure.across.as_ref().and_then(|across| Some((across, across.ends?)));
+    let ends = across.map(|(_, ends)| ends);
     let whisker = |interval| IntervalWhisker { value, interval, noise: None };
     let mut small = Vec::new();
     small.push(match measure.interval {
         Some((lo, hi)) => format!("people {}", kind.interval(value, lo, hi)).into(),
         None => "people: no interval".into(),
     });
-    small.push(match ends {
-        Some(ends) => over_graphs(kind, value, ends).into(),
+    small.push(match across {
+        Some((across, ends)) => over_graphs(kind, value, across, ends).into(),
         None => "graphs: one only".into(),
     });
     if let Some(across) = measure.across.as_ref() {
