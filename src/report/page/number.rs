@@ -72,7 +72,7 @@ impl NumberFormat {
     fn decimals(self, x: f64) -> Option<usize> {
         decimals(x).map(|least| {
             if self == NumberFormat::Share && x < 100.0 {
-                telling_decimals(self.distance_to_end(x), least)
+                telling_decimals(self.distance_to_end(x), least, MOST_DECIMALS)
             } else {
                 least
             }
@@ -103,8 +103,9 @@ impl NumberFormat {
 
     /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
     /// Where an end would look as if it were 0 or 100 per cent and is not, both get as many more as
-    /// show it, up to three: `0.03 to 1.20`. Where both would look alike and are not, or as if both
-    /// were 0, they get as many as tell them apart: `-0.0001 to +0.0001`.
+    /// show it, up to three: `0.03 to 1.20`. Where both would read as the same number and are not,
+    /// or as if both were 0, they get as many as tell them apart: `-0.0001 to +0.0001`, `99.9996 to
+    /// 100`.
     pub(crate) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let percent = self.scale() > 1.0;
         let of_value = match self.decimals(self.scaled(value)) {
@@ -116,19 +117,21 @@ impl NumberFormat {
         let ends = [lo, hi].map(|x| self.scaled(x));
         let decimals = ends
             .iter()
-            .fold(of_value, |decimals, x| telling_decimals(self.distance_to_end(*x), decimals));
+            .fold(of_value, |decimals, x| telling_decimals(self.distance_to_end(*x), decimals, 3));
         let end = |x: f64, digits: &dyn Fn(f64) -> String| {
             let whole = x == 0.0 || (self == NumberFormat::Share && x == 100.0);
             sign(self.signed(), x, &if whole { format!("{x:.0}") } else { digits(x) })
         };
         let both = |digits: &dyn Fn(f64) -> String| ends.map(|x| end(x, digits));
         let plain = both(&|x| if x.abs() < 1000.0 { fixed(x, decimals) } else { three_digits(x) });
-        // As a number reads where the sign alone tells it from the other.
-        let read = |end: &str| end.trim_start_matches(['+', '\u{2212}']).to_owned();
-        let is_empty = |ends: &[String; 2]| {
-            ends[0] == ends[1]
-                || ends.iter().all(|end| read(end).bytes().all(|b| matches!(b, b'0' | b'.')))
+        // The number that is read: `100.0` is `100`, and `+0.0` is `0`.
+        let read = |end: &str| {
+            let whole = end.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b == b'0'));
+            let number = whole.map_or(end, |(whole, _)| whole);
+            if number.trim_start_matches(['+', '\u{2212}']) == "0" { "0" } else { number }
+                .to_owned()
         };
+        let is_empty = |ends: &[String; 2]| read(&ends[0]) == read(&ends[1]);
         let told = if ends[0] == ends[1] || !is_empty(&plain) {
             plain
         } else {
@@ -143,12 +146,12 @@ impl NumberFormat {
 }
 
 /// Decimals, not fewer than `least`, with which a distance does not look like none; `least` where
-/// three do not show it either.
-fn telling_decimals(distance: f64, least: usize) -> usize {
+/// `most` do not show it either.
+fn telling_decimals(distance: f64, least: usize, most: usize) -> usize {
     let shows = |decimals: &usize| {
         format!("{distance:.decimals$}").bytes().any(|b| matches!(b, b'1'..=b'9'))
     };
-    if distance == 0.0 { least } else { (least..=3).find(shows).unwrap_or(least) }
+    if distance == 0.0 { least } else { (least..=most).find(shows).unwrap_or(least) }
 }
 
 fn sign(signed: bool, value: f64, digits: &str) -> String {
@@ -396,6 +399,10 @@ mod tests {
             (NumberFormat::Points, 0.0, -2e-7, 2e-7, "-0.00002 to +0.00002"),
             (NumberFormat::Plain, 0.123, 0.123_44, 0.123_46, "0.1234 to 0.1235"),
             (NumberFormat::Share, 0.5, 0.500_01, 0.500_03, "50.001 to 50.003"),
+            (NumberFormat::Share, 1.0, 0.999_996, 1.0, "99.9996 to 100"),
+            (NumberFormat::Share, 0.0, 0.0, 0.000_004, "0 to 0.0004"),
+            (NumberFormat::Share, 0.999_997, 0.999_996, 1.0, "99.9996 to 100"),
+            (NumberFormat::Plain, 1.0, 0.999_999_6, 1.0, "0.9999996 to 1.0000000"),
             (NumberFormat::Plain, 12_345.0, 12_341.0, 12_344.0, "12 341 to 12 344"),
             (NumberFormat::FeatureUnit, 2e-13, 1e-13, 3e-13, "+1.00 × 10⁻¹³ to +3.00 × 10⁻¹³"),
             // What is one number stays one.
@@ -412,6 +419,7 @@ mod tests {
     fn what_is_beside_the_end_of_the_scale_does_not_touch_it() {
         assert_eq!(plain(&NumberFormat::Share.value(0.9996)), "99.96 %");
         assert_eq!(plain(&NumberFormat::Share.interval(0.9996, 0.9972, 0.9999)), "99.72 to 99.99");
+        assert_eq!(plain(&NumberFormat::Share.value(0.999_996)), "99.9996 %");
         assert_eq!(plain(&NumberFormat::Share.value(0.995)), "99.5 %");
         assert_eq!(plain(&NumberFormat::Share.value(1.0)), "100 %");
         assert_eq!(plain(&NumberFormat::Points.value(1.0)), "+100 points");

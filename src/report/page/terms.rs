@@ -1,11 +1,13 @@
 //! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
 //! intervals, sides of a decision.
 
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
+use crate::table::TableRecord;
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -149,6 +151,15 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
         None if matches!(metric, "mcd" | "dcacc" | "dcr" | "te") => NumberFormat::Signed,
         None => NumberFormat::Plain,
     }
+}
+
+/// What a row says that rests on labels which are missing for some people more often than for
+/// others; none of other rows.
+pub(crate) fn missing_labels(row: &TableRecord<'_>) -> Option<&'static str> {
+    row.text("flags")
+        .split(',')
+        .any(|flag| flag == SELECTIVE_LABELS)
+        .then_some("labels are missing for some people more often than for others")
 }
 
 /// Why a value is undefined, in words that end a sentence begun with "because".

@@ -49,6 +49,8 @@ struct ArmChange {
     value: f64,
     interval: Option<(f64, f64)>,
     kind: NumberFormat,
+    /// Said where the labels behind it are missing for some people more often than for others.
+    missing_labels: Option<&'static str>,
 }
 
 impl ArmChange {
@@ -105,6 +107,7 @@ impl ArmChange {
     fn lines(&self) -> impl Iterator<Item = RichText> {
         std::iter::once(RichText::from("change ").and(self.value()))
             .chain(self.ends().map(RichText::from))
+            .chain(self.missing_labels.map(RichText::from))
     }
 }
 
@@ -186,6 +189,7 @@ impl<'a> ExperimentNumbers<'a> {
                 value,
                 interval,
                 kind: terms::kind(metric, row.text("scope")).of_change(),
+                missing_labels: terms::missing_labels(&row),
             };
             changes
                 .entry(arm)
@@ -392,7 +396,11 @@ impl<'a> ExperimentNumbers<'a> {
                            change: Option<&ArmChange>,
                            of_gap: Option<(f64, NumberFormat)>| {
                 let Some(change) = change else { return };
-                let told = if change.clear() { "" } else { ", not clear" };
+                let clear = if change.clear() { "" } else { ", not clear" };
+                let told = match change.missing_labels {
+                    Some(missing) => format!("{clear} ({missing})"),
+                    None => clear.to_owned(),
+                };
                 let said =
                     of_gap.map_or_else(|| change.words(), |(base, kind)| change.of_gap(base, kind));
                 words = std::mem::take(&mut words)

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
@@ -121,9 +120,7 @@ fn row(row: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
         (None, ..) => vec![terms::reason(row.text("undefined")).into()],
         _ => Vec::new(),
     };
-    if row.text("flags") == SELECTIVE_LABELS {
-        small.push("labels are missing for some people more often than for others".into());
-    }
+    small.extend(terms::missing_labels(row).map(RichText::from));
     let cells = vec![
         place(row).into(),
         value("model_value").into(),

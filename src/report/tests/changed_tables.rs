@@ -179,6 +179,8 @@ fn gaps_of_arms_narrow_and_widen() {
                     ("against_arm", "try/base".into()),
                     ("difference", TableCell::Real(by)),
                 ]);
+                let selective = if arm == "try/less" { "selective_labels" } else { "" };
+                values.push(("flags", selective.into()));
                 values.extend([
                     ("lo", TableCell::Real(by - 0.008)),
                     ("hi", TableCell::Real(by + 0.009)),
@@ -210,13 +212,20 @@ fn gaps_of_arms_narrow_and_widen() {
         "widens by 1.70 points (0.80 to 2.50), from −28.3 points to −30.0 points",
         "turns round, from −28.3 points to +10.0 points",
         "change +4.30 points (+3.50 to +5.20) the gap is narrower",
-        "change −1.70 points (−2.50 to −0.80) the gap is wider",
+        "the gap is wider",
         "the gap turns round",
         "So the arms are measured on 5278 people: the folds go over all 45 222 rows kept, while \
          the rest of this page is about the 16 281",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
+    // One arm rests on labels that are missing for some more than for others: its sentence says
+    // so, and its cell.
+    let missing = "labels are missing for some people more often than for others";
+    let sentence = format!("from −28.3 points to −30.0 points ({missing}).");
+    let cell = format!("change −1.70 points (−2.50 to −0.80) {missing}");
+    assert!(text.contains(&sentence) && text.contains(&cell), "{text}");
+    assert_eq!(text.matches(missing).count(), 2, "{text}");
     assert_eq!(text.matches("found nothing to add").count(), 1, "{text}");
     assert!(
         text.contains("round nothing found nothing to add, and so is the base again"),
@@ -392,6 +401,61 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     assert!(!text.contains("graphs 0 to 0") && !text.contains("in graph/high, in "), "{text}");
 }
 
+/// Graphs of one bootstrap have no refits: the page calls no interval one of refits, and warns.
+#[test]
+fn graphs_that_were_fitted_once_are_told() {
+    let told = |bootstraps: i64, within: Option<f64>| {
+        let html = changed(&two_groups(), &same, &|tables| {
+            let of = || vec![("counterfactual", "world".into()), ("sensitive", ATTRIBUTE.into())];
+            let graph = |bootstrap: i64| {
+                let mut graph = of();
+                graph.extend([
+                    ("bootstrap", TableCell::Int(bootstrap)),
+                    ("drawn", "all".into()),
+                    ("graphs", TableCell::Int(2)),
+                ]);
+                graph
+            };
+            write(tables, &GRAPHS, &(0..bootstraps).map(graph).collect::<Vec<_>>());
+            let mut node = of();
+            node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
+            node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
+            node.extend([
+                ("below_sensitive", TableCell::Real(1.0)),
+                ("move", TableCell::Real(1.0)),
+            ]);
+            write(tables, &NODES, &[node]);
+            let of = |text: &dyn Fn(&str) -> String| {
+                text("counterfactual") == "world" && text("metric") == "nsr"
+            };
+            let ends = [
+                ("world_lo", TableCell::Real(0.1)),
+                ("world_hi", TableCell::Real(0.3)),
+                ("between_lo", TableCell::Real(0.1)),
+                ("between_hi", TableCell::Real(0.3)),
+                ("within_lo", within.into()),
+                ("within_hi", within.into()),
+                ("n_worlds", TableCell::Int(2 * bootstraps)),
+            ];
+            change(tables, &METRICS, &of, &ends);
+        });
+        section(&html, "graphs")
+    };
+    let once = told(1, None);
+    for said in [
+        "Few bootstraps: world rests on a single fit. A single fit does not show how far refits \
+         of the coefficients, or graphs of other rows, move a value. Take 100",
+        "graphs of a single bootstrap 10.0 to 30.0",
+        "other graphs 10.0 to 30.0",
+    ] {
+        assert!(once.contains(said), "{said}\n{once}");
+    }
+    assert!(!once.contains("graphs and refits 10.0"), "{once}");
+    let several = told(50, Some(0.2));
+    assert!(several.contains("graphs and refits 10.0 to 30.0"), "{several}");
+    assert!(!several.contains("Few bootstraps") && !several.contains("single fit"), "{several}");
+}
+
 #[test]
 fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any() {
     let told = |following: Option<i64>| {
@@ -449,6 +513,7 @@ fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any()
         "{text}"
     );
     assert!(text.contains("Few bootstraps: graph/high rests on 3, graph/low on 12."), "{text}");
+    assert!(!text.contains("A single fit"), "{text}");
     // A table of the first version tells of single edges: the share may be larger.
     let text = told(None);
     assert!(
