@@ -656,6 +656,13 @@ fn decisions_tell_who_is_at_risk() {
          favourable decisions by approved ("
     );
     assert!(told.stdout.contains(&words), "{}", told.stdout);
+    // Both groups are decided about alike: nobody has the lowest share.
+    table(&work, "loans.csv", "x,approved,repaid", |i| {
+        format!("{},{},{}", draw(i, 11), i64::from(i / 2 % 3 > 0), repaid(i))
+    });
+    let text = new().stdout;
+    let line = text.lines().find(|line| line.contains("harm_to: {sex: ")).unwrap();
+    assert!(line.contains("# DECIDE: a guess, ") && !line.contains("lowest share"), "{line}");
     // No decision at all.
     table(&work, "loans.csv", "x,repaid", |i| format!("{},{}", draw(i, 11), label(i)));
     let told = new();

@@ -21,8 +21,7 @@ use crate::error::{Fault, Result};
 use crate::job::FavourableClass;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
-use crate::metric::evidence::labels::LowestShare;
-use crate::metric::evidence::labels::{share, shares_differ};
+use crate::metric::evidence::labels::{FavourableShare, LowestShare, share, shares_differ};
 use crate::param::{ColumnName, Name};
 
 /// What the caller says.
@@ -871,16 +870,15 @@ fn lowest_shares(
     let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
     let shares = glance.level_shares((&column.name, is_wanted), &names)?;
     let lowest = |shares: LevelShares| {
-        let share = |(n, all): (u64, u64)| n as f64 / all.max(1) as f64;
-        let of =
-            shares.into_iter().filter(|(_, of)| of.1 > 0).map(|(group, of)| (group, share(of)));
-        LowestShare::of(of.collect(), what)
+        let of = shares.into_iter().filter(|(_, (_, all))| *all > 0);
+        let of = of.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
+        LowestShare::of(&of.collect::<Vec<_>>(), what)
     };
     Ok(shares.into_iter().map(lowest).collect())
 }
 
-/// The group at risk and why it is named, marked where that is in doubt, or all groups have the
-/// same share; told where which labels people want `is_guess`.
+/// The group at risk and why it is named, marked where that is in doubt; where all groups have the
+/// same share nothing but that is said. Told where which labels people want `is_guess`.
 fn at_risk(
     (look, found): (&ColumnProfile, Option<LowestShare>),
     doubt: Option<String>,
@@ -894,7 +892,8 @@ fn at_risk(
         doubt.or_else(|| is_shared.then(|| "no group has a lower share than another".to_owned()));
     if let Some(doubt) = doubt {
         guesses.push(format!("{harm_to}: {doubt}; name the group that is refused more often"));
-        return (group, format!("DECIDE: a guess, {doubt}; {why}"));
+        let why = if is_shared { String::new() } else { format!("; {why}") };
+        return (group, format!("DECIDE: a guess, {doubt}{why}"));
     }
     if is_guess {
         guesses.push(format!("{harm_to} follows from `favourable`; change both"));

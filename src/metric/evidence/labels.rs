@@ -101,19 +101,37 @@ pub(crate) struct LowestShare {
 
 impl LowestShare {
     /// None where no share is known; `of` says what the shares are of, such as `labels`.
-    pub(crate) fn of(shares: GroupShares, of: &str) -> Option<LowestShare> {
-        let low = shares.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let high = shares.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let words = |(group, share): &(String, f64)| format!("`{group}` {:.1} %", share * 100.0);
+    pub(crate) fn of(shares: &[FavourableShare], of: &str) -> Option<LowestShare> {
+        let low = shares.iter().min_by(|a, b| a.share.total_cmp(&b.share))?;
+        let high = shares.iter().max_by(|a, b| a.share.total_cmp(&b.share))?;
+        let words = |of: &FavourableShare| format!("`{}` {:.1} %", of.group, of.share * 100.0);
         let why = format!(
             "the group with the lowest share of favourable {of} ({}, {})",
             words(low),
             words(high)
         );
-        Some(LowestShare { group: low.0.clone(), why, is_shared: low.1 >= high.1 })
+        Some(LowestShare { group: low.group.clone(), why, is_shared: low.share >= high.share })
     }
 }
 
-/// Of an attribute each group with its share of favourable labels or decisions, from 0 to 1, of
-/// those who have any.
-pub(crate) type GroupShares = Vec<(String, f64)>;
+/// A group's favourable labels or decisions, among those who have any.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FavourableShare {
+    /// The group.
+    pub(crate) group: String,
+    /// Their share, from 0 to 1, by weight where people have weights.
+    pub(crate) share: f64,
+    /// The people behind it, each counted once.
+    pub(crate) people: Rate,
+}
+
+impl FavourableShare {
+    /// The share of people without weights.
+    pub(crate) fn of_people(group: String, favourable: u64, all: u64) -> Self {
+        let people = Rate { numerator: favourable, denominator: all, empty: Undefined::EmptyGroup };
+        FavourableShare { group, share: favourable as f64 / all.max(1) as f64, people }
+    }
+}
+
+/// Of an attribute each group of whose people somebody has a label or decision.
+pub(crate) type GroupShares = Vec<FavourableShare>;

@@ -4,13 +4,14 @@
 //! A rate of one direction tells of harm to one group: decisions that people would lose as members
 //! of the other group tell that they are better off as they are. A limit on it passes a model that
 //! is hard on them. A gate is told of where no gate on the same model, set and arm tells of harm to
-//! the group with the lowest share.
+//! the group with the lowest share, and that share and the one of the group that the gate sees
+//! differ by more than chance.
 
 use std::collections::BTreeMap;
 
 use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
 use crate::metric::catalog::ccm::{HARM, harmed};
-use crate::metric::evidence::labels::{GroupShares, LowestShare};
+use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::metric::value::settings::FavourablePrediction;
 use crate::metric::{CatalogFamily, Metric, find};
 use crate::param::{ColumnName, Name};
@@ -108,6 +109,12 @@ pub(crate) fn decision_shares(
             && row.text("slice").is_empty()
     };
     let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
+    // As many of `all` as have the favourable side.
+    let people = |group: &str, positive: i64, all: i64| {
+        let favourable = if favours_positive { positive } else { all - positive };
+        let [favourable, all] = [favourable, all].map(|n| u64::try_from(n).unwrap_or(0));
+        FavourableShare::of_people(group.to_owned(), favourable, all)
+    };
     let is_measured = |row: &TableRecord<'_>| {
         of(row)
             && row.text("metric") == "pprev"
@@ -117,16 +124,17 @@ pub(crate) fn decision_shares(
     let measured: Vec<TableRecord<'_>> = metrics.records().filter(is_measured).collect();
     if !measured.is_empty() {
         let share = |row: &TableRecord<'_>| {
-            Some((row.text("from_group").to_owned(), favourable(row.real("value")?)))
+            let (positive, all) = (row.int("numerator")?, row.int("denominator")?);
+            let share = favourable(row.real("value")?);
+            Some(FavourableShare { share, ..people(row.text("from_group"), positive, all) })
         };
         return measured.iter().filter_map(share).collect();
     }
     // Performance is not measured: people with a score count, without weights.
     let share = |row: TableRecord<'_>| {
-        let count = |column: &str| row.int(column).map(|n| n as f64);
-        let (all, positive) =
-            (count("n")? - count("n_missing_score")?, count("n_predicted_positive")?);
-        (all > 0.0).then(|| (row.text("group").to_owned(), favourable(positive / all)))
+        let all = row.int("n")? - row.int("n_missing_score")?;
+        let positive = row.int("n_predicted_positive")?;
+        (all > 0).then(|| people(row.text("group"), positive, all))
     };
     groups
         .records()
@@ -143,7 +151,7 @@ pub(crate) fn gates(
 ) -> Vec<BlindGate> {
     let Some(favourable) = favourable(job) else { return Vec::new() };
     // By model and attribute.
-    let mut lowest: BTreeMap<_, Option<LowestShare>> = BTreeMap::new();
+    let mut known: BTreeMap<_, (GroupShares, Option<LowestShare>)> = BTreeMap::new();
     let mut found = Vec::new();
     for (name, gate) in job.gates.iter().filter(|(_, gate)| gate.class.is_none()) {
         let (Some((attribute, told)), Some(model)) =
@@ -151,11 +159,17 @@ pub(crate) fn gates(
         else {
             continue;
         };
-        let low = lowest.entry((model.as_str(), attribute)).or_insert_with(|| {
+        let (shares, low) = known.entry((model.as_str(), attribute)).or_insert_with(|| {
             let (shares, of) = shares(model.as_str(), attribute.as_str());
-            LowestShare::of(shares, of).filter(|lowest| !lowest.is_shared)
+            let low = LowestShare::of(&shares, of).filter(|lowest| !lowest.is_shared);
+            (shares, low)
         });
         let Some(LowestShare { group: low, why, .. }) = low else { continue };
+        let people = |group: &str| shares.iter().find(|of| of.group == group).map(|of| of.people);
+        // Of a difference that may be chance nothing follows.
+        if !people(low).zip(people(told)).is_none_or(|(low, told)| shares_differ(low, told)) {
+            continue;
+        }
         let same = |other: &&GateBlock| {
             (&other.model, &other.counterfactual, &other.arm)
                 == (&gate.model, &gate.counterfactual, &gate.arm)
@@ -200,7 +214,7 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 #[cfg(test)]
 mod tests {
     use super::decision_shares;
-    use crate::metric::evidence::labels::LowestShare;
+    use crate::metric::evidence::labels::{FavourableShare, LowestShare};
     use crate::table::{GROUPS, METRICS, TableCell, TableDef, TableFrame};
 
     fn row(table: &'static TableDef, cells: &[(&str, TableCell)]) -> Vec<TableCell> {
@@ -215,21 +229,22 @@ mod tests {
             .collect()
     }
 
+    /// Groups of four people, so many of them with the favourable side.
+    fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
+        let of = |(group, n): &(&str, u64)| FavourableShare::of_people((*group).to_owned(), *n, 4);
+        shares.iter().map(of).collect()
+    }
+
     #[test]
     fn the_lowest_share_is_told_with_the_highest() {
-        let lowest = |shares: &[(&str, f64)]| {
-            LowestShare::of(
-                shares.iter().map(|(group, share)| ((*group).to_owned(), *share)).collect(),
-                "labels",
-            )
-        };
-        let found = lowest(&[("b", 0.5), ("a", 0.25), ("c", 0.75)]).unwrap();
+        let lowest = |shares: &[(&str, u64)]| LowestShare::of(&of_four(shares), "labels");
+        let found = lowest(&[("b", 2), ("a", 1), ("c", 3)]).unwrap();
         assert_eq!((found.group.as_str(), found.is_shared), ("a", false));
         assert_eq!(
             found.why,
             "the group with the lowest share of favourable labels (`a` 25.0 %, `c` 75.0 %)"
         );
-        assert!(lowest(&[("b", 0.5), ("a", 0.5)]).unwrap().is_shared);
+        assert!(lowest(&[("b", 2), ("a", 2)]).unwrap().is_shared);
         assert!(lowest(&[]).is_none());
     }
 
@@ -245,19 +260,24 @@ mod tests {
             ("n_missing_score", TableCell::Int(400)),
         ];
         groups.push(row(&GROUPS, &[own.as_slice(), &counts].concat()));
-        let decisions = |favours, metrics: &TableFrame| {
-            decision_shares(favours, (metrics, &groups), ("m", "g"))
+        let decisions = |favours, metrics: &TableFrame| -> Vec<(f64, [u64; 2])> {
+            let found = decision_shares(favours, (metrics, &groups), ("m", "g"));
+            assert!(found.iter().all(|of| of.group == "A"));
+            let people = |of: &FavourableShare| [of.people.numerator, of.people.denominator];
+            found.iter().map(|of| (of.share, people(of))).collect()
         };
-        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.5)]);
-        assert_eq!(decisions(true, &metrics), [("A".to_owned(), 0.5)]);
+        assert_eq!(decisions(false, &metrics), [(0.5, [300, 600])]);
+        assert_eq!(decisions(true, &metrics), [(0.5, [300, 600])]);
         // What is measured has the weights of people.
         let value = [
             ("scope", "group".into()),
             ("from_group", "A".into()),
             ("metric", "pprev".into()),
             ("value", TableCell::Real(0.25)),
+            ("numerator", TableCell::Int(200)),
+            ("denominator", TableCell::Int(500)),
         ];
         metrics.push(row(&METRICS, &[own.as_slice(), &value].concat()));
-        assert_eq!(decisions(false, &metrics), [("A".to_owned(), 0.75)]);
+        assert_eq!(decisions(false, &metrics), [(0.75, [300, 500])]);
     }
 }

@@ -175,7 +175,8 @@ impl<'a> StagePlan<'a> {
         match &named {
             Some(id) if *id != asked => {
                 let found = format!(
-                    "the file has the scores of other rows: it names the request `{}`",
+                    "the file has the scores of other rows, or another version of cfaudit wrote \
+                     the rows to score: it names the request `{}`",
                     short(id)
                 );
                 return Err(refuse(found, STALE_SCORES_HINT).into());

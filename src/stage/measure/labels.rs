@@ -13,8 +13,7 @@ use crate::exec::cancel::CancelFlag;
 use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
-use crate::metric::evidence::labels::GroupShares;
-use crate::metric::evidence::labels::{MissingLabels, share};
+use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
 use crate::model::ThresholdComparison;
 use crate::param::Seed;
@@ -287,21 +286,20 @@ pub(crate) fn favourable_shares(
     if decided.is_none() && counted.iter().any(|(_, counts)| is_selective(counts)) {
         return (Vec::new(), "labels");
     }
-    let share = |group: &GroupFactualCounts| {
+    let share = |(group, counts): (usize, &GroupFactualCounts)| {
         let (positive, all) = match decided {
             Some(_) => {
-                let people = group.confusion();
+                let people = counts.confusion();
                 (people.predicted_as(true), people.predicted())
             }
-            None => (group.n_positive(), group.n() - group.n_missing_label()),
+            None => (counts.n_positive(), counts.n() - counts.n_missing_label()),
         };
-        (all > 0)
-            .then(|| (if favours_positive { positive } else { all - positive }) as f64 / all as f64)
+        let favourable = if favours_positive { positive } else { all - positive };
+        let name = layout.attributes[at].groups[group].clone();
+        (all > 0).then(|| FavourableShare::of_people(name, favourable, all))
     };
-    let of = &layout.attributes[at];
-    let groups = of.reference_first().into_iter().zip(&counts.groups);
-    let shares =
-        groups.filter_map(|(group, counts)| Some((of.groups[group].clone(), share(counts)?)));
+    let groups = layout.attributes[at].reference_first().into_iter().zip(&counts.groups);
+    let shares = groups.filter_map(share);
     (shares.collect(), if decided.is_some() { "decisions" } else { "labels" })
 }
 
