@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use cfaudit::table::TABLES;
+use cfaudit::table::list::TABLES;
 
 use crate::diff::as_version;
 use crate::recourse;
