@@ -26,6 +26,7 @@
 pub mod error;
 pub mod num;
 pub mod param;
+pub mod unit;
 
 pub mod job;
 

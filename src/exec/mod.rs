@@ -24,15 +24,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use indexmap::IndexMap;
-use serde::Serialize;
-
 use self::cancel::CancelFlag;
 use self::event::{Event, Observer, utc_text};
 use self::fingerprint::{StageFingerprint, StaleReason};
 use self::store::{
     FingerprintMemory, PresentEntry, ResultStore, StoreEntry, StoreLookup, StoreView,
 };
+use indexmap::IndexMap;
+use serde::Serialize;
+
 use crate::error::{Error, FilePlace, JobProblem, Result};
 
 pub mod cancel;
@@ -49,7 +49,7 @@ pub mod store;
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.
 pub struct PlannedStage<'a> {
-    /// Unique in the job, such as `train/logistic`.
+    /// Unique in the job, such as `train/model=logistic`.
     pub id: String,
     /// One of [`ExecSettings::kinds`], such as `train`.
     pub kind: &'static str,
@@ -89,11 +89,12 @@ pub struct ExecSettings<'a> {
     ///
     /// Stages of later kinds, and those that need them, are left out.
     pub until: Option<&'a str>,
-    /// Runs stages of this kind, or the one with this id, even if their results are in the store.
-    ///
-    /// Stages that depend on them run again only if their files changed.
+    /// Runs stages of this kind, or the one with this id, or those that `takes` says, even if their
+    /// results are there. What rests on them runs again only if their files changed.
     pub force: Option<&'a str>,
-    /// Kind of the stages whose files are copied out of the store.
+    /// Whether a text that is neither kind nor id names the stage of an id.
+    pub takes: fn(&str, &str) -> bool,
+    /// Kind of the stages whose files leave the store.
     pub published: Option<&'a str>,
     /// Kind of the stages that may run in parallel.
     pub parallel_kind: Option<&'a str>,
@@ -537,6 +538,13 @@ fn steps<'s, 'a>(
             wanted.extend(stage.needs.iter().map(String::as_str));
         }
     }
+    let named = |force: &str| stages.iter().any(|stage| stage.id == force);
+    let is_forced = |stage: &PlannedStage<'_>| match options.force {
+        None => false,
+        Some(kind) if options.kinds.contains(&kind) => stage.kind == kind,
+        Some(id) if named(id) => stage.id == id,
+        Some(part) => (options.takes)(part, &stage.id),
+    };
     let mut keys: BTreeMap<&str, String> = BTreeMap::new();
     let mut steps = Vec::new();
     for stage in stages.iter().filter(|stage| wanted.contains(stage.id.as_str())) {
@@ -556,8 +564,7 @@ fn steps<'s, 'a>(
         };
         let key = fingerprint.key();
         keys.insert(&stage.id, key.clone());
-        let forced = options.force.is_some_and(|force| force == stage.kind || force == stage.id);
-        steps.push(ChosenStage { stage, fingerprint, key, forced });
+        steps.push(ChosenStage { stage, fingerprint, key, forced: is_forced(stage) });
     }
     if let Some(force) = options.force.filter(|_| !steps.iter().any(|step| step.forced)) {
         let known = options
@@ -584,9 +591,7 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
         return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
     }
     let mut problems = Vec::new();
-    let mut problem = |code, what| {
-        problems.push(JobProblem { code, path: String::new(), place: None, what, hint: None })
-    };
+    let mut problem = |code, what| problems.push(graph_problem(code, what));
     for (i, stage) in stages.iter().enumerate() {
         let earlier = |id: &str| stages[..i].iter().any(|stage| stage.id == id);
         if earlier(&stage.id) {
@@ -614,6 +619,15 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(Error::Job(problems)) }
+}
+
+fn graph_problem(code: &'static str, what: String) -> JobProblem {
+    JobProblem { code, path: String::new(), place: None, what, hint: None }
+}
+
+/// A fault of the program: stages that do not fit together.
+pub(crate) fn misfit(what: String) -> Error {
+    Error::Job(vec![graph_problem("stage-graph", what)])
 }
 
 /// The error of a word on the command line that names no stage.

@@ -3,6 +3,7 @@ use std::sync::Mutex;
 use super::{
     ExecSettings, PlannedStage, ResultState, StageContext, StageRecord, StageStatus, plan, run,
 };
+
 use crate::error::{Exit, Result, StopSignal};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{Event, Observer};
@@ -15,6 +16,7 @@ const OPTIONS: ExecSettings<'static> = ExecSettings {
     kinds: KINDS,
     until: None,
     force: None,
+    takes: |part, id| id.ends_with(part),
     published: None,
     parallel_kind: None,
     max_parallel: 2,
@@ -342,6 +344,8 @@ fn force_runs_what_it_names_and_what_thereby_changes() {
     assert_eq!(planned(&JOB, &store, &force("train")), ["train/a: forced", "train/b: forced"]);
     assert_eq!(ran(&JOB, &store, &force("train")), ["train/a", "train/b"]);
     assert_eq!(ran(&JOB, &store, &force("train/b")), ["train/b"]);
+    // A part of ids that is neither kind nor id.
+    assert_eq!(planned(&JOB, &store, &force("/a")), ["train/a: forced", "measure/a: forced"]);
     let (ran_now, records) =
         go(&SmallJob { noise: "another outcome", ..JOB }, &store, &force("train/a"));
     assert_eq!(ran_now, ["train/a", "measure/a", "report"]);

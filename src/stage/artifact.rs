@@ -1,10 +1,11 @@
 //! Files that one stage writes and another one reads, by name.
 
-use crate::folder::manifest::{GateTally, WorstGate};
-use crate::table::TableDef;
-use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::folder::manifest::{GateTally, WorstGate};
+use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableDef};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -36,9 +37,6 @@ pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The tables of quality.
 pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
-
-/// The stage of a reference in a file of its own.
-pub(crate) const REFERENCE_STAGE: &str = "prepare/reference";
 
 /// File of the stage `split`.
 pub(crate) const ROLES: &str = "roles.parquet";

@@ -1,33 +1,34 @@
 //! The spine: turns a checked job into stages; each reads files, calls one engine, writes files.
 //!
-//! The stages of a job, in order (`--until`, `--force` take their kinds):
+//! The stages of a job, in order (`--until`, `--force` take their kinds; `--force` takes any part of
+//! an id as well, such as `set=flip`):
 //!
 //! | kind | ids | what it writes |
 //! | --- | --- | --- |
-//! | prepare | `prepare/source` (CSV, catalog, synthetic), `prepare/reference`, `prepare` | rows as numbers, their description, filters, issues |
+//! | prepare | `source` (CSV, catalog, synthetic), `reference`, `prepare` | rows as numbers, their description, filters, issues |
 //! | split | `split` | which rows train, which are audited |
-//! | discover | `discover/SET` | the causal graphs of every scenario of a set, and how each moves a row |
-//! | train | `train/MODEL` | one artifact per fold |
-//! | fit | `fit/SET/ATTRIBUTE` | what a strategy learnt, one artifact per fold |
-//! | generate | `generate/SET/ATTRIBUTE` | counterfactuals |
-//! | score | `request/factual`, `request/SET` (where scores come in files) | which rows such a file answers |
-//! | score | `threshold/MODEL` (where the job asks for one), `score/MODEL`, `score/MODEL/SET/ATTRIBUTE` | fitted thresholds, one score per row and per counterfactual |
-//! | count | `placebo/SET/ATTRIBUTE`, `count/MODEL/ATTRIBUTE`, `flips/MODEL/ATTRIBUTE`, `slice/MODEL/ATTRIBUTE`, `count/MODEL/SET/ATTRIBUTE`, `slice/MODEL/SET/ATTRIBUTE`, `count/outcomes` | evidence, outcomes |
-//! | measure | `measure/SET/ATTRIBUTE` (quality), `measure/MODEL/SET/ATTRIBUTE` (score metrics), `measure` | distances of scores with their intervals, the tables |
-//! | augment | `augment/NAME/split`, `augment/NAME/fit/ATTRIBUTE`, `augment/NAME/generate/ATTRIBUTE` | roles and counterfactuals of an experiment |
-//! | augment | `augment/NAME/fold-K/worlds/ATTRIBUTE` | counterfactuals of the rows that train for a fold |
-//! | augment | `augment/NAME/fold-K/ARM/train`, `.../score`, `.../score/ATTRIBUTE` | a model and its scores |
-//! | augment | `augment/NAME/fold-K/predict`, `.../inner`, `.../inner/predict` | what the base model says of the rows that train |
-//! | augment | `augment/NAME/ARM`, `augment/NAME`, `selected`, `augment` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
-//! | recourse | `recourse/ATTRIBUTE` | subgroups and what they would have to change, with the tables of it |
-//! | gate | `gate/baseline` (with a baseline), `gate` | changes, verdicts |
+//! | discover | `discover/set=` | the causal graphs of every scenario of a set, and how each moves a row |
+//! | train | `train/model=` | one artifact per fold |
+//! | fit | `fit/set=/attribute=` | what a strategy learnt, one artifact per fold |
+//! | generate | `generate/set=/attribute=` | counterfactuals |
+//! | score | `request`, `request/set=` (where scores come in files), `to-score` (where one waits for them) | which rows such a file answers, and these rows |
+//! | score | `threshold/model=` (where the job asks for one), `score/model=`, `score/model=/set=/attribute=`, `recheck/model=` | fitted thresholds, one score per row and per counterfactual, rows scored twice |
+//! | count | `placebo/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `slice/model=/attribute=`, `count/model=/set=/attribute=`, `slice/model=/set=/attribute=`, `outcomes` | evidence, outcomes |
+//! | measure | `quality/set=/attribute=`, `shift/model=/set=/attribute=`, `measure` | quality, distances of scores with their intervals, the tables |
+//! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
+//! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the rows that train for a fold |
+//! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |
+//! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says of the rows that train |
+//! | augment | `count/model=/experiment=/arm=`, `measure/experiment=`, `selected`, `tables` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
+//! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
+//! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
-//! A run that waits for scores has other stages after `generate`: see [`waiting`].
-//!
-//! [`plan`] lists the stages of a job, the file or folder of its kind builds each of them; what
-//! makes one stale is listed where it is built, as names and values, so that a rerun can say its
-//! reason. Nothing here computes a number: formulas live in the engines.
+//! Each of [`stages`] says what it needs and what it is made of ([`planner`]), so the list of a job
+//! grows backwards from `report`. A run that waits for scores has the same `report`, which then
+//! needs other stages: see [`waiting`]. What makes a stage stale goes through its builder, as names
+//! and values, so that a rerun can say its reason. Nothing here computes a number: formulas live in
+//! the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;
@@ -37,13 +38,13 @@ pub mod discover;
 pub mod experiment;
 pub(crate) mod gate;
 pub mod generate;
-mod id;
 pub mod input;
 pub mod measure;
 mod memory;
 pub(crate) mod open;
 pub(crate) mod params;
 pub mod plan;
+mod planner;
 pub mod prepare;
 pub mod preview;
 pub mod recourse;
@@ -62,12 +63,13 @@ use crate::exec::folder::{OutputFolder, PublishOutcome};
 use crate::exec::{ExecSettings, StageRecord};
 use crate::folder::manifest::RunSummary;
 use crate::folder::read;
+use crate::job;
 use crate::job::check::CheckedJob;
-use crate::job::{self};
 use crate::stage::input::{AbsentDataSet, AwaitedFile};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::StagePlan;
 use crate::stage::settings::{RunSettings, default_folder};
+use crate::unit::StageKind;
 
 /// What a run did.
 #[derive(Debug, Clone)]
@@ -125,7 +127,8 @@ fn run_stages(
     record.identify(job.name.as_str(), &run_id);
     let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view())?;
     plan.check_sum_memory(None)?;
-    let stages = plan.stages();
+    let planned = plan.stages()?;
+    let stages = &planned.stages;
     observer.on(&Event::RunStart {
         job: job.name.to_string(),
         run: run_id.clone(),
@@ -156,9 +159,10 @@ fn run_stages(
             ),
         });
     }
-    let options = ExecSettings { force: plan.force(), ..plan.exec_settings() };
-    let stages = crate::exec::run(&stages, &store, &options, observer, cancel)?;
-    let Some(last) = stages.last().filter(|s| s.kind == "report") else {
+    let force = planned.force(settings.force.as_deref());
+    let options = ExecSettings { force, ..plan.exec_settings() };
+    let stages = crate::exec::run(stages, &store, &options, observer, cancel)?;
+    let Some(last) = stages.last().filter(|s| s.kind == StageKind::Report.word()) else {
         let summary = report::unfinished_summary(job, &run_id, &input);
         return Ok(FinishedRun {
             summary,

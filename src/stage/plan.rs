@@ -1,27 +1,23 @@
-//! The list of stages of one job, in order, and what they share.
-
-use std::collections::BTreeSet;
-use std::path::Path;
+//! What the stages of one job share.
 
 use crate::data::prepare::params::PrepareParams;
-use crate::data::rows::RowsReader;
-use crate::data::rows::split::RolesReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::exec::misfit;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::store::StoreView;
-use crate::exec::{ExecSettings, PlannedStage, ResultState, StageContext};
+use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;
 use crate::job::{CounterfactualSet, Job, ModelBlock};
 use crate::param::{ColumnName, Name};
-use crate::stage::applied_set::{AppliedSet, with_watch};
-use crate::stage::artifact::ROLES;
-use crate::stage::input::answer::AnswerMemory;
-use crate::stage::input::{JobInputs, answer};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::input::JobInputs;
+use crate::stage::input::answer::{self, AnswerMemory};
 use crate::stage::params::prepare_params;
-use crate::stage::row_context::RowContext;
-use crate::stage::settings::{CODE, KINDS, RunSettings};
+use crate::stage::planner::is_forced;
+use crate::stage::settings::{KINDS, RunSettings};
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
+use crate::unit::AuditUnit;
 
 /// Everything the stages of one job share.
 pub(crate) struct StagePlan<'a> {
@@ -40,13 +36,6 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) secret: Option<Vec<u8>>,
     /// Which requests files of scores were taken for.
     pub(crate) memory: AnswerMemory,
-}
-
-/// Inputs that two parts of a stage name both, once.
-pub(crate) fn unique_inputs(mut inputs: Vec<(String, String)>) -> Vec<(String, String)> {
-    let mut seen = BTreeSet::new();
-    inputs.retain(|(name, _)| seen.insert(name.clone()));
-    inputs
 }
 
 impl<'a> StagePlan<'a> {
@@ -85,7 +74,7 @@ impl<'a> StagePlan<'a> {
     /// depends on which of the two is read.
     fn has_features(&self, entries: &StoreView) -> Result<bool> {
         let planned = crate::exec::plan(
-            &self.measuring_stages(),
+            &self.stages()?.stages,
             entries,
             &ExecSettings { until: Some("generate"), ..self.exec_settings() },
         )?;
@@ -98,6 +87,7 @@ impl<'a> StagePlan<'a> {
             kinds: KINDS,
             until: self.settings.until.as_deref(),
             force: None,
+            takes: is_forced,
             published: Some("report"),
             parallel_kind: Some("augment"),
             max_parallel: parallel_arms(self.job, self.settings, self.batch_rows),
@@ -107,31 +97,6 @@ impl<'a> StagePlan<'a> {
     /// What preparing needs to know of the job.
     pub(crate) fn prepare_params(&self) -> PrepareParams {
         prepare_params(self.job, self.features)
-    }
-
-    pub(crate) fn stage(
-        &self,
-        id: String,
-        kind: &'static str,
-        needs: Vec<String>,
-        inputs: Vec<(String, String)>,
-        run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a,
-    ) -> PlannedStage<'a> {
-        let input = self.input;
-        let run = move |ctx: &StageContext<'_>| {
-            let done = run(ctx);
-            // A file that changed says more than what was wrong with its bytes.
-            if matches!(done, Ok(()) | Err(Error::Data(_))) {
-                input.unchanged()?;
-            }
-            done
-        };
-        PlannedStage { id, kind, code: CODE.to_owned(), needs, inputs, run: Box::new(run) }
-    }
-
-    /// The seed as an input of a stage that uses chance.
-    pub(crate) fn seed_input(&self) -> (String, String) {
-        ("run.seed".to_owned(), self.job.run.seed.0.to_string())
     }
 
     pub(crate) fn applied_sets(&self) -> Vec<AppliedSet<'a>> {
@@ -179,141 +144,64 @@ impl<'a> StagePlan<'a> {
             .map_or(1, |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX))
     }
 
-    /// The stages of this call, in order.
-    pub(crate) fn stages(&'a self) -> Vec<PlannedStage<'a>> {
-        if self.input.awaited.is_empty() { self.measuring_stages() } else { self.waiting_stages() }
+    /// The model that a unit is about.
+    pub(crate) fn model_of(&self, unit: &AuditUnit) -> Result<(&'a str, &'a ModelBlock)> {
+        let found = self.job.models.iter().find(|(name, _)| name.as_str() == unit.model);
+        let found = found.map(|(name, model)| (name.as_str(), model));
+        found.ok_or_else(|| misfit(format!("the job has no model `{}`", unit.model)))
     }
 
-    /// The stage or kind that is to run again. What a run has only once its scores are there is no
-    /// mistake in one that waits.
-    pub(crate) fn force(&self) -> Option<&'a str> {
-        let force = self.settings.force.as_deref()?;
-        let is = |stage: &PlannedStage<'_>| stage.id == force || stage.kind == force;
-        let later = !self.input.awaited.is_empty()
-            && self.measuring_stages().iter().any(is)
-            && !self.stages().iter().any(is);
-        (!later).then_some(force)
+    /// The attribute that a unit is about, with its position.
+    pub(crate) fn attribute_of(&self, unit: &AuditUnit) -> Result<(usize, &'a ColumnName)> {
+        let mut attributes = self.job.data.sensitive.keys().enumerate();
+        let found = attributes.find(|(_, name)| name.as_str() == unit.attribute);
+        found.ok_or_else(|| misfit(format!("the job has no attribute `{}`", unit.attribute)))
     }
 
-    /// The stage that trains a model, if one does.
-    pub(crate) fn train_stage_of(
-        &'a self,
-        name: &'a str,
-        model: &'a ModelBlock,
-    ) -> Option<PlannedStage<'a>> {
-        if model.is_trained_here() {
-            return Some(self.train_stage(name, model));
-        }
-        let call = self.call(name, model).filter(|c| c.command.train.is_some())?;
-        Some(self.train_command_stage(call))
-    }
-
-    /// The stages of a job whose scores are all there.
-    fn measuring_stages(&'a self) -> Vec<PlannedStage<'a>> {
-        let mut stages = Vec::new();
-        stages.extend(self.source_stage());
-        stages.extend(self.reference_stage());
-        stages.push(self.prepare_stage());
-        stages.push(self.split_stage());
-        stages.extend(self.factual_request_stage());
-        for (name, model) in &self.job.models {
-            stages.extend(self.train_stage_of(name.as_str(), model));
-        }
-        let worlds = self.applied_sets();
-        stages.extend(self.discover_stages(&worlds));
-        // Predictions that a set conditions on come before it.
-        let predicting = self.conditioning_models();
-        let (first, later): (Vec<_>, Vec<_>) =
-            self.job.models.iter().partition(|(name, _)| predicting.contains(name.as_str()));
-        for (name, model) in first {
-            stages.extend(self.threshold_stage(name.as_str(), model));
-            stages.push(self.score_stage(name.as_str(), model, None));
-        }
-        stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
-        for world in &worlds {
-            stages.push(self.generate_stage(world));
-        }
-        stages.extend(self.set_request_stages(&worlds));
-        for (name, model) in later {
-            stages.extend(self.threshold_stage(name.as_str(), model));
-            stages.push(self.score_stage(name.as_str(), model, None));
-        }
-        for (name, model) in &self.job.models {
-            for world in worlds.iter().filter(|_| Self::scores_counterfactuals(model)) {
-                stages.push(self.score_stage(name.as_str(), model, Some(world)));
-            }
-        }
-        stages.extend(self.recheck_stages());
-        for (name, model) in &self.job.models {
-            let name = name.as_str();
-            for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
-                stages.push(self.count_stage(name, model, attribute.as_str(), position));
-                stages.extend(self.flips_stage(name, model, attribute.as_str(), position));
-                stages.extend(self.slice_stage(name, model, attribute.as_str(), position));
-            }
-            for world in worlds.iter().filter(|_| Self::scores_counterfactuals(model)) {
-                stages.push(self.count_set_stage(name, model, world));
-                stages.extend(self.slice_set_stage(name, model, world));
-            }
-        }
-        for (name, model) in self
-            .job
-            .models
-            .iter()
-            .filter(|(_, m)| self.wants_shift() && Self::scores_counterfactuals(m))
-        {
-            let plain = worlds.iter().filter(|world| world.graphs().is_none());
-            stages.extend(plain.map(|world| self.second_pass_stage(name.as_str(), model, world)));
-        }
-        stages.extend(worlds.iter().filter_map(|world| self.placebo_stage(world)));
-        let outcomes = self.outcomes_stage(&worlds);
-        let keeps_outcomes = outcomes.is_some();
-        stages.extend(outcomes);
-        let quality: Vec<PlannedStage<'a>> = worlds
-            .iter()
-            .filter(|_| self.wants_quality())
-            .filter_map(|world| self.quality_stage(world))
-            .collect();
-        let ids = quality.iter().map(|stage| stage.id.clone()).collect();
-        stages.extend(quality);
-        stages.push(self.measure_stage(ids));
-        stages.extend(self.augment_stages());
-        stages.extend(self.recourse_stages());
-        stages.extend(self.baseline_stage(keeps_outcomes));
-        stages.push(self.gate_stage());
-        stages.push(self.report_stage(keeps_outcomes));
-        stages
-    }
-
-    /// Opens what nearly every stage after the split reads, and hands it to `work`.
-    pub(crate) fn with_context<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        passes: u64,
-        work: impl FnOnce(RowContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        self.with_roles(ctx, &ctx.need("split").join(ROLES), passes, work)
-    }
-
-    /// The same with other roles.
-    pub(crate) fn with_roles<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        roles: &Path,
-        passes: u64,
-        work: impl FnOnce(RowContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let rows = RowsReader::open(ctx.need("prepare"))?;
-        let roles = RolesReader::open(roles)?;
-        ctx.set_total(passes * rows.layout().n_rows);
-        with_watch(ctx, |watch| {
-            work(RowContext { rows: &rows, roles: &roles, workers: self.workers, watch })
+    /// The set on the attribute that a unit is about; with an experiment that of the experiment.
+    pub(crate) fn set_of(&self, unit: &AuditUnit) -> Result<AppliedSet<'a>> {
+        let sets = match unit.experiment.as_str() {
+            "" => self.applied_sets(),
+            _ => self.experiment_of(unit)?.sets,
+        };
+        let mut sets = sets.into_iter();
+        let found = sets.find(|of| of.set == unit.set && of.attribute == unit.attribute);
+        found.ok_or_else(|| {
+            misfit(format!("the job has no set `{}` on `{}`", unit.set, unit.attribute))
         })
     }
+}
 
-    pub(crate) fn context_needs() -> Vec<String> {
-        vec!["prepare".to_owned(), "split".to_owned()]
+impl<'a> AppliedSet<'a> {
+    /// The unit of its counterfactuals.
+    pub(crate) fn unit(&self) -> AuditUnit {
+        AuditUnit {
+            set: self.set.to_owned(),
+            attribute: self.attribute.to_owned(),
+            experiment: self.experiment.unwrap_or_default().to_owned(),
+            ..AuditUnit::default()
+        }
     }
+
+    /// The unit of what a model says of them.
+    pub(crate) fn unit_of(&self, model: &str) -> AuditUnit {
+        AuditUnit { model: model.to_owned(), ..self.unit() }
+    }
+
+    /// The unit of the split that says which rows are reference and which get counterfactuals.
+    pub(crate) fn split_unit(&self) -> AuditUnit {
+        split_unit(self.experiment)
+    }
+
+    /// The set and the scenario that the name of a graph-uncertain set is made of.
+    pub(crate) fn scenario(&self) -> (&'a str, &'a str) {
+        self.set.split_once('/').unwrap_or((self.set, ""))
+    }
+}
+
+/// The unit of the split of an experiment, or of the job.
+pub(crate) fn split_unit(experiment: Option<&str>) -> AuditUnit {
+    AuditUnit { experiment: experiment.unwrap_or_default().to_owned(), ..AuditUnit::default() }
 }
 
 /// Whether anybody reads features: a strategy that moves them, a model that is trained here, a

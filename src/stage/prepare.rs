@@ -1,106 +1,199 @@
-//! The stages `prepare` and `split`: rows as numbers, and which of them train.
+//! The stages `source`, `reference`, `prepare` and `split`: rows as numbers, and which of them
+//! train.
 
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
-use crate::data::rows::split::{self, SplitMethod};
+use crate::data::rows::split::{self, RolesReader, SplitMethod};
 use crate::data::source::{ParquetSource, hidden_column_fault, import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
-use crate::exec::{PlannedStage, StageContext};
+use crate::exec::StageContext;
+use crate::exec::misfit;
 use crate::job::{Job, ReferenceBlock};
 use crate::param::Word;
-use crate::stage::applied_set::{canonical_text, with_watch};
-use crate::stage::artifact::{REFERENCE_STAGE, ROLES};
+use crate::stage::applied_set::with_watch;
+use crate::stage::artifact::ROLES;
+use crate::stage::experiment::folds::FoldRoles;
 use crate::stage::input::{self, RowImport};
-use crate::stage::measure;
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::row_context::RowContext;
+use crate::stage::{experiment, measure};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-impl<'a> StagePlan<'a> {
-    pub(crate) fn source_stage(&'a self) -> Option<PlannedStage<'a>> {
-        let import = self.input.import.as_ref()?;
-        let params = self.prepare_params();
-        let made_of = import.fingerprint(&params.columns());
-        let run = move |ctx: &StageContext<'_>| {
-            let out = ctx.out().join(input::SOURCE);
-            with_watch(ctx, |watch| {
-                import.write(&params.columns(), &out, self.batch_rows, self.workers, watch)
-            })
-        };
-        Some(self.stage("prepare/source".to_owned(), "prepare", Vec::new(), made_of, run))
+/// Rows that are no Parquet, as Parquet.
+pub(crate) struct SourceStage;
+
+/// Rows that strategies learn from, where they stand in a file of their own.
+pub(crate) struct ReferenceStage;
+
+/// Rows as numbers.
+pub(crate) struct PrepareStage;
+
+/// Which rows train and which are audited.
+pub(crate) struct SplitStage;
+
+/// The prepared rows with their roles, to be opened.
+#[derive(Clone)]
+pub(crate) struct RowInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    rows: StageInput<PrepareStage>,
+    roles: StageInput<SplitStage>,
+    file: String,
+}
+
+impl<'a> RowInputs<'a> {
+    /// The rows with the roles of a split.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, split: &AuditUnit) -> Result<Self> {
+        let (rows, roles) = (b.need::<PrepareStage>(split)?, b.need::<SplitStage>(split)?);
+        Ok(RowInputs { plan: b.plan, rows, roles, file: ROLES.to_owned() })
     }
 
-    /// The stage that prepares the rows that strategies learn from, where they stand in a file of
-    /// their own.
-    pub(crate) fn reference_stage(&'a self) -> Option<PlannedStage<'a>> {
-        let reference = self.job.data.reference.as_ref()?;
-        let params = reference_params(self.job);
-        let mut made_of = params_of(&params);
-        made_of.extend([
-            ("data.reference".to_owned(), canonical_text(reference)),
-            ("data.label".to_owned(), canonical_text(&self.job.data.label)),
-            ("data.sensitive".to_owned(), canonical_text(&self.job.data.sensitive)),
-            ("label as it stands".to_owned(), params.raw_label.to_string()),
-        ]);
-        let files = self.input.files.iter().filter(|f| f.what == input::REFERENCE);
-        made_of.extend(files.map(|f| (format!("file {}", f.path), f.sha256.clone())));
-        let run = move |ctx: &StageContext<'_>| {
+    /// The rows with the roles that the job gives them.
+    pub(crate) fn of_job(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        RowInputs::need(b, &AuditUnit::default())
+    }
+
+    /// The same rows with their roles in a fold of the experiment.
+    pub(crate) fn in_fold(&self, side: FoldRoles, fold: usize) -> Self {
+        RowInputs { file: side.file(fold), ..self.clone() }
+    }
+
+    /// The prepared rows alone.
+    pub(crate) fn prepared(&self) -> &StageInput<PrepareStage> {
+        &self.rows
+    }
+
+    /// Opens them and hands them to `work`, which goes through them so many times.
+    pub(crate) fn with<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        passes: u64,
+        work: impl FnOnce(RowContext<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let rows = self.rows.open(ctx)?;
+        let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file))?;
+        ctx.set_total(passes * rows.layout().n_rows);
+        with_watch(ctx, |watch| {
+            work(RowContext { rows: &rows, roles: &roles, workers: self.plan.workers, watch })
+        })
+    }
+}
+
+impl StageInput<PrepareStage> {
+    /// The rows.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
+        RowsReader::open(self.folder(ctx))
+    }
+}
+
+impl StageInput<ReferenceStage> {
+    /// The rows.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
+        RowsReader::open(self.folder(ctx))
+    }
+}
+
+impl StageInput<SplitStage> {
+    /// The roles of all rows.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RolesReader> {
+        RolesReader::open(&self.folder(ctx).join(ROLES))
+    }
+}
+
+impl Stage for SourceStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Source;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let Some(import) = plan.input.import.as_ref() else {
+            return Err(misfit("the rows are Parquet already".to_owned()));
+        };
+        let params = plan.prepare_params();
+        b.texts(import.fingerprint(&params.columns()));
+        work(move |ctx| {
+            let out = ctx.out().join(input::SOURCE);
+            with_watch(ctx, |watch| {
+                import.write(&params.columns(), &out, plan.batch_rows, plan.workers, watch)
+            })
+        })
+    }
+}
+
+impl Stage for ReferenceStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Reference;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let params = reference_params(plan.job);
+        column_inputs(b, &params);
+        let Some(reference) = b.input("data.reference", |job| job.data.reference.as_ref()) else {
+            return Err(misfit("the job has no reference".to_owned()));
+        };
+        b.input("data.label", |job| &job.data.label);
+        b.input("data.sensitive", |job| &job.data.sensitive);
+        b.value("label as it stands", params.raw_label);
+        for file in plan.input.files.iter().filter(|f| f.what == input::REFERENCE) {
+            b.file(file);
+        }
+        work(move |ctx| {
             let work = || {
                 let source = ParquetSource::parquet(&reference.parquet, &params.columns())?;
                 ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
                 let prepared = with_watch(ctx, |watch| {
-                    prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch)
+                    prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
                 })?;
-                check_reference_label(&prepared.layout, reference, self.job)
+                check_reference_label(&prepared.layout, reference, plan.job)
             };
-            work().map_err(|error| self.with_model_place(error, &["data", "reference"]))
-        };
-        Some(self.stage(REFERENCE_STAGE.to_owned(), "prepare", Vec::new(), made_of, run))
+            work().map_err(|error| plan.with_model_place(error, &["data", "reference"]))
+        })
     }
+}
 
-    pub(crate) fn prepare_stage(&'a self) -> PlannedStage<'a> {
-        let params = self.prepare_params();
-        let data = &self.job.data;
-        let mut made_of = params_of(&params);
-        made_of.extend([
-            ("data.row_id".to_owned(), canonical_text(&data.row_id)),
-            ("data.keep".to_owned(), canonical_text(&data.keep)),
-            ("data.duplicates".to_owned(), canonical_text(&params.drop_duplicates)),
-            ("data.weight".to_owned(), canonical_text(&data.weight)),
-            ("data.label".to_owned(), canonical_text(&data.label)),
-            ("data.sensitive".to_owned(), canonical_text(&data.sensitive)),
-            (
-                "data.split".to_owned(),
-                canonical_text(&params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit))),
-            ),
-            ("columns of models".to_owned(), canonical_text(&params.carry)),
-        ]);
-        let mut needs = if self.input.import.is_some() {
-            vec!["prepare/source".to_owned()]
-        } else {
-            let rows = self.input.files.iter().filter(|f| f.what == input::DATA);
-            made_of.extend(rows.map(|f| (format!("file {}", f.path), f.sha256.clone())));
-            Vec::new()
+impl Stage for PrepareStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Prepare;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let params = plan.prepare_params();
+        column_inputs(b, &params);
+        b.input("data.row_id", |job| &job.data.row_id);
+        b.input("data.keep", |job| &job.data.keep);
+        b.value("data.duplicates", &params.drop_duplicates);
+        b.input("data.weight", |job| &job.data.weight);
+        b.input("data.label", |job| &job.data.label);
+        b.input("data.sensitive", |job| &job.data.sensitive);
+        b.value("data.split", params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit)));
+        b.value("columns of models", &params.carry);
+        let source = match &plan.input.import {
+            Some(import) => Some((import, b.need::<SourceStage>(unit)?)),
+            None => {
+                for file in plan.input.files.iter().filter(|f| f.what == input::DATA) {
+                    b.file(file);
+                }
+                None
+            }
         };
-        made_of.extend(
-            params
-                .strata
-                .as_ref()
-                .map(|strata| ("metrics.clarify.strata".to_owned(), canonical_text(strata))),
-        );
-        made_of.extend(
-            (!params.slices.is_empty())
-                .then(|| ("metrics.by".to_owned(), canonical_text(&params.slices))),
-        );
-        made_of.push(("label as it stands".to_owned(), params.raw_label.to_string()));
-        if self.job.data.reference.is_some() {
-            needs.push(REFERENCE_STAGE.to_owned());
+        if let Some(strata) = &params.strata {
+            b.value("metrics.clarify.strata", strata);
         }
-        let run = move |ctx: &StageContext<'_>| {
+        if !params.slices.is_empty() {
+            b.value("metrics.by", &params.slices);
+        }
+        b.value("label as it stands", params.raw_label);
+        let reference = plan.need_reference(b)?;
+        work(move |ctx| {
             let mut params = params.clone();
-            if self.job.data.reference.is_some() {
-                let reference = RowsReader::open(ctx.need(REFERENCE_STAGE))?;
+            if let Some(reference) = &reference {
+                let reference = reference.open(ctx)?;
                 let coded =
                     reference.layout().features.iter().filter(|feature| feature.kind.is_coded());
                 params.known_levels =
@@ -112,7 +205,7 @@ impl<'a> StagePlan<'a> {
                 }
             }
             let columns = params.columns();
-            if let Some(RowImport::Csv { csv, .. }) = &self.input.import {
+            if let Some((RowImport::Csv { csv, .. }, _)) = &source {
                 // The imported file lacks what nobody reads.
                 for (name, _) in params.derived() {
                     if let Some(file) = import::csv_file_with(csv, name.as_str())? {
@@ -120,39 +213,57 @@ impl<'a> StagePlan<'a> {
                     }
                 }
             }
-            let source = match (&self.input.import, &self.input.pattern) {
-                (Some(import), _) => ParquetSource::imported(
-                    &ctx.need("prepare/source").join(input::SOURCE),
+            let source = match &source {
+                Some((import, source)) => ParquetSource::imported(
+                    &source.folder(ctx).join(input::SOURCE),
                     &import.display_path(),
                     &columns,
                 ),
-                (None, pattern) => ParquetSource::parquet(pattern, &columns),
+                None => ParquetSource::parquet(&plan.input.pattern, &columns),
             }?;
             ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
             let prepared = with_watch(ctx, |watch| {
-                prepare(&source, &params, ctx.out(), self.batch_rows, self.workers, watch)
+                prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
             })?;
             measure::write_prepared(ctx.out(), &prepared, source.n_rows())
-        };
-        self.stage("prepare".to_owned(), "prepare", needs, made_of, run)
+        })
     }
+}
 
-    pub(crate) fn split_stage(&'a self) -> PlannedStage<'a> {
-        let rule = self.split_rule();
-        let seeded = matches!(rule, SplitMethod::Share(..) | SplitMethod::Folds(..));
-        let seed = self.job.run.seed.0;
-        let mut made_of = vec![("data.split".to_owned(), format!("{rule:?}"))];
-        if seeded {
-            made_of.push(self.seed_input());
+impl Stage for SplitStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Split;
+    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if !unit.experiment.is_empty() {
+            return experiment::plan_folds(unit, b);
         }
-        let run = move |ctx: &StageContext<'_>| {
-            let rows = RowsReader::open(ctx.need("prepare"))?;
+        let plan = b.plan;
+        let rule = plan.split_rule();
+        b.texts([("data.split".to_owned(), format!("{rule:?}"))]);
+        if matches!(rule, SplitMethod::Share(..) | SplitMethod::Folds(..)) {
+            b.seed();
+        }
+        let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
+        work(move |ctx| {
+            let rows = rows.open(ctx)?;
             let roles = with_watch(ctx, |watch| {
-                split::assign_roles(&rows, rule, seed, self.workers, watch)
+                split::assign_roles(&rows, rule, seed, plan.workers, watch)
             })?;
             roles.write(&ctx.out().join(ROLES), &rows)
-        };
-        self.stage("split".to_owned(), "split", vec!["prepare".to_owned()], made_of, run)
+        })
+    }
+}
+
+impl<'a> StagePlan<'a> {
+    /// The rows that strategies learn from, where they stand in a file of their own.
+    pub(crate) fn need_reference(
+        &self,
+        b: &mut StageBuilder<'_, 'a>,
+    ) -> Result<Option<StageInput<ReferenceStage>>> {
+        let reference = self.job.data.reference.as_ref();
+        reference.map(|_| b.need::<ReferenceStage>(&AuditUnit::default())).transpose()
     }
 
     fn split_rule(&self) -> SplitMethod {
@@ -167,16 +278,14 @@ impl<'a> StagePlan<'a> {
 }
 
 /// What makes prepared rows stale by the columns that they are made of.
-fn params_of(params: &PrepareParams) -> Vec<(String, String)> {
-    vec![
-        ("data.derive".to_owned(), canonical_text(&params.derive)),
-        (
-            "data.features".to_owned(),
-            canonical_text(&(&params.continuous, &params.ordinal, &params.nominal, &params.onehot)),
-        ),
-        ("data.missing".to_owned(), canonical_text(&params.missing)),
-        ("data.columns".to_owned(), canonical_text(&params.integer)),
-    ]
+fn column_inputs(b: &mut StageBuilder<'_, '_>, params: &PrepareParams) {
+    b.value("data.derive", &params.derive);
+    b.value(
+        "data.features",
+        (&params.continuous, &params.ordinal, &params.nominal, &params.onehot),
+    );
+    b.value("data.missing", &params.missing);
+    b.value("data.columns", &params.integer);
 }
 
 /// What preparing the reference needs to know of the job: the same columns, the whole file, nothing

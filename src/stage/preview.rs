@@ -21,7 +21,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageRecord};
 use crate::job::check::CheckedJob;
-use crate::stage::advice::IssueNote;
+use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
@@ -29,10 +29,11 @@ use crate::stage::measure::labels;
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
-use crate::stage::settings::{KINDS, RunSettings};
-use crate::stage::{advice, report};
+use crate::stage::report;
+use crate::stage::settings::RunSettings;
 use crate::table::file::read_frame;
 use crate::table::{FILTERS, ISSUES};
+use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
 const LEVELS_SHOWN: usize = 10;
@@ -92,11 +93,10 @@ pub fn forecast(
         let input = input::locate(checked, settings, AbsentDataSet::AssumeAvailable, cancel)?;
         let run_id = report::run_id(checked, &input);
         let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &entries)?;
-        let planned = crate::exec::plan(
-            &plan.stages(),
-            &entries,
-            &ExecSettings { force: plan.force(), ..plan.exec_settings() },
-        )?;
+        let run = plan.stages()?;
+        let force = run.force(settings.force.as_deref());
+        let options = ExecSettings { force, ..plan.exec_settings() };
+        let planned = crate::exec::plan(&run.stages, &entries, &options)?;
         let stages: Vec<StageForecast> = planned
             .into_iter()
             .map(|stage| {
@@ -155,13 +155,14 @@ pub fn check_data(
 ) -> Result<CheckFindings> {
     with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
         plan.check_sum_memory(Some(
-            RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_audited(),
+            RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?.n_audited(),
         ))?;
-        let (_, mut warnings) = filters_and_issues(&folder_of(records, "prepare"))?;
+        let (_, mut warnings) = filters_and_issues(&folder_of(records, UnitKind::Prepare))?;
         // Another job may have prepared more of the same rows.
         let params = prepare_params(plan.job, reads_features(plan.job));
-        let rows = RowsReader::open(&folder_of(records, "prepare"))?;
-        let n_training = RolesReader::open(&folder_of(records, "split").join(ROLES))?.n_trained();
+        let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
+        let n_training =
+            RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?.n_trained();
         for (name, model) in &plan.job.models {
             plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
         }
@@ -169,7 +170,7 @@ pub fn check_data(
             issue.severity == IssueSeverity::Warning.as_str()
                 && params.reports_issue(&issue.code, &issue.place)
         });
-        let roles = RolesReader::open(&folder_of(records, "split").join(ROLES))?;
+        let roles = RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?;
         let counted = labels::count(plan, &rows, &roles, cancel)?;
         warnings.extend(blind_gates(checked, rows.layout(), &counted));
         warnings.extend(unlabelled_people(plan, rows.layout(), &counted));
@@ -242,8 +243,8 @@ fn selective_labels(
     found.into_iter().map(issue).collect()
 }
 
-fn folder_of(records: &[StageRecord], id: &str) -> PathBuf {
-    records.iter().find(|r| r.id == id).map_or_else(PathBuf::new, |r| r.folder.clone())
+fn folder_of(records: &[StageRecord], kind: UnitKind) -> PathBuf {
+    records.iter().find(|r| r.id == kind.word()).map_or_else(PathBuf::new, |r| r.folder.clone())
 }
 
 /// Prepares and splits the rows and hands the folders of these stages to `see`. `features`, where
@@ -265,16 +266,11 @@ fn with_prepared<T>(
         let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view())?;
         plan.check_sum_memory(None)?;
         plan.features = features.unwrap_or(plan.features);
-        let options = ExecSettings {
-            job: checked.job.name.as_str(),
-            kinds: KINDS,
-            until: Some("split"),
-            force: None,
-            published: None,
-            parallel_kind: None,
-            max_parallel: 1,
-        };
-        let records = crate::exec::run(&plan.stages(), &store, &options, observer, cancel)?;
+        let until = Some(StageKind::Split.word());
+        let options =
+            ExecSettings { until, published: None, max_parallel: 1, ..plan.exec_settings() };
+        let stages = plan.stages()?.stages;
+        let records = crate::exec::run(&stages, &store, &options, observer, cancel)?;
         see(&plan, &input, &records)
     };
     look().map_err(|error| with_place(error, checked))
@@ -422,12 +418,12 @@ pub fn data(
     cancel: &CancelFlag,
 ) -> Result<DataPreview> {
     with_prepared(checked, settings, observer, cancel, Some(true), |plan, input, records| {
-        let folder = |id: &str| folder_of(records, id);
-        let rows = RowsReader::open(&folder("prepare"))?;
-        let roles = RolesReader::open(&folder("split").join(ROLES))?;
+        let folder = |kind| folder_of(records, kind);
+        let rows = RowsReader::open(&folder(UnitKind::Prepare))?;
+        let roles = RolesReader::open(&folder(UnitKind::Split).join(ROLES))?;
         let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
-        let (filters, mut issues) = filters_and_issues(&folder("prepare"))?;
+        let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
         let counted = labels::count(plan, &rows, &roles, cancel)?;
         issues.extend(selective_labels(plan, layout, &counted));
         let job = &checked.job;

@@ -1,308 +1,362 @@
-//! The stages `measure`, `gate` and `report`: evidence becomes tables, verdicts and the output
-//! folder.
-
-use std::collections::BTreeSet;
-use std::path::Path;
+//! The stages `measure`, `baseline`, `gate` and `report`: evidence becomes tables, verdicts and the
+//! output folder.
 
 use crate::diff::compared_run::ComparedRun;
-use crate::exec::{PlannedStage, StageContext};
-use crate::stage::applied_set::canonical_text;
-use crate::stage::count::OUTCOMES_STAGE;
-use crate::stage::experiment::{AUGMENT, SELECTED_STAGE};
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::exec::misfit;
+use crate::job::ModelBlock;
+use crate::stage::applied_set::{AppliedSet, canonical_text};
+use crate::stage::count::{CountStage, FlipsStage, OutcomesStage, ShiftStage, SliceStage};
+use crate::stage::discover::GraphSetInputs;
+use crate::stage::experiment::{self, SelectedStage, TablesStage};
 use crate::stage::gate::baseline;
-use crate::stage::generate::refits;
-use crate::stage::measure::counted_audit::CountedAudit;
+use crate::stage::generate::refits::FitInputs;
+use crate::stage::generate::{GenerateStage, PlaceboStage, QualityStage};
+use crate::stage::input::request::AnswerInputs;
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
+use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::origins::FolderOrigins;
-use crate::stage::row_context::RowContext;
-use crate::stage::{measure, report};
-use crate::table::{OUTCOMES, SELECTED};
+use crate::stage::report::{self, FolderInputs};
+use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::score::{ScoreStage, ThresholdStage, TreeInputs};
+use crate::stage::{measure, waiting};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// The stage that compares a run with its baseline.
-pub(crate) const BASELINE_STAGE: &str = "gate/baseline";
+/// The tables of the audit, or of an experiment.
+pub(crate) struct MeasureStage;
 
-impl<'a> StagePlan<'a> {
-    pub(crate) fn measure_stage(&'a self, quality: Vec<String>) -> PlannedStage<'a> {
-        let parts = self.counted_audits();
-        let graphs = self
-            .applied_sets()
-            .into_iter()
-            .filter(|world| world.graphs().is_some())
-            .map(|world| world.discover_id());
-        let mut evidence: Vec<String> =
-            parts.iter().flat_map(CountedAudit::stages).cloned().chain(graphs).collect();
-        evidence.sort();
-        evidence.dedup();
-        let mut needs = Self::context_needs();
-        needs.extend(evidence.iter().chain(&quality).cloned());
-        let made_of = vec![
-            ("metrics".to_owned(), canonical_text(&self.job.metrics)),
-            (
-                "thresholds".to_owned(),
-                canonical_text(
-                    &self
-                        .job
-                        .models
-                        .iter()
-                        .filter(|(_, m)| m.threshold.is_fitted())
-                        .map(|(n, m)| (n, &m.threshold))
-                        .collect::<Vec<_>>(),
-                ),
-            ),
-            ("data.label".to_owned(), canonical_text(&self.job.data.label)),
-            ("data.favourable".to_owned(), canonical_text(&self.job.data.favourable)),
-            self.seed_input(),
-            (
-                "placebo".to_owned(),
-                canonical_text(
-                    &self
-                        .job
-                        .counterfactuals
-                        .iter()
-                        .filter_map(|(name, set)| Some((name, set.placebo?)))
-                        .collect::<Vec<_>>(),
-                ),
-            ),
-        ];
-        needs.extend(
-            self.job
-                .models
-                .iter()
-                .filter_map(|(name, model)| Self::threshold_id(name.as_str(), model)),
-        );
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
-                if self.wants_quality() {
-                    measure::gather_quality(ctx, &quality)?;
-                }
-                let graphs = self.graph_sets(ctx, &self.applied_sets())?;
-                measure::measure(ctx, self.checked, ground, &parts, &graphs)
-            })
+/// The comparison with an earlier run.
+pub(crate) struct BaselineStage;
+
+/// Verdicts.
+pub(crate) struct GateStage;
+
+/// The output folder but for what varies between runs.
+pub(crate) struct ReportStage;
+
+impl AuditInputs {
+    /// What the plain audit counts of the rows by an attribute.
+    fn of_rows(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let (position, _) = b.plan.attribute_of(unit)?;
+        let job = b.plan.job;
+        let slices =
+            (!job.metrics.by.is_empty()).then(|| b.need::<SliceStage>(unit)).transpose()?;
+        let flips = job.flip_test().map(|_| b.need::<FlipsStage>(unit)).transpose()?;
+        let audit = CountedAudit {
+            model: unit.model.clone(),
+            attribute: position,
+            ..CountedAudit::default()
         };
-        self.stage("measure".to_owned(), "measure", needs, made_of, run)
+        Ok(AuditInputs {
+            audit,
+            count: b.need::<CountStage>(unit)?,
+            shift: None,
+            placebo: None,
+            placebo_stage: None,
+            slices,
+            flips,
+            graph_scores: None,
+            generate: None,
+        })
     }
 
-    /// What there is to measure: model, set (none for the rows as they are), attribute, and the
-    /// stage that counted it.
-    pub(crate) fn counted_audits(&self) -> Vec<CountedAudit> {
-        let (mut parts, sliced) = (Vec::new(), !self.job.metrics.by.is_empty());
-        for (name, model) in &self.job.models {
-            for (position, attribute) in self.job.data.sensitive.keys().enumerate() {
-                parts.push(CountedAudit {
-                    model: name.to_string(),
-                    attribute: position,
-                    stage: Self::count_id(name.as_str(), attribute.as_str()),
-                    slices: sliced.then(|| Self::slices_id(name.as_str(), attribute.as_str())),
-                    flips: self
-                        .job
-                        .flip_test()
-                        .map(|_| Self::flips_id(name.as_str(), attribute.as_str())),
-                    ..CountedAudit::default()
-                });
+    /// What it counts of the counterfactuals of a set.
+    fn of_set(
+        world: &AppliedSet<'_>,
+        unit: &AuditUnit,
+        b: &mut StageBuilder<'_, '_>,
+    ) -> Result<Self> {
+        let (plan, block) = (b.plan, world.block);
+        let graphs = world.graphs().is_some();
+        let shift = plan.wants_shift() && !graphs;
+        let sliced = !plan.job.metrics.by.is_empty() && !graphs;
+        let repeated = block.placebo.and(block.knobs()).is_some();
+        let audit = CountedAudit {
+            model: unit.model.clone(),
+            set: Some(world.set.to_owned()),
+            attribute: world.position,
+            by_label: block.conditions_on_label(),
+            ..CountedAudit::default()
+        };
+        Ok(AuditInputs {
+            audit,
+            count: b.need::<CountStage>(unit)?,
+            shift: shift.then(|| b.need::<ShiftStage>(unit)).transpose()?,
+            // What is written for a group of a derived attribute rests on reference rows, so its
+            // noise is not that of naive.
+            placebo: block
+                .placebo
+                .filter(|_| block.knobs().is_some() || !plan.is_written_back(world))
+                .map(|placebo| placebo.repeats),
+            placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
+            slices: sliced.then(|| b.need::<SliceStage>(unit)).transpose()?,
+            flips: None,
+            graph_scores: graphs.then(|| b.need::<ScoreStage>(unit)).transpose()?,
+            generate: Some(b.need::<GenerateStage>(unit)?),
+        })
+    }
+
+    /// All that there is to measure: every model on the rows by every attribute, and on every set.
+    fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
+        let (plan, mut audits) = (b.plan, Vec::new());
+        for (name, model) in &plan.job.models {
+            for attribute in plan.job.data.sensitive.keys() {
+                let attribute = attribute.to_string();
+                let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
+                audits.push(AuditInputs::of_rows(&unit, b)?);
             }
-            for world in
-                self.applied_sets().into_iter().filter(|_| Self::scores_counterfactuals(model))
-            {
-                parts.push(CountedAudit {
-                    model: name.to_string(),
-                    set: Some(world.set.to_owned()),
-                    attribute: world.position,
-                    stage: world.count_id(name.as_str()),
-                    generate: Some(world.id("generate")),
-                    by_label: world.block.conditions_on_label(),
-                    second_pass: (self.wants_shift() && world.graphs().is_none())
-                        .then(|| world.second_pass_id(name.as_str())),
-                    graph_scores: Self::graph_scores_of(&world, name.as_str()),
-                    // What is written for a group of a derived attribute rests on reference rows,
-                    // so its noise is not that of naive.
-                    placebo: world
-                        .block
-                        .placebo
-                        .filter(|_| world.block.knobs().is_some() || !self.is_written_back(&world))
-                        .map(|placebo| placebo.repeats),
-                    placebo_stage: world
-                        .block
-                        .placebo
-                        .and(world.block.knobs())
-                        .map(|_| world.id("placebo")),
-                    slices: (sliced && world.graphs().is_none())
-                        .then(|| world.slices_id(name.as_str())),
-                    ..CountedAudit::default()
-                });
+            let worlds = plan.applied_sets().into_iter();
+            for world in worlds.filter(|_| StagePlan::scores_counterfactuals(model)) {
+                audits.push(AuditInputs::of_set(&world, &world.unit_of(name.as_str()), b)?);
             }
         }
-        parts
+        Ok(audits)
     }
+}
 
-    /// The stage that holds the tables of everything that is measured.
-    pub(crate) fn measured_stage(&self) -> &'static str {
-        if self.job.experiments.is_empty() { "measure" } else { AUGMENT }
+impl Stage for MeasureStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Measure;
+    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if !unit.experiment.is_empty() {
+            return experiment::plan_measure(unit, b);
+        }
+        let plan = b.plan;
+        let rows = RowInputs::of_job(b)?;
+        let audits = AuditInputs::of_job(b)?;
+        let graphs = GraphSetInputs::need(b)?;
+        let moved = plan.applied_sets().into_iter().filter(|world| world.block.knobs().is_some());
+        let judged = moved.filter(|_| plan.wants_quality());
+        let quality = judged.map(|world| b.need::<QualityStage>(&world.unit()));
+        let quality: Vec<StageInput<QualityStage>> = quality.collect::<Result<_>>()?;
+        b.input("metrics", |job| &job.metrics);
+        let mut thresholds: Vec<(&'a str, &'a ModelBlock, StageInput<ThresholdStage>)> = Vec::new();
+        for (name, model) in plan.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()) {
+            let fitted = b.need::<ThresholdStage>(&AuditUnit::of_model(name.as_str()))?;
+            thresholds.push((name.as_str(), model, fitted));
+        }
+        let told: Vec<_> =
+            thresholds.iter().map(|(name, model, _)| (name, &model.threshold)).collect();
+        b.value("thresholds", &told);
+        b.input("data.label", |job| &job.data.label);
+        b.input("data.favourable", |job| &job.data.favourable);
+        b.seed();
+        b.input("placebo", |job| {
+            let sets = job.counterfactuals.iter();
+            sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
+        });
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                if plan.wants_quality() {
+                    measure::gather_quality(ctx, &quality)?;
+                }
+                let graphs = graphs.open(ctx)?;
+                measure::measure(ctx, plan.checked, ground, &audits, &graphs, &thresholds)
+            })
+        })
     }
+}
 
-    /// Compares the run with the baseline; none where none is named.
-    pub(crate) fn baseline_stage(&'a self, keeps_outcomes: bool) -> Option<PlannedStage<'a>> {
-        let fingerprint = self.baseline.clone()?;
-        let folder = self.settings.baseline.as_deref()?;
-        let mut needs = Self::context_needs();
-        needs.push("measure".to_owned());
-        needs.extend(Some(self.measured_stage().to_owned()).filter(|stage| stage != "measure"));
-        let fits = self.fitted_sets();
-        needs.extend(refits::stages(&fits));
-        needs.extend(keeps_outcomes.then(|| OUTCOMES_STAGE.to_owned()));
-        let mut made_of = vec![("baseline".to_owned(), fingerprint)];
+/// The tables of everything that is measured, and those of the plain audit.
+#[derive(Clone)]
+pub(crate) struct MeasuredTables {
+    pub(crate) all: StageInput<MeasureStage>,
+    pub(crate) plain: StageInput<MeasureStage>,
+}
+
+impl MeasuredTables {
+    fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let plain = b.need::<MeasureStage>(&AuditUnit::default())?;
+        let all = match b.plan.job.experiments.is_empty() {
+            true => plain.clone(),
+            false => b.need::<TablesStage>(&AuditUnit::default())?,
+        };
+        Ok(MeasuredTables { all, plain })
+    }
+}
+
+/// The comparison with the baseline, where one is named.
+fn need_baseline(b: &mut StageBuilder<'_, '_>) -> Result<Option<StageInput<BaselineStage>>> {
+    let named = b.plan.baseline.is_some();
+    named.then(|| b.need::<BaselineStage>(&AuditUnit::default())).transpose()
+}
+
+impl Stage for BaselineStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Baseline;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let named = plan.baseline.clone().zip(plan.settings.baseline.as_deref());
+        let Some((fingerprint, folder)) = named else {
+            return Err(misfit("the run has no baseline".to_owned()));
+        };
+        let rows = RowInputs::of_job(b)?;
+        let measured = MeasuredTables::need(b)?;
+        let (fits, outcomes) = (FitInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
+        b.texts([("baseline".to_owned(), fingerprint)]);
         // The job says what differs; what varies besides does not.
-        made_of.extend(
-            self.folder_inputs()
+        b.texts(
+            folder_inputs(plan)
                 .into_iter()
                 .filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())),
         );
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
-                let outcomes = keeps_outcomes.then(|| ctx.need(OUTCOMES_STAGE));
-                let tables = [ctx.need(self.measured_stage()), ctx.need("measure")];
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
                 let new = baseline::running_side(
-                    self.checked,
-                    self.input,
+                    plan.checked,
+                    plan.input,
                     ground,
-                    self.run_id,
-                    tables,
-                    outcomes,
+                    plan.run_id,
+                    [measured.all.folder(ctx), measured.plain.folder(ctx)],
+                    outcomes.as_ref().map(|stage| stage.folder(ctx)),
                 )?;
-                let new = ComparedRun { fitted_on: refits::of_run(ctx, &fits)?, ..new };
+                let new = ComparedRun { fitted_on: fits.open(ctx)?, ..new };
                 baseline::compare(ctx, ground, folder, &new)
             })
-        };
-        Some(self.stage(BASELINE_STAGE.to_owned(), "gate", needs, made_of, run))
+        })
     }
+}
 
-    pub(crate) fn gate_stage(&'a self) -> PlannedStage<'a> {
-        let made_of = vec![
-            ("gates".to_owned(), canonical_text(&self.job.gates)),
-            ("on_inconclusive".to_owned(), canonical_text(&self.job.on_inconclusive)),
-            ("lines of the gates".to_owned(), canonical_text(&self.gate_lines())),
-        ];
-        let baseline = self.baseline.is_some().then_some(BASELINE_STAGE);
-        let mut needs = vec!["measure".to_owned()];
-        needs.extend(Some(self.measured_stage().to_owned()).filter(|stage| stage != "measure"));
-        needs.extend(baseline.map(str::to_owned));
-        needs.extend(self.recourse_ids());
-        needs.extend(self.rechecked_models().into_iter().map(|(_, stage)| stage));
-        let run = move |ctx: &StageContext<'_>| {
+impl Stage for GateStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Gate;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        b.input("gates", |job| &job.gates);
+        b.input("on_inconclusive", |job| &job.on_inconclusive);
+        b.value("lines of the gates", gate_lines(plan));
+        let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
+        let (recourse, asked) = (RecourseFolders::need(b)?, RecheckInputs::need(b)?);
+        work(move |ctx| {
             measure::judge(
                 ctx,
-                self.checked,
-                self.measured_stage(),
-                baseline,
-                &self.unsteady_models(ctx)?,
+                plan.checked,
+                &measured,
+                baseline.as_ref(),
+                &recourse.open(ctx),
+                &asked.unsteady(ctx)?,
             )
-        };
-        self.stage("gate".to_owned(), "gate", needs, made_of, run)
+        })
     }
+}
 
-    fn gate_lines(&self) -> Vec<u64> {
-        let of_metrics = measure::questions(self.checked).into_iter().map(|question| question.line);
-        of_metrics
-            .chain(
-                measure::recourse_questions(self.checked).into_iter().map(|question| question.line),
-            )
-            .collect()
-    }
+fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
+    let of_metrics = measure::questions(plan.checked).into_iter().map(|question| question.line);
+    let of_recourse = measure::recourse_questions(plan.checked).into_iter();
+    of_metrics.chain(of_recourse.map(|question| question.line)).collect()
+}
 
-    pub(crate) fn report_stage(&'a self, keeps_outcomes: bool) -> PlannedStage<'a> {
-        let mut needs = Self::context_needs();
-        needs.extend(["measure".to_owned(), "gate".to_owned()]);
-        if !self.job.experiments.is_empty() {
-            needs.push(AUGMENT.to_owned());
+impl<'a> FolderInputs<'a> {
+    /// All that the folder of a run is put together from.
+    fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        let origins = OriginInputs::need(b)?;
+        let measured = MeasuredTables::need(b)?;
+        let gate = b.need::<GateStage>(&AuditUnit::default())?;
+        let has_chosen = plan.keeps_rows() && !plan.job.experiments.is_empty();
+        let selected =
+            has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
+        let outcomes = StageInput::<OutcomesStage>::need(b)?;
+        let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
+        let mut rechecks_of_files = Vec::new();
+        let checks =
+            |model: &ModelBlock| model.scores.as_ref().is_some_and(|s| s.recheck.is_some());
+        for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
+            for world in plan.applied_sets() {
+                let scored = b.need::<ScoreStage>(&world.unit_of(name.as_str()))?;
+                rechecks_of_files.push((name.to_string(), scored));
+            }
         }
-        let selected = self.keeps_rows() && !self.job.experiments.is_empty();
-        needs.extend(selected.then(|| SELECTED_STAGE.to_owned()));
-        if keeps_outcomes {
-            needs.push(OUTCOMES_STAGE.to_owned());
+        let rechecks = RecheckInputs::need(b)?;
+        let mut sets = Vec::new();
+        for world in plan.applied_sets() {
+            let made = b.need::<GenerateStage>(&world.unit())?;
+            sets.push((world.set.to_owned(), world.attribute.to_owned(), made));
         }
-        let baseline = self.baseline.is_some().then_some(BASELINE_STAGE);
-        needs.extend(baseline.map(str::to_owned));
-        let recourse = self.recourse_ids();
-        needs.extend(recourse.iter().cloned());
-        let rechecks = self.rechecks();
-        needs.extend(rechecks.iter().map(|(_, stage)| stage.clone()));
-        let worlds: Vec<(String, String, String)> = self
-            .applied_sets()
-            .iter()
-            .map(|w| (w.set.to_owned(), w.attribute.to_owned(), w.id("generate")))
-            .collect();
-        needs.extend(worlds.iter().map(|(.., stage)| stage.clone()));
-        let fits = self.fitted_sets();
-        needs.extend(refits::stages(&fits));
-        let answers = self.answers();
-        needs.extend(answers.iter().map(|(_, stage)| stage.clone()));
-        // A stage that scores rows again says both.
-        let mut seen = BTreeSet::new();
-        needs.retain(|need| seen.insert(need.clone()));
-        let trees = self.job.models.iter().filter(|(_, model)| model.grows_trees());
-        needs.extend(trees.map(|(name, _)| Self::train_id(name.as_str())));
-        let run = move |ctx: &StageContext<'_>| {
-            let kept = [
-                (keeps_outcomes, OUTCOMES_STAGE, OUTCOMES.name),
-                (selected, SELECTED_STAGE, SELECTED.name),
-            ];
-            let kept: Vec<(&Path, &str)> = kept
-                .iter()
-                .filter(|(kept, ..)| *kept)
-                .map(|(_, stage, name)| (ctx.need(stage), *name))
-                .collect();
-            self.with_context(ctx, 0, |ground| {
-                let graphs = self.graph_sets(ctx, &self.applied_sets())?;
-                let short_of_trees = self.short_of_trees(ctx)?;
-                self.with_origins(ground, |origins| {
-                    let (rechecks, worlds, recourse, graphs, fits) =
-                        (&rechecks, &worlds, &recourse, &graphs, &fits);
-                    let (measured, kept, short_of_trees, answers) =
-                        (self.measured_stage(), &kept, &short_of_trees, &answers);
-                    let made = report::FolderStages {
-                        measured,
-                        kept,
-                        rechecks,
-                        sets: worlds,
-                        baseline,
-                        recourse,
-                        graphs,
-                        fits,
-                        short_of_trees,
-                        answers,
-                    };
-                    report::assemble(ctx, origins, made)
-                })
-            })
-        };
-        self.stage("report".to_owned(), "report", needs, self.folder_inputs(), run)
+        Ok(FolderInputs {
+            origins,
+            measured,
+            gate,
+            selected,
+            outcomes,
+            baseline,
+            recourse,
+            rechecks_of_files,
+            rechecks,
+            sets,
+            graphs: GraphSetInputs::need(b)?,
+            fits: FitInputs::need(b)?,
+            answers: AnswerInputs::need(b)?,
+            trees: TreeInputs::need(b)?,
+            n_folds: plan.n_folds(),
+        })
+    }
+}
+
+impl Stage for ReportStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Report;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let Some(made) = b.want(FolderInputs::need)? else { return waiting::plan_report(b) };
+        work(move |ctx| made.origins.with(ctx, |origins| report::assemble(ctx, origins, &made)))
+    }
+}
+
+/// What makes an output folder stale beside what it is made of.
+fn folder_inputs(plan: &StagePlan<'_>) -> Vec<(String, String)> {
+    vec![
+        ("job".to_owned(), plan.checked.hash.clone()),
+        ("run".to_owned(), plan.run_id.to_owned()),
+        ("--set".to_owned(), canonical_text(&plan.checked.sets)),
+        ("job file".to_owned(), plan.settings.job_file.clone()),
+        ("inputs".to_owned(), canonical_text(&plan.input.files)),
+    ]
+}
+
+/// Where a folder comes from, to be opened.
+pub(crate) struct OriginInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    rows: RowInputs<'a>,
+}
+
+impl<'a> OriginInputs<'a> {
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        b.texts(folder_inputs(plan));
+        Ok(OriginInputs { plan, rows: RowInputs::of_job(b)? })
     }
 
-    /// What makes an output folder stale beside what it is made of.
-    pub(crate) fn folder_inputs(&self) -> Vec<(String, String)> {
-        vec![
-            ("job".to_owned(), self.checked.hash.clone()),
-            ("run".to_owned(), self.run_id.to_owned()),
-            ("--set".to_owned(), canonical_text(&self.checked.sets)),
-            ("job file".to_owned(), self.settings.job_file.clone()),
-            ("inputs".to_owned(), canonical_text(&self.input.files)),
-        ]
-    }
-
-    /// Tells `work` where a folder comes from.
-    pub(crate) fn with_origins<T>(
+    /// Tells `work` where the folder comes from.
+    pub(crate) fn with<T>(
         &self,
-        ground: RowContext<'_>,
-        work: impl FnOnce(&FolderOrigins<'_>) -> T,
-    ) -> T {
-        let params = prepare_params(self.job, reads_features(self.job));
-        work(&FolderOrigins {
-            checked: self.checked,
-            settings: self.settings,
-            input: self.input,
-            run: self.run_id,
-            context: ground,
-            params: &params,
+        ctx: &StageContext<'_>,
+        work: impl FnOnce(&FolderOrigins<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let plan = self.plan;
+        let params = prepare_params(plan.job, reads_features(plan.job));
+        self.rows.with(ctx, 0, |ground| {
+            work(&FolderOrigins {
+                checked: plan.checked,
+                settings: plan.settings,
+                input: plan.input,
+                run: plan.run_id,
+                context: ground,
+                params: &params,
+                prepared: self.rows.prepared().folder(ctx),
+            })
         })
     }
 }

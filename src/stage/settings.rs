@@ -1,13 +1,12 @@
 //! How a job is run: its settings, the kinds of stages, the fingerprint of the program.
 
-use crate::job::Job;
 use std::path::{Path, PathBuf};
 
+use crate::job::Job;
+use crate::unit::StageKind;
+
 /// All kinds of stages, in order; engines that come later keep their place in it.
-pub const KINDS: &[&str] = &[
-    "prepare", "split", "discover", "train", "fit", "generate", "score", "count", "measure",
-    "augment", "recourse", "gate", "report",
-];
+pub const KINDS: &[&str] = StageKind::WORDS;
 
 /// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
 /// read, so nobody has to remember to raise a version. It stands in the keys of stages and in

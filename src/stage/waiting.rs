@@ -1,15 +1,14 @@
-//! The stages of a run that waits for scores: they write the rows to score, and a folder that says
-//! what is awaited.
+//! A run that waits for scores: it writes the rows to score, and a folder that says what is
+//! awaited.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
-//! | score | `request/factual`, `request/SET` | which rows are asked for, see [`crate::stage::input::request`] |
-//! | score | `score/to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
-//! | report | `report/waiting` | the output folder: page, `to-score/`, tables of the rows, no metric |
+//! | score | `to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
+//! | report | `report` | the output folder: page, `to-score/`, tables of the rows, no metric |
 //!
-//! Whether to wait is known before the stages are planned, so no result ever rests on a file that
-//! is not there. All sets are generated, those that are awaited are written out. Models whose
-//! scores are there are measured once all are: half an audit would be read as a whole one.
+//! Whether to wait is known when the stages are planned, so no result ever rests on a file that is
+//! not there. All sets are generated, those that are awaited are written out. Models whose scores
+//! are there are measured once all are: half an audit would be read as a whole one.
 
 use std::path::Path;
 
@@ -22,20 +21,21 @@ use crate::data::exchange::to_score::{
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::files::{link, make_folder, read_json, write_json};
-use crate::exec::{PlannedStage, StageContext};
+use crate::exec::files::{link, make_folder, write_json};
 use crate::folder::manifest::AwaitedScores;
 use crate::job::Job;
-use crate::stage::applied_set::{AppliedSet, canonical_text};
+use crate::stage::generate::GenerateStage;
 use crate::stage::input::AwaitedFile;
-use crate::stage::input::answer::folder_of;
+use crate::stage::input::answer::{awaits_files, folder_of};
+use crate::stage::input::request::{RequestSources, RequestStage, RowsToScore, request_unit};
 use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::prepare::RowInputs;
 use crate::stage::report;
+use crate::stage::results::OriginInputs;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::join::RecheckSample;
-
-/// The stage that writes the rows to score.
-const STAGE: &str = "score/to-score";
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What was asked, beside the parts.
 const REQUESTS: &str = "requests.json";
@@ -56,57 +56,18 @@ fn recheck_share(job: &Job) -> Option<f64> {
     shares.max_by(f64::total_cmp)
 }
 
+/// The rows that are to be scored elsewhere.
+pub(crate) struct ToScoreStage;
+
+/// What makes a stage stale where rows are scored again.
+pub(crate) fn recheck_inputs(b: &mut StageBuilder<'_, '_>) {
+    if let Some(share) = recheck_share(b.plan.job) {
+        b.texts([("share to score again".to_owned(), share.to_string())]);
+        b.seed();
+    }
+}
+
 impl<'a> StagePlan<'a> {
-    /// The stages of a job that waits for scores, in order.
-    pub(crate) fn waiting_stages(&'a self) -> Vec<PlannedStage<'a>> {
-        let mut stages = Vec::new();
-        stages.extend(self.source_stage());
-        stages.extend(self.reference_stage());
-        stages.push(self.prepare_stage());
-        stages.push(self.split_stage());
-        stages.extend(self.factual_request_stage());
-        let worlds = self.applied_sets();
-        let predicting = self.conditioning_models();
-        for (name, model) in
-            self.job.models.iter().filter(|(name, _)| predicting.contains(name.as_str()))
-        {
-            stages.extend(self.train_stage_of(name.as_str(), model));
-            stages.extend(self.threshold_stage(name.as_str(), model));
-            stages.push(self.score_stage(name.as_str(), model, None));
-        }
-        stages.extend(worlds.iter().filter_map(|world| self.fit_stage(world)));
-        stages.extend(worlds.iter().map(|world| self.generate_stage(world)));
-        stages.extend(self.set_request_stages(&worlds));
-        stages.push(self.to_score_stage());
-        stages.push(self.waiting_report_stage());
-        stages
-    }
-
-    /// What makes a stage stale where rows are scored again.
-    pub(crate) fn recheck_inputs(&self) -> Vec<(String, String)> {
-        match recheck_share(self.job) {
-            None => Vec::new(),
-            Some(share) => {
-                vec![("share to score again".to_owned(), share.to_string()), self.seed_input()]
-            }
-        }
-    }
-
-    /// The stages that score rows again, in files made elsewhere or by asking twice, each with its
-    /// model.
-    pub(crate) fn rechecks(&self) -> Vec<(String, String)> {
-        let worlds = self.applied_sets();
-        let asking = self
-            .job
-            .models
-            .iter()
-            .filter(|(_, m)| m.scores.as_ref().is_some_and(|s| s.recheck.is_some()));
-        let in_files = asking.flat_map(|(name, _)| {
-            worlds.iter().map(move |w| (name.to_string(), w.score_id(name.as_str())))
-        });
-        in_files.chain(self.rechecked_models()).collect()
-    }
-
     /// The rows that are scored again, if any are.
     pub(crate) fn recheck_sample(
         &self,
@@ -121,103 +82,108 @@ impl<'a> StagePlan<'a> {
     fn awaits(&self, set: Option<&str>) -> bool {
         self.input.awaited.iter().any(|a| a.set.as_deref() == set)
     }
+}
 
-    fn to_score_stage(&'a self) -> PlannedStage<'a> {
-        let worlds: Vec<AppliedSet<'a>> =
-            self.applied_sets().into_iter().filter(|w| self.awaits(Some(w.set))).collect();
-        let mut sets: Vec<&str> = worlds.iter().map(|w| w.set).collect();
+impl Stage for ToScoreStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::ToScore;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let rows = RowInputs::of_job(b)?;
+        recheck_inputs(b);
+        let mut sets: Vec<&'a str> = plan.applied_sets().iter().map(|world| world.set).collect();
         sets.dedup();
-        let asked: Vec<Option<&str>> = self
-            .awaits(None)
-            .then_some(None)
-            .into_iter()
-            .chain(sets.into_iter().map(Some))
-            .collect();
-        let mut needs = Self::context_needs();
-        needs.extend(worlds.iter().map(|w| w.id("generate")));
-        needs.extend(asked.iter().map(|set| Self::request_id(*set)));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, asked.len() as u64, |ground| {
+        let mut asked = Vec::new();
+        let factual = plan.awaits(None).then_some(None);
+        for set in factual.into_iter().chain(sets.into_iter().map(Some)) {
+            if set.is_some() && !plan.awaits(set) {
+                continue;
+            }
+            let sources = set.map(|set| RequestSources::need(b, set)).transpose()?;
+            asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
+        }
+        work(move |ctx| {
+            rows.with(ctx, asked.len() as u64, |ground| {
                 let mut written = Vec::new();
-                for set in &asked {
-                    let (folder, id) = (folder_of(*set), Self::request(ctx, *set)?.id);
-                    make_folder(&ctx.out().join(&folder))?;
-                    let worlds: Vec<AppliedSet<'_>> =
-                        worlds.iter().filter(|w| Some(w.set) == *set).cloned().collect();
-                    let parts = match set {
-                        None => write_factual(ground, &id, &ctx.out().join(&folder))?,
-                        Some(_) => write_counterfactuals(
-                            ground,
-                            &self.sources(ctx, ground, &worlds)?,
-                            &id,
-                            &ctx.out().join(&folder),
-                        )?,
+                for (folder, request, sources) in &asked {
+                    let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
+                    make_folder(&to)?;
+                    let parts = match sources {
+                        None => write_factual(ground, &id, &to)?,
+                        Some(sources) => {
+                            write_counterfactuals(ground, &sources.open(ctx, ground)?, &id, &to)?
+                        }
                     };
-                    written.push(WrittenRequest { folder, parts });
+                    written.push(WrittenRequest { folder: folder.clone(), parts });
                 }
                 write_json(&ctx.out().join(REQUESTS), &written)
             })
-        };
-        self.stage(STAGE.to_owned(), "score", needs, self.recheck_inputs(), run)
-    }
-
-    fn waiting_report_stage(&'a self) -> PlannedStage<'a> {
-        let mut needs = Self::context_needs();
-        needs.push(STAGE.to_owned());
-        needs.extend(
-            self.input.awaited.iter().map(|awaited| Self::request_id(awaited.set.as_deref())),
-        );
-        needs.sort();
-        needs.dedup();
-        let mut made_of = self.folder_inputs();
-        made_of.push(("awaited".to_owned(), canonical_text(&self.input.awaited)));
-        let run = move |ctx: &StageContext<'_>| {
-            let requests: Vec<WrittenRequest> = read_json(&ctx.need(STAGE).join(REQUESTS), STAGE)?;
-            for request in &requests {
-                let to = ctx.out().join("to-score").join(&request.folder);
-                make_folder(&to)?;
-                for part in 0..request.parts {
-                    let name = part_name(part);
-                    link(&ctx.need(STAGE).join(&request.folder).join(&name), &to.join(&name))?;
-                }
-            }
-            let awaited = self
-                .input
-                .awaited
-                .iter()
-                .map(|a| Self::awaited_scores(ctx, a))
-                .collect::<Result<_>>()?;
-            self.with_context(ctx, 0, |ground| {
-                self.with_origins(ground, |origins| report::assemble_waiting(ctx, origins, awaited))
-            })
-        };
-        self.stage("report/waiting".to_owned(), "report", needs, made_of, run)
-    }
-
-    fn awaited_scores(ctx: &StageContext<'_>, awaited: &AwaitedFile) -> Result<AwaitedScores> {
-        let asked = Self::request(ctx, awaited.set.as_deref())?;
-        let key: &[&str] = if awaited.set.is_some() {
-            &["row_id", "sensitive", "to_group", "cf_index"]
-        } else {
-            &["row_id"]
-        };
-        Ok(AwaitedScores {
-            model: awaited.model.clone(),
-            counterfactual: awaited.set.clone().unwrap_or_default(),
-            path: awaited.path.clone(),
-            columns: key
-                .iter()
-                .copied()
-                .chain([REQUEST])
-                .map(str::to_owned)
-                .chain(awaited.columns.iter().cloned())
-                .collect(),
-            to_score: format!("to-score/{}", folder_of(awaited.set.as_deref())),
-            request: asked.id,
-            rows: asked.rows,
-            again: asked.again,
         })
     }
+}
+
+/// The output folder of a run that waits: page, `to-score/`, tables of the rows, no metric. All
+/// sets are generated, also those whose scores are there.
+pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let origins = OriginInputs::need(b)?;
+    let to_score = b.need::<ToScoreStage>(&AuditUnit::default())?;
+    b.value("awaited", &plan.input.awaited);
+    let mut asked = Vec::new();
+    for awaited in &plan.input.awaited {
+        asked.push((awaited, b.need::<RequestStage>(&request_unit(awaited.set.as_deref()))?));
+    }
+    let awaits = awaits_files(plan.job);
+    if awaits.0 {
+        b.also::<RequestStage>(&request_unit(None))?;
+    }
+    for world in plan.applied_sets() {
+        b.also::<GenerateStage>(&world.unit())?;
+        if awaits.1 {
+            b.also::<RequestStage>(&request_unit(Some(world.set)))?;
+        }
+    }
+    work(move |ctx| {
+        let requests: Vec<WrittenRequest> = to_score.read(ctx, REQUESTS)?;
+        for request in &requests {
+            let to = ctx.out().join("to-score").join(&request.folder);
+            make_folder(&to)?;
+            for part in 0..request.parts {
+                let name = part_name(part);
+                let from = to_score.folder(ctx).join(&request.folder).join(&name);
+                link(&from, &to.join(&name))?;
+            }
+        }
+        let awaited = asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?));
+        let awaited: Vec<AwaitedScores> = awaited.collect::<Result<_>>()?;
+        origins.with(ctx, |origins| report::assemble_waiting(ctx, origins, awaited.clone()))
+    })
+}
+
+fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedScores> {
+    let key: &[&str] = if awaited.set.is_some() {
+        &["row_id", "sensitive", "to_group", "cf_index"]
+    } else {
+        &["row_id"]
+    };
+    Ok(AwaitedScores {
+        model: awaited.model.clone(),
+        counterfactual: awaited.set.clone().unwrap_or_default(),
+        path: awaited.path.clone(),
+        columns: key
+            .iter()
+            .copied()
+            .chain([REQUEST])
+            .map(str::to_owned)
+            .chain(awaited.columns.iter().cloned())
+            .collect(),
+        to_score: format!("to-score/{}", folder_of(awaited.set.as_deref())),
+        request: asked.id,
+        rows: asked.rows,
+        again: asked.again,
+    })
 }
 
 /// The counterfactuals of one attribute, and the rows of it that are asked for again.

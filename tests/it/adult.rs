@@ -75,7 +75,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
         .as_array()
         .unwrap()
         .iter()
-        .find(|stage| stage["id"] == "train/logistic")
+        .find(|stage| stage["id"] == "train/model=logistic")
         .unwrap()["key"]
         .clone();
     let key = key.as_str().unwrap();

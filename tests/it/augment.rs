@@ -210,14 +210,11 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
     assert_eq!(trained(), 5);
     fs::remove_file(work.path("broken")).unwrap();
     let ran = work.run(0, "job.yaml", "");
-    ran.says(&["augment/more/fold-1/all/train: runs"]);
-    assert!(
-        !["fold-1/base/train: runs", "fold-0/all/train: runs"]
-            .iter()
-            .any(|words| ran.stderr.contains(words)),
-        "{}",
-        ran.stderr
-    );
+    ran.says(&["train/model=live/experiment=more/arm=all/fold=1: runs"]);
+    for arm in ["arm=base/fold=1", "arm=all/fold=0"] {
+        let again = format!("train/model=live/experiment=more/{arm}: runs");
+        assert!(!ran.stderr.contains(&again), "{}", ran.stderr);
+    }
     assert_eq!(trained(), 6);
     let arms = read_frame(&work.path("out/tables"), &ARMS).unwrap();
     let added: Vec<Option<i64>> = arms
@@ -259,14 +256,11 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     killed.wait().unwrap();
     fs::remove_file(work.path("slow")).unwrap();
     let ran = work.run(0, "job.yaml", "");
-    ran.says(&["augment/more/fold-1/all/train: runs"]);
-    assert!(
-        !["base/train: runs", "fold-0/all/train: runs"]
-            .iter()
-            .any(|words| ran.stderr.contains(words)),
-        "{}",
-        ran.stderr
-    );
+    ran.says(&["train/model=live/experiment=more/arm=all/fold=1: runs"]);
+    for arm in ["arm=base/fold=1", "arm=all/fold=0"] {
+        let again = format!("train/model=live/experiment=more/{arm}: runs");
+        assert!(!ran.stderr.contains(&again), "{}", ran.stderr);
+    }
     assert_eq!(fs::read_to_string(work.path("n")).unwrap().trim(), "6");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
@@ -282,11 +276,11 @@ fn no_name_makes_the_stage_of_another() {
     work.write("job.yaml", &text.replace("sensitive: region", "sensitive: \"flip/sex\""));
     let planned = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
     for stage in [
-        "augment/selected ",
+        "measure/experiment=selected ",
         "selected ",
-        "count/logit/flip/sex ",
-        "count/logit/flip%2fsex ",
-        "count/logit/flip/flip%2fsex ",
+        "count/model=logit/set=flip/attribute=sex ",
+        "count/model=logit/attribute=flip%2fsex ",
+        "count/model=logit/set=flip/attribute=flip%2fsex ",
     ] {
         let found = planned
             .lines()

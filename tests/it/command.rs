@@ -175,8 +175,8 @@ fn scores_reach_their_rows() {
     canned(&work, "canned.arrow", &[1, 1, 2000, N]);
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        &format!("score/live: starts `sh -c '{WELL}'`"),
-        "score/live: the command ended with exit status 0 after",
+        &format!("score/model=live: starts `sh -c '{WELL}'`"),
+        "score/model=live: the command ended with exit status 0 after",
     ]);
     let rows = outcomes(&work);
     assert_eq!(rows.len(), N);
@@ -421,7 +421,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
         _ => score,
     });
     stream(&work, "again.arrow", others);
-    work.run(0, "job.yaml", "--force recheck/live")
+    work.run(0, "job.yaml", "--force recheck/model=live")
         .says(&["warning: not-repeatable: model `live` was asked twice for 100 rows"]);
     let [verdict, reason] = gate();
     assert!(
@@ -458,7 +458,7 @@ fn an_input_that_changes_under_the_run() {
     // Nothing of that stage was kept: with the rows back in place the numbers are those of an
     // undisturbed run.
     fs::write(work.path("rows.parquet"), &rows).unwrap();
-    work.run(0, "job.yaml", "").says(&["score/live: runs, never run"]);
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs, never run"]);
     assert_eq!(outcomes(&work), outcomes(&well));
 }
 
@@ -552,7 +552,7 @@ fn folds_are_scored_by_their_own_model() {
         assert!(row.1 == value && row.2 == value, "{row:?}");
     }
     assert!(fs::read_to_string(work.path("log")).unwrap().contains("seed 77 fold 2"));
-    assert_eq!(ran.stderr.matches("train/live: the command ended").count(), 3);
+    assert_eq!(ran.stderr.matches("train/model=live: the command ended").count(), 3);
     // Training rows have their label last, and are those of the other folds.
     let batch = seen(&work, "seen-train-0.arrow");
     assert_eq!(batch.schema().fields().last().map(|f| f.name().as_str()), Some("label"));
@@ -571,7 +571,7 @@ fn folds_are_scored_by_their_own_model() {
     work.run(0, "job.yaml", "--threads 3").says(&["nothing to do"]);
     write_again(78);
     let again = work.run(0, "job.yaml", "--set run.seed=78");
-    again.says(&["train/live: runs, "]);
+    again.says(&["train/model=live: runs, "]);
     // A program that leaves no model.
     write_job(&work, &command.replace("> $0", "> other"), "split: {folds: 3, stratify: none}");
     work.run(3, "job.yaml", "").says(&[
@@ -605,12 +605,12 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
     work.write("lib/deep/a.py", "2");
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        "score/live: runs, `file lib/deep/a.py` changed from `6b86b273ff34` to `d4735e3a265e`",
-        "score/live/flip/sex: runs, `file lib",
+        "score/model=live: runs, `file lib/deep/a.py` changed from `6b86b273ff34` to `d4735e3a265e`",
+        "score/model=live/set=flip/attribute=sex: runs, `file lib",
     ]);
     assert!(!ran.stderr.contains("prepare: runs"), "{}", ran.stderr);
     canned(&work, "canned.arrow", &[7, N]);
-    work.run(0, "job.yaml", "").says(&["score/live: runs, `file canned.arrow` changed"]);
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file canned.arrow` changed"]);
     fs::remove_file(work.path("b.txt")).unwrap();
     work.run(3, "job.yaml", "")
         .says(&["error[missing-file]: no file is found at `*.txt`", "--> job.yaml:17:"]);
@@ -683,7 +683,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
     let plan = run(0, "version-4712", "tok-second-2", "plan").stdout;
     assert!(plan.contains("`environment MODEL` changed from"), "{plan}");
     run(0, "version-4712", "tok-second-2", "run --out out")
-        .says(&["score/live: runs, `environment MODEL` changed from"]);
+        .says(&["score/model=live: runs, `environment MODEL` changed from"]);
     assert_eq!(told(), "version-4712 tok-second-2");
     run(0, "version-4711", "tok-second-2", "run --out out").says(&["nothing to do"]);
     assert_same(&before, &work.results(), "the first value again");
@@ -707,7 +707,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
         let of_job: serde_json::Value =
             serde_json::from_slice(&fs::read(work.path(cache).join("jobs/program.json")).unwrap())
                 .unwrap();
-        of_job["score/live"]["inputs"]["environment MODEL"].as_str().unwrap().to_owned()
+        of_job["score/model=live"]["inputs"]["environment MODEL"].as_str().unwrap().to_owned()
     };
     let mut command = work.command("run job.yaml --out other --cache other-cache");
     Ran::of(command.env("MODEL", "version-4711").env("TOKEN", "tok-second-2"), 0);
@@ -746,7 +746,7 @@ fn values_stay_secret_in_what_is_cut_escaped_or_named_like_them() {
 fn a_signal_ends_the_program_too() {
     let work = with_command(&shell("echo $$ > pid; sleep 300 & sleep 300", ""), "");
     let mut going = Going::start(&mut work.command("run job.yaml --out out --cache cache"));
-    assert!(going.until(&["command.start"], "score/live"));
+    assert!(going.until(&["command.start"], "score/model=live"));
     let started = Instant::now();
     while !fs::read_to_string(work.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
         assert!(started.elapsed() < Duration::from_secs(20));

@@ -428,18 +428,18 @@ fn a_changed_knob_reruns_what_it_changes() {
     // What is done to rows changes no graph.
     let clipped = plan("clip=none");
     assert!(
-        clipped["discover/found"].contains("cached")
-            && clipped["score/logistic/drawn/own/sex"].contains("cached")
+        clipped["discover/set=found"].contains("cached")
+            && clipped["score/model=logistic/set=drawn%2fown/attribute=sex"].contains("cached")
     );
-    assert!(clipped["score/logistic/found/none/sex"].contains("`clip` changed"), "{clipped:?}");
+    assert!(clipped["score/model=logistic/set=found%2fnone/attribute=sex"].contains("`clip` changed"), "{clipped:?}");
     let more = plan("bootstraps=7");
     assert!(
-        more["discover/found"].contains("runs") && more["discover/drawn"].contains("cached"),
+        more["discover/set=found"].contains("runs") && more["discover/set=drawn"].contains("cached"),
         "{more:?}"
     );
     assert!(
-        more["generate/found/none/sex"].contains("cached")
-            && more["score/logistic/found/none/sex"].contains("runs"),
+        more["generate/set=found%2fnone/attribute=sex"].contains("cached")
+            && more["score/model=logistic/set=found%2fnone/attribute=sex"].contains("runs"),
         "{more:?}"
     );
 }

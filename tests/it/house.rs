@@ -148,3 +148,19 @@ fn the_rule_of_the_door_catches_every_way_around_it() {
         assert!(!passes_the_door(line), "{line}");
     }
 }
+
+/// A stage reads another one through the handle that its builder gave it, so that its key covers
+/// what it reads.
+#[test]
+fn stages_are_read_through_handles_alone() {
+    let mut files = Vec::new();
+    sources(&root().join("src/stage"), &mut files);
+    let mut callers: Vec<String> = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let calls = code(&text).into_iter().filter(|(_, line)| line.contains("ctx.need("));
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        callers.extend(calls.map(|(line, _)| format!("{name}:{line}")));
+    }
+    assert!(callers.len() == 1 && callers[0].starts_with("planner.rs:"), "{callers:?}");
+}

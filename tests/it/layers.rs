@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("param", &[]),
+    ("unit", &[]),
     ("num", &[]),
     ("exec", &[]),
     ("table", &["exec::files"]),
@@ -35,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "stage",
         &[
             "param",
+            "unit",
             "num",
             "table",
             "folder",

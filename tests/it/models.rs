@@ -169,8 +169,8 @@ fn trees_are_trained_and_described() {
     let plan = work.cfaudit(0, "plan job.yaml --cache cache").stdout;
     let line =
         |id: &str| plan.lines().find(|line| line.contains(id)).unwrap_or_default().to_owned();
-    assert!(line("train/bare").contains("cached"), "{plan}");
-    assert!(!line("train/forest").contains("cached"), "{plan}");
+    assert!(line("train/model=bare").contains("cached"), "{plan}");
+    assert!(!line("train/model=forest").contains("cached"), "{plan}");
 }
 
 #[cfg(feature = "lightgbm")]
@@ -329,11 +329,16 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     work.write("job.yaml", &text.replace("tnr_floor: 0.7", "tnr_floor: 0.9"));
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        "augment/more/fold-2/all/threshold: runs",
-        "augment/more/fold-2/switched/train: runs",
+        "/experiment=more/arm=all/fold=2: runs",
+        "/experiment=more/arm=switched/fold=2: runs",
     ]);
+    // The arm `switched` rests on the thresholds of the base.
+    let trained = |told: &str, arm: &str| {
+        let is = |line: &str| line.contains("train/") && line.contains(&format!("arm={arm}/"));
+        told.lines().any(|line| is(line) && line.contains(": runs"))
+    };
     assert!(
-        !ran.stderr.contains("/base/train: runs") && !ran.stderr.contains("/all/train: runs"),
+        !["base", "all"].iter().any(|arm| trained(&ran.stderr, arm)),
         "{}",
         ran.stderr
     );
@@ -482,7 +487,7 @@ fn an_onnx_file_is_scored() {
     );
     // Another file is another model.
     fs::copy(onnx("trees"), work.path("linear.onnx")).unwrap();
-    work.run(0, "job.yaml", "").says(&["score/linear", "linear.onnx"]);
+    work.run(0, "job.yaml", "").says(&["score/model=linear", "linear.onnx"]);
     fs::write(work.path("linear.onnx"), "no model").unwrap();
     work.run(3, "job.yaml", "").says(&[
         "error[bad-model]",
@@ -515,7 +520,7 @@ fn weights_beside_an_onnx_file_are_hashed() {
                 .unwrap()
                 .to_owned()
         };
-        (plan["run"].clone(), stage("score/linear"))
+        (plan["run"].clone(), stage("score/model=linear"))
     };
     model("weights.bin");
     plan(3).says(&[

@@ -433,8 +433,8 @@ fn threads_and_batches_change_no_byte_and_nothing_runs_twice() {
     assert!(p > 50, "{p}");
     // Another cost runs recourse again and leaves the model.
     let ran = work.run(0, "job.yaml", &format!("{chance} --set recourse.sex.cost.nominal=2"));
-    ran.says(&["recourse/sex: runs"]);
-    assert!(!ran.stderr.contains("train/logistic: runs"), "{}", ran.stderr);
+    ran.says(&["recourse/attribute=sex: runs"]);
+    assert!(!ran.stderr.contains("train/model=logistic: runs"), "{}", ran.stderr);
 }
 
 #[test]
@@ -519,7 +519,7 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
     let expected = reference.results();
     for signal in ["TERM", "INT", "KILL"] {
         let mut going = Going::start(&mut work.command(run));
-        assert!(going.until(&["stage.start"], "recourse/sex"), "no recourse");
+        assert!(going.until(&["stage.start"], "recourse/attribute=sex"), "no recourse");
         std::thread::sleep(std::time::Duration::from_millis(30));
         going.signal(signal);
         let (status, log) = going.end();
@@ -527,8 +527,8 @@ fn an_interrupted_run_goes_on_to_the_same_bytes() {
         assert!(!work.path("out").exists() && !log.contains("panicked"), "{signal}: {log}");
     }
     let ran = work.cfaudit(0, run);
-    ran.says(&["recourse/sex: runs"]);
-    assert!(!ran.stderr.contains("train/logistic: runs"), "{}", ran.stderr);
+    ran.says(&["recourse/attribute=sex: runs"]);
+    assert!(!ran.stderr.contains("train/model=logistic: runs"), "{}", ran.stderr);
     assert_same(&expected, &work.results(), "stopped thrice");
 }
 

@@ -430,7 +430,7 @@ fn signals_end_a_run_and_leave_the_old_folder() {
         assert!(
             going.until(
                 &["stage.start"],
-                if signal == "TERM" { "prepare" } else { "train/scorecard" }
+                if signal == "TERM" { "prepare" } else { "train/model=scorecard" }
             )
         );
         going.signal(signal);

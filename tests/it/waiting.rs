@@ -359,8 +359,8 @@ fn a_day_of_decisions_from_request_to_verdict() {
         // The decisions of the day are what `world` conditions on.
         let early = ["prepare", "split", "fit", "generate"]
             .contains(&stage["kind"].as_str().unwrap())
-            || stage["id"] == "score/live"
-            || stage["id"].as_str().unwrap().starts_with("request/");
+            || stage["id"] == "score/model=live"
+            || stage["id"].as_str().unwrap().starts_with("request");
         assert_eq!(stage["cached"], early, "{stage}");
     }
     let recheck = &work.json("out/manifest.json")["models"][0]["recheck"];
@@ -1146,7 +1146,7 @@ fn a_plan_does_no_work() {
     };
     let fresh = plan(1, "--exit-code").stdout;
     assert!(
-        fresh.contains("score/to-score") && fresh.contains("never run") && fresh.contains(SCORES),
+        fresh.contains("to-score") && fresh.contains("never run") && fresh.contains(SCORES),
         "{fresh}"
     );
     assert_same(&before, &files(&work.path("")), "a plan");
@@ -1168,10 +1168,10 @@ fn a_plan_does_no_work() {
     );
     let stages = json["stages"].as_array().unwrap();
     let of = |id: &str| stages.iter().find(|s| s["id"] == id).unwrap();
-    assert_eq!([&of("prepare")["cached"], &of("generate/flip/sex")["cached"]], [true, true]);
+    assert_eq!([&of("prepare")["cached"], &of("generate/set=flip/attribute=sex")["cached"]], [true, true]);
     assert_eq!(of("prepare")["rows"], 2 * DECISIONS);
     assert_eq!(
-        [&of("score/live")["cached"], &of("score/live")["reason"]],
+        [&of("score/model=live")["cached"], &of("score/model=live")["reason"]],
         [&false.into(), &serde_json::json!("never run")]
     );
     assert_eq!(json["to_run"], stages.iter().filter(|s| s["cached"] == false).count());

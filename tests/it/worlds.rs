@@ -119,7 +119,7 @@ struct Made {
 fn made(work: &Work, set: &str) -> Made {
     let rows = table(&folder_of(work, "prepare").join("rows.parquet"));
     let cfs =
-        table(&folder_of(work, &format!("generate/{set}/sex")).join("counterfactuals.parquet"));
+        table(&folder_of(work, &format!("generate/set={set}/attribute=sex")).join("counterfactuals.parquet"));
     let ids = &rows["row_id"];
     let at = |columns: &BTreeMap<String, Vec<String>>, i: usize| -> BTreeMap<String, String> {
         columns.iter().map(|(name, values)| (name.clone(), values[i].clone())).collect()
@@ -539,9 +539,9 @@ fn a_changed_knob_runs_its_set_again() {
     for kind in ["prepare", "split", "train"] {
         assert!(ran(kind).is_empty(), "{kind}");
     }
-    assert_eq!(ran("fit"), ["fit/world/sex"]);
-    assert_eq!(ran("generate"), ["generate/world/sex"]);
-    assert_eq!(ran("score"), ["score/logit/world/sex"]);
+    assert_eq!(ran("fit"), ["fit/set=world/attribute=sex"]);
+    assert_eq!(ran("generate"), ["generate/set=world/attribute=sex"]);
+    assert_eq!(ran("score"), ["score/model=logit/set=world/attribute=sex"]);
 }
 
 /// A placebo gives a band beside the value, the same for every run.
@@ -862,7 +862,7 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
     let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
     for set in ["world", "typical", "carried"] {
         let cfs = table(
-            &folder_of(&work, &format!("generate/{set}/band")).join("counterfactuals.parquet"),
+            &folder_of(&work, &format!("generate/set={set}/attribute=band")).join("counterfactuals.parquet"),
         );
         let mut valid = [0; 3];
         for ((to, age), judged) in cfs["to_group"].iter().zip(&cfs["x.age"]).zip(&cfs["valid"]) {

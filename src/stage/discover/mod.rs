@@ -6,20 +6,21 @@ pub mod tables;
 
 use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{PlannedStage, StageContext, files};
-use crate::job::ModelBlock;
+use crate::exec::misfit;
+use crate::exec::{StageContext, files};
 use crate::param::ColumnName;
-use crate::stage::applied_set::{AppliedSet, canonical_text};
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::search::{
     DiscoveredScenario, DiscoveryInputs, discover, training_hash,
 };
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::generate::refits;
-use crate::stage::measure::counted_audit::GraphScoreStage;
-use crate::stage::plan::StagePlan;
+use crate::stage::generate::{GenerateStage, refits};
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
 use crate::stage::score::graph_scoring::{GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE};
+use crate::stage::score::{RuleInputs, ScoreStage, TrainStage};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `discover` for a scenario.
 fn file_of(scenario: &str) -> String {
@@ -33,49 +34,49 @@ impl<'a> AppliedSet<'a> {
     }
 }
 
-impl<'a> StagePlan<'a> {
-    /// The stages that find the graphs of all sets that rest on graphs.
-    pub(crate) fn discover_stages(&'a self, worlds: &[AppliedSet<'a>]) -> Vec<PlannedStage<'a>> {
-        let mut stages: Vec<PlannedStage<'a>> = Vec::new();
-        for world in worlds {
-            if let Some(graphs) = world
-                .graphs()
-                .filter(|_| !stages.iter().any(|stage| stage.id == world.discover_id()))
-            {
-                stages.push(self.discover_stage(world, graphs));
-            }
-        }
-        stages
-    }
+/// The causal graphs of all scenarios of a set.
+pub(crate) struct DiscoverStage;
 
-    fn discover_stage(
-        &'a self,
-        world: &AppliedSet<'a>,
-        graphs: &'a GraphUncertainBlock,
-    ) -> PlannedStage<'a> {
+impl StageInput<DiscoverStage> {
+    /// What was found for a scenario.
+    fn open(&self, ctx: &StageContext<'_>, scenario: &str) -> Result<DiscoveredScenario> {
+        self.read(ctx, &file_of(scenario))
+    }
+}
+
+/// The unit that finds the graphs of a set.
+pub(crate) fn graphs_unit(world: &AppliedSet<'_>) -> AuditUnit {
+    AuditUnit { set: world.scenario().0.to_owned(), ..AuditUnit::default() }
+}
+
+impl Stage for DiscoverStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Discover;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let worlds = plan.applied_sets();
+        let found = worlds.iter().filter(|world| world.scenario().0 == unit.set);
+        let mut found = found.filter_map(|world| Some((world, world.graphs()?)));
+        let Some((world, graphs)) = found.next() else {
+            return Err(misfit(format!("the set `{}` rests on no graphs", unit.set)));
+        };
         // What is done to rows of the audit changes no graph.
-        let found = GraphUncertainBlock { clip: Default::default(), ..graphs.clone() };
-        let made_of = vec![
-            ("counterfactuals".to_owned(), canonical_text(&found)),
-            ("attribute".to_owned(), world.attribute.to_owned()),
-            self.seed_input(),
-        ];
-        let (id, set, position) = (world.discover_id(), world.scenario().0, world.position);
-        let attribute = world.attribute;
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
+        let strategy = GraphUncertainBlock { clip: Default::default(), ..graphs.clone() };
+        b.value("counterfactuals", &strategy);
+        b.texts([("attribute".to_owned(), world.attribute.to_owned())]);
+        let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
+        let (set, position, attribute) = (world.scenario().0, world.position, world.attribute);
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
                 let column = ColumnName::new(attribute);
                 let variables = column
-                    .map(|column| self.job.data.graph_variables(graphs, &column))
+                    .map(|column| plan.job.data.graph_variables(graphs, &column))
                     .unwrap_or_default();
-                let asked = DiscoveryInputs {
-                    graphs,
-                    variables: &variables,
-                    position,
-                    seed: self.job.run.seed,
-                };
+                let asked = DiscoveryInputs { graphs, variables: &variables, position, seed };
                 let asked_by = |error| {
-                    self.with_model_place(
+                    plan.with_model_place(
                         error,
                         &["counterfactuals", set, GraphUncertainBlock::WORD],
                     )
@@ -86,98 +87,89 @@ impl<'a> StagePlan<'a> {
                     files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario)
                 })
             })
-        };
-        self.stage(id, "discover", Self::context_needs(), made_of, run)
+        })
     }
+}
 
-    /// What was found for a set that rests on graphs.
-    pub(crate) fn discovered(
-        &self,
-        ctx: &StageContext<'_>,
-        world: &AppliedSet<'_>,
-    ) -> Result<DiscoveredScenario> {
-        let stage = world.discover_id();
-        files::read_json(&ctx.need(&stage).join(file_of(world.scenario().1)), &stage)
-    }
-
-    /// The stage that asks a model in every world.
-    pub(crate) fn graph_score_stage(
-        &'a self,
-        name: &'a str,
-        model: &'a ModelBlock,
-        world: &AppliedSet<'a>,
-        graphs: &'a GraphUncertainBlock,
-    ) -> PlannedStage<'a> {
-        let (train, score, generate) =
-            (Self::train_id(name), Self::score_id(name), world.id("generate"));
-        let mut needs = Self::context_needs();
-        needs.extend([world.discover_id(), generate.clone(), score.clone(), train.clone()]);
-        needs.extend(Self::threshold_id(name, model));
-        let mut made_of = Self::rule_inputs(model);
-        made_of.extend([
-            ("scenario".to_owned(), world.scenario().1.to_owned()),
-            ("clip".to_owned(), canonical_text(&graphs.clip)),
-            ("score metrics".to_owned(), self.wants_shift().to_string()),
-            self.seed_input(),
-        ]);
-        let id = world.score_id(name);
-        let world = world.clone();
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, if self.wants_shift() { 2 } else { 1 }, |ground| {
-                let found = self.discovered(ctx, &world)?;
-                let trained = Self::trained_in(ctx.need(&train), model, self.n_folds())?;
-                let [trained] = trained.as_slice() else {
-                    return Err(Error::from(Fault::new(
-                        "too-many-folds",
-                        "graphs are asked of one model, and folds make several",
-                    )));
-                };
-                let branching = GraphScoring {
-                    worlds: &found.worlds,
-                    clip: graphs.clip,
-                    drops_incomplete: graphs.missing == MissingRows::Drop,
-                    model: trained.as_ref(),
-                    rule: &Self::decision_rule(ctx, name, model, ground)?,
-                    position: world.position,
-                    counterfactuals: &CounterfactualReader::open(ctx.need(&generate))?,
-                    scores: &ScoreReader::open(ctx.need(&score))?,
-                    wants_shift: self.wants_shift(),
-                    seed: self.job.run.seed,
-                };
-                let set = world.scenario().0;
-                branching.write(ground, ctx.out()).map_err(|e| {
-                    self.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
-                })
-            })
-        };
-        self.stage(id, "score", needs, made_of, run)
-    }
-
+impl StageInput<ScoreStage> {
     /// What a model said in every world.
-    pub(crate) fn graph_scores(ctx: &StageContext<'_>, stage: &str) -> Result<GraphScoreResult> {
-        files::read_json(&ctx.need(stage).join(WORLD_COUNTS_FILE), stage)
+    pub(crate) fn graph_scores(&self, ctx: &StageContext<'_>) -> Result<GraphScoreResult> {
+        self.read(ctx, WORLD_COUNTS_FILE)
     }
+}
 
-    /// All sets that rest on graphs, with what was found.
-    pub(crate) fn graph_sets(
-        &self,
-        ctx: &StageContext<'_>,
-        worlds: &[AppliedSet<'_>],
-    ) -> Result<Vec<GraphSetScenario>> {
-        let of_graphs = worlds.iter().filter(|world| world.graphs().is_some());
-        of_graphs
-            .map(|world| {
-                Ok(GraphSetScenario {
-                    name: world.set.to_owned(),
-                    position: world.position,
-                    discovered: self.discovered(ctx, world)?,
-                })
+/// Asks a model in every world.
+pub(crate) fn plan_graph_score<'a>(
+    unit: &AuditUnit,
+    world: &AppliedSet<'a>,
+    graphs: &'a GraphUncertainBlock,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let (name, model) = plan.model_of(unit)?;
+    let rows = RowInputs::of_job(b)?;
+    let found = b.need::<DiscoverStage>(&graphs_unit(world))?;
+    let (generated, scores) =
+        (b.need::<GenerateStage>(unit)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
+    let trained = b.need::<TrainStage>(unit)?;
+    let rule = RuleInputs::need(b, name, model)?;
+    let (position, (set, scenario)) = (world.position, world.scenario());
+    b.texts([("scenario".to_owned(), scenario.to_owned())]);
+    b.value("clip", graphs.clip);
+    let wants_shift = b.value("score metrics", plan.wants_shift());
+    let seed = b.seed();
+    work(move |ctx| {
+        rows.with(ctx, if wants_shift { 2 } else { 1 }, |ground| {
+            let found = found.open(ctx, scenario)?;
+            let trained = trained.models(ctx, model, plan.n_folds())?;
+            let [trained] = trained.as_slice() else {
+                return Err(Error::from(Fault::new(
+                    "too-many-folds",
+                    "graphs are asked of one model, and folds make several",
+                )));
+            };
+            let branching = GraphScoring {
+                worlds: &found.worlds,
+                clip: graphs.clip,
+                drops_incomplete: graphs.missing == MissingRows::Drop,
+                model: trained.as_ref(),
+                rule: &rule.open(ctx, ground)?,
+                position,
+                counterfactuals: &generated.open(ctx)?,
+                scores: &scores.open(ctx)?,
+                wants_shift,
+                seed,
+            };
+            branching.write(ground, ctx.out()).map_err(|e| {
+                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
             })
-            .collect()
+        })
+    })
+}
+
+/// All sets that rest on graphs, to be opened.
+pub(crate) struct GraphSetInputs<'a>(Vec<(AppliedSet<'a>, StageInput<DiscoverStage>)>);
+
+impl<'a> GraphSetInputs<'a> {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let worlds = b.plan.applied_sets().into_iter().filter(|world| world.graphs().is_some());
+        let found = worlds.map(|world| {
+            let found = b.need::<DiscoverStage>(&graphs_unit(&world))?;
+            Ok((world, found))
+        });
+        Ok(GraphSetInputs(found.collect::<Result<_>>()?))
     }
 
-    /// What scores are counted from in a set that rests on graphs; none for other sets.
-    pub(crate) fn graph_scores_of(world: &AppliedSet<'_>, model: &str) -> Option<GraphScoreStage> {
-        world.graphs().map(|_| GraphScoreStage { stage: world.score_id(model) })
+    /// What was found.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<GraphSetScenario>> {
+        let of_set = |(world, found): &(AppliedSet<'_>, StageInput<DiscoverStage>)| {
+            Ok(GraphSetScenario {
+                name: world.set.to_owned(),
+                position: world.position,
+                discovered: found.open(ctx, world.scenario().1)?,
+            })
+        };
+        self.0.iter().map(of_set).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! An experiment with what it names: its arms, whom their choices ask, and the ids of its stages.
+//! An experiment with what it names: its arms, whom their choices ask, and the units of its stages.
 
 use crate::augment::ExperimentArm;
 use crate::job::ModelBlock;
@@ -8,92 +8,78 @@ use crate::job::blocks::experiments::{
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::arms::ExperimentContext;
 use crate::stage::experiment::folds::INNER_FOLDS;
-use crate::stage::id::id_part;
+use crate::stage::plan::split_unit;
+use crate::unit::AuditUnit;
 
 /// An experiment with what it names.
 #[derive(Debug, Clone)]
 pub(crate) struct ExperimentPlan<'a> {
-    pub(super) name: &'a str,
-    pub(super) block: &'a ExperimentBlock,
-    pub(super) model: &'a ModelBlock,
-    pub(super) sets: Vec<AppliedSet<'a>>,
-    pub(super) n_folds: usize,
+    pub(crate) name: &'a str,
+    pub(crate) block: &'a ExperimentBlock,
+    pub(crate) model: &'a ModelBlock,
+    pub(crate) sets: Vec<AppliedSet<'a>>,
+    pub(crate) n_folds: usize,
 }
 
 /// Models that a stage trained, or is to train.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ArmModels {
+pub(crate) struct ArmModels {
     /// How many, each for rows of its own.
-    pub(super) n: usize,
+    pub(crate) n: usize,
     /// What `{fold}` is for the first of them.
-    pub(super) first_fold: usize,
+    pub(crate) first_fold: usize,
     /// What messages call them.
-    pub(super) arm: &'static str,
+    pub(crate) arm: &'static str,
 }
 
 impl ArmModels {
     /// The model of an arm in a fold.
-    pub(super) fn of(arm: ExperimentArm, fold: usize) -> Self {
+    pub(crate) fn of(arm: ExperimentArm, fold: usize) -> Self {
         ArmModels { n: 1, first_fold: fold, arm: arm.as_str() }
     }
 
     /// The models of inner folds.
-    pub(super) fn inner() -> Self {
+    pub(crate) fn inner() -> Self {
         ArmModels { n: usize::from(INNER_FOLDS), first_fold: 0, arm: "base, out of fold" }
     }
 }
 
-impl ExperimentPlan<'_> {
-    pub(super) fn id(&self, rest: &str) -> String {
-        format!("augment/{}/{rest}", self.name)
+impl<'a> ExperimentPlan<'a> {
+    /// The unit of the experiment.
+    pub(crate) fn unit(&self) -> AuditUnit {
+        AuditUnit {
+            experiment: self.name.to_owned(),
+            ..AuditUnit::of_model(self.block.model.as_str())
+        }
     }
 
-    pub(super) fn fold_id(&self, fold: usize, rest: &str) -> String {
-        self.id(&format!("fold-{fold}/{rest}"))
+    /// The unit of an arm over all folds.
+    pub(crate) fn arm_unit(&self, arm: ExperimentArm) -> AuditUnit {
+        AuditUnit { arm: arm.to_string(), ..self.unit() }
     }
 
-    pub(super) fn train_id(&self, fold: usize, arm: ExperimentArm) -> String {
-        self.fold_id(fold, &format!("{arm}/train"))
+    /// The unit of an arm in a fold.
+    pub(crate) fn fold_unit(&self, arm: ExperimentArm, fold: usize) -> AuditUnit {
+        AuditUnit { fold: Some(fold), ..self.arm_unit(arm) }
     }
 
-    /// The stage that fits the threshold of an arm in a fold; none where the job says it.
-    pub(super) fn threshold_id(&self, fold: usize, arm: ExperimentArm) -> Option<String> {
-        self.model.threshold.is_fitted().then(|| self.fold_id(fold, &format!("{arm}/threshold")))
+    /// The unit of predictions of the rows that train for a fold.
+    pub(crate) fn predicted_unit(&self, by: PredictionSource, fold: usize) -> AuditUnit {
+        AuditUnit { predictions: source_word(by).to_owned(), fold: Some(fold), ..self.unit() }
     }
 
-    /// The stage that scores the audited rows of a fold, or their counterfactuals in an attribute.
-    pub(super) fn score_id(
-        &self,
-        fold: usize,
-        arm: ExperimentArm,
-        world: Option<&AppliedSet<'_>>,
-    ) -> String {
-        self.fold_id(fold, &format!("{arm}/score{}", attribute_suffix(world)))
-    }
-
-    /// The stage that scores the rows that train, or their counterfactuals.
-    pub(super) fn predict_id(
-        &self,
-        fold: usize,
-        by: PredictionSource,
-        world: Option<&AppliedSet<'_>>,
-    ) -> String {
-        let inner = if by == PredictionSource::OutOfFold { "inner/" } else { "" };
-        self.fold_id(fold, &format!("{inner}predict{}", attribute_suffix(world)))
-    }
-
-    /// The stage that makes counterfactuals of the rows that train.
-    pub(super) fn generate_id(&self, fold: usize, world: &AppliedSet<'_>) -> String {
-        self.fold_id(fold, &format!("worlds{}", attribute_suffix(Some(world))))
+    /// The unit of the counterfactuals of the rows that train for a fold.
+    pub(crate) fn training_set_unit(&self, world: &AppliedSet<'_>, fold: usize) -> AuditUnit {
+        AuditUnit { fold: Some(fold), ..with_set(self.unit(), Some(world)) }
     }
 
     /// The name of an arm in tables.
-    pub(super) fn arm_name(&self, arm: ExperimentArm) -> String {
+    pub(crate) fn arm_name(&self, arm: ExperimentArm) -> String {
         format!("{}/{arm}", self.name)
     }
 
     /// The arms, the base first.
-    pub(super) fn arms(&self) -> Vec<ExperimentArm> {
+    pub(crate) fn arms(&self) -> Vec<ExperimentArm> {
         let names = self.block.arms.names();
         ExperimentArm::ALL
             .into_iter()
@@ -102,7 +88,7 @@ impl ExperimentPlan<'_> {
     }
 
     /// The arm whose counterfactuals an arm takes; none where it takes none.
-    pub(super) fn chosen_as(&self, arm: ExperimentArm) -> Option<ExperimentArm> {
+    pub(crate) fn chosen_as(&self, arm: ExperimentArm) -> Option<ExperimentArm> {
         match arm {
             ExperimentArm::Base | ExperimentArm::Adasyn => None,
             ExperimentArm::All | ExperimentArm::Switched | ExperimentArm::Directed => Some(arm),
@@ -117,7 +103,7 @@ impl ExperimentPlan<'_> {
     }
 
     /// Whose predictions the choice of an arm asks for.
-    pub(super) fn prediction_source(&self, arm: ExperimentArm) -> Option<PredictionSource> {
+    pub(crate) fn prediction_source(&self, arm: ExperimentArm) -> Option<PredictionSource> {
         match self.chosen_as(arm)? {
             ExperimentArm::Switched => {
                 Some(self.block.arms.switched.unwrap_or_default().predictions)
@@ -130,11 +116,11 @@ impl ExperimentPlan<'_> {
         }
     }
 
-    pub(super) fn directed(&self) -> Option<&DirectedArm> {
+    pub(crate) fn directed(&self) -> Option<&DirectedArm> {
         self.block.arms.directed.as_ref()
     }
 
-    pub(super) fn adasyn(&self, arm: ExperimentArm) -> Option<experiments::AdasynArm> {
+    pub(crate) fn adasyn(&self, arm: ExperimentArm) -> Option<experiments::AdasynArm> {
         match arm {
             ExperimentArm::Adasyn => self.block.arms.adasyn,
             ExperimentArm::CfsAdasyn => self.block.arms.cfs_adasyn.map(|both| both.adasyn()),
@@ -143,7 +129,7 @@ impl ExperimentPlan<'_> {
     }
 
     /// Whose predictions any arm asks for.
-    pub(super) fn prediction_sources(&self) -> Vec<PredictionSource> {
+    pub(crate) fn prediction_sources(&self) -> Vec<PredictionSource> {
         let asked: Vec<PredictionSource> =
             self.arms().into_iter().filter_map(|arm| self.prediction_source(arm)).collect();
         [PredictionSource::InSample, PredictionSource::OutOfFold]
@@ -152,12 +138,12 @@ impl ExperimentPlan<'_> {
             .collect()
     }
 
-    /// The stage that says which row is audited in which fold.
-    pub(super) fn split_id(&self) -> String {
-        if self.block.folds.is_some() { self.id("split") } else { "split".to_owned() }
+    /// The unit of the split that says which row is audited in which fold.
+    pub(crate) fn split_unit(&self) -> AuditUnit {
+        split_unit(self.block.folds.map(|_| self.name))
     }
 
-    pub(super) fn context<'t>(
+    pub(crate) fn context<'t>(
         &'t self,
         changed: &'t [usize],
         untaught: &'t [Vec<usize>],
@@ -174,7 +160,33 @@ impl ExperimentPlan<'_> {
     }
 }
 
-/// The attribute of a world as the last part of an id; empty without a world.
-fn attribute_suffix(world: Option<&AppliedSet<'_>>) -> String {
-    world.map_or_else(String::new, |world| format!("/{}", id_part(world.attribute)))
+/// The same unit on the counterfactuals of a set.
+pub(crate) fn with_set(unit: AuditUnit, world: Option<&AppliedSet<'_>>) -> AuditUnit {
+    match world {
+        None => unit,
+        Some(world) => {
+            let (set, attribute) = (world.set.to_owned(), world.attribute.to_owned());
+            AuditUnit { set, attribute, ..unit }
+        }
+    }
+}
+
+/// How units call a source of predictions.
+fn source_word(by: PredictionSource) -> &'static str {
+    match by {
+        PredictionSource::InSample => "in-sample",
+        PredictionSource::OutOfFold => "out-of-fold",
+    }
+}
+
+/// The arm of a unit; none where it names none.
+pub(crate) fn arm_of(unit: &AuditUnit) -> Option<ExperimentArm> {
+    ExperimentArm::ALL.into_iter().find(|arm| arm.as_str() == unit.arm)
+}
+
+/// The source of predictions that a unit names.
+pub(crate) fn source_of(unit: &AuditUnit) -> Option<PredictionSource> {
+    [PredictionSource::InSample, PredictionSource::OutOfFold]
+        .into_iter()
+        .find(|by| source_word(*by) == unit.predictions)
 }

@@ -1,4 +1,4 @@
-//! The stage `gate/baseline`, and the verbs `gate` and `diff`: reads output folders into what
+//! The stage `baseline`, and the verbs `gate` and `diff`: reads output folders into what
 //! [`diff`] compares.
 //!
 //! A folder from another machine is enough: `manifest.json`, `job.resolved.yaml` and `tables/`;
@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
-use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
+use crate::folder::read as opened;
+use crate::folder::read::{SUMMARY, check_measured, damaged};
 use crate::gate::GateBaseline;
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
@@ -192,8 +193,8 @@ pub(crate) fn compare(
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn read_comparison(stage: &Path) -> Result<DiffResult> {
-    let compared: RunComparison = files::read_json(&stage.join(COMPARED), "gate/baseline")?;
+pub fn read_comparison(stage: &Path) -> Result<DiffResult> {
+    let compared: RunComparison = files::read_json(&stage.join(COMPARED), "baseline")?;
     Ok(DiffResult { compared, changes: read_frame(stage, &CHANGES)? })
 }
 

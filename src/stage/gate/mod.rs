@@ -18,7 +18,8 @@ use crate::job::{self, GateBetween, GateDecideBy, GateDirection, GateLevel, OnIn
 use crate::metric::catalog::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
-use crate::stage::plan::StagePlan;
+use crate::stage::planner::StageInput;
+use crate::stage::results::{BaselineStage, MeasuredTables};
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
 use crate::table::file::{read_frame, write_frame};
@@ -198,29 +199,31 @@ pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
     checked.job.gates.iter().filter_map(question).collect()
 }
 
-/// Judges the gates by the tables of a stage; writes their table and what the summary says of them.
-/// `baseline` is the stage that compared the run with an earlier one.
+/// Judges the gates by the tables of a run; writes their table and what the summary says of them.
+/// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
+/// block by its attribute.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn judge(
+pub(crate) fn judge(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
-    measured: &str,
-    baseline: Option<&str>,
+    measured: &MeasuredTables,
+    baseline: Option<&StageInput<BaselineStage>>,
+    recourse: &[(&str, &Path)],
     unsteady: &UnsteadyModels,
 ) -> Result<()> {
-    let metrics = read_frame(ctx.need(measured), &METRICS)?;
+    let metrics = read_frame(measured.all.folder(ctx), &METRICS)?;
     // An experiment audits the people of the plain audit.
-    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let groups = read_frame(measured.plain.folder(ctx), &GROUPS)?;
     let comparison =
-        baseline.map(|stage| baseline::read_comparison(ctx.need(stage))).transpose()?;
+        baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
     for question in recourse_questions(checked) {
-        counted.push(gate::recourse::count(
-            &question,
-            ctx.need(&StagePlan::recourse_id(&question.recourse)),
-        )?);
+        let of_block = recourse.iter().find(|(attribute, _)| *attribute == question.recourse);
+        if let Some((_, folder)) = of_block {
+            counted.push(gate::recourse::count(&question, folder)?);
+        }
     }
     let (table, outcome) = verdicts(
         checked,

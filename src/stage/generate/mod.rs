@@ -1,4 +1,4 @@
-//! The stages `fit` and `generate`: what a strategy learns of the reference, and the
+//! The stages `fit`, `generate`, `quality` and `placebo`: what a strategy learns of the reference, and the
 //! counterfactuals of every set and attribute.
 
 pub mod basis;
@@ -18,66 +18,102 @@ use crate::counterfactual::knobs::StrategyBlock;
 use crate::counterfactual::naive::NaiveGenerator;
 use crate::counterfactual::variable::VariableOptions;
 use crate::data::prepare::params::MissingRule;
-use crate::data::rows::RowsReader;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
-use crate::data::rows::split::RolesReader;
+use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{PlannedStage, StageContext, files};
+use crate::exec::misfit;
+use crate::exec::{StageContext, files};
 use crate::job::{self, CounterfactualSet};
-use crate::param::{ColumnName, Name};
-use crate::stage::applied_set::{AppliedSet, canonical_text};
-use crate::stage::artifact::{REFERENCE_STAGE, ROLES};
+use crate::param::ColumnName;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::experiment;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::placebo::{PlaceboInputs, PlaceboModel};
-use crate::stage::generate::rows::GenerateInputs;
+use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
 use crate::stage::measure::quality::{QualityInputs, TransportTallies};
 use crate::stage::measure::{catalog, examples};
 use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::{ReferenceStage, RowInputs, SplitStage};
 use crate::stage::row_context::RowContext;
+use crate::stage::score::{AskedModel, RuleInputs, ScoreStage};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `fit` for a fold.
 pub(crate) fn artifact(fold: usize) -> String {
     format!("learnt-{fold}.json")
 }
 
-impl<'a> StagePlan<'a> {
-    /// The models whose predictions sets condition on.
-    pub(crate) fn conditioning_models(&self) -> BTreeSet<&'a str> {
-        let of_set = |set: &'a CounterfactualSet| match set.knobs()?.condition_on() {
-            ConditionOn::Prediction(model) => Some(model.as_str()),
-            ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => None,
-        };
-        self.job.counterfactuals.values().filter_map(of_set).collect()
+/// What a strategy learnt.
+pub(crate) struct FitStage;
+
+/// Counterfactuals.
+pub(crate) struct GenerateStage;
+
+/// Quality of counterfactuals.
+pub(crate) struct QualityStage;
+
+/// Evidence of a set with shuffled group names.
+pub(crate) struct PlaceboStage;
+
+impl StageInput<FitStage> {
+    /// What was learnt, for each of so many folds.
+    pub(crate) fn learnt(
+        &self,
+        ctx: &StageContext<'_>,
+        n_folds: usize,
+    ) -> Result<Vec<FittedStrategy>> {
+        (0..n_folds).map(|fold| self.learnt_in(ctx, fold)).collect()
     }
 
-    /// The stage that scores the rows by the model that a set conditions on.
-    fn conditioning_model(world: &AppliedSet<'a>) -> Option<&'a Name> {
-        match world.block.knobs()?.condition_on() {
-            ConditionOn::Prediction(model) => Some(model),
-            ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => None,
-        }
+    /// What was learnt for a fold.
+    pub(crate) fn learnt_in(&self, ctx: &StageContext<'_>, fold: usize) -> Result<FittedStrategy> {
+        self.read(ctx, &artifact(fold))
+    }
+}
+
+impl StageInput<GenerateStage> {
+    /// The counterfactuals.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<CounterfactualReader> {
+        CounterfactualReader::open(self.folder(ctx))
     }
 
-    /// What the stages of a world read beside the rows.
-    pub(crate) fn set_needs(&self, world: &AppliedSet<'a>) -> Vec<String> {
-        let mut needs = vec!["prepare".to_owned(), world.split_id()];
-        needs.extend(self.job.data.reference.as_ref().map(|_| REFERENCE_STAGE.to_owned()));
-        if let Some(name) = Self::conditioning_model(world) {
-            needs.push(Self::score_id(name.as_str()));
-            needs.extend(
-                self.job
-                    .models
-                    .get(name)
-                    .and_then(|model| Self::threshold_id(name.as_str(), model)),
-            );
-        }
-        needs
+    /// What followed from setting the attribute.
+    pub(crate) fn effects(&self, ctx: &StageContext<'_>) -> Result<GeneratedEffects> {
+        self.read(ctx, rows::EFFECTS_FILE)
     }
 
-    /// What the stages of a world depend on beside what they read.
-    pub(crate) fn set_inputs(&self, world: &AppliedSet<'a>) -> Vec<(String, String)> {
+    /// Of a transport what became of the samples.
+    fn tallies(&self, ctx: &StageContext<'_>) -> Result<TransportTallies> {
+        self.read(ctx, TALLIES)
+    }
+}
+
+/// What the stages of a set read beside its counterfactuals, to be opened.
+pub(crate) struct SetInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    world: AppliedSet<'a>,
+    rows: RowInputs<'a>,
+    reference: Option<StageInput<ReferenceStage>>,
+    /// Of a set that conditions on predictions where they stand.
+    predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
+}
+
+impl<'a> SetInputs<'a> {
+    /// The rows of the set, and what its strategy depends on.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, world: &AppliedSet<'a>) -> Result<Self> {
+        let rows = RowInputs::need(b, &world.split_unit())?;
+        SetInputs::on_rows(b, world, rows)
+    }
+
+    /// The same on other rows.
+    pub(crate) fn on_rows(
+        b: &mut StageBuilder<'_, 'a>,
+        world: &AppliedSet<'a>,
+        rows: RowInputs<'a>,
+    ) -> Result<Self> {
+        let plan = b.plan;
         // A placebo changes what is measured, not what is generated; other attributes have stages
         // of their own.
         let graph_uncertain = None;
@@ -87,49 +123,46 @@ impl<'a> StagePlan<'a> {
             graph_uncertain,
             ..world.block.clone()
         };
-        let mut made_of = vec![
-            ("counterfactuals".to_owned(), canonical_text(&strategy_only)),
-            ("attribute".to_owned(), world.attribute.to_owned()),
-            ("data.missing.nominal".to_owned(), canonical_text(&self.job.data.missing.nominal)),
-            ("data.features.onehot".to_owned(), canonical_text(&self.job.data.features.onehot)),
-        ];
-        if let Some(ConditionOn::Prediction(name)) =
-            world.block.knobs().map(StrategyBlock::condition_on)
-            && let Some(model) = self.job.models.get(name)
-        {
-            made_of.extend(Self::rule_inputs(model));
-        }
-        made_of
+        b.value("counterfactuals", &strategy_only);
+        b.input("data.missing.nominal", |job| job.data.missing.nominal);
+        b.input("data.features.onehot", |job| &job.data.features.onehot);
+        let reference = plan.need_reference(b)?;
+        let predictions = match world.block.knobs().map(StrategyBlock::condition_on) {
+            Some(ConditionOn::Prediction(name)) => {
+                let unit = AuditUnit::of_model(name.as_str());
+                let (name, model) = plan.model_of(&unit)?;
+                let (scores, roles) = (b.need::<ScoreStage>(&unit)?, b.need::<SplitStage>(&unit)?);
+                Some((RuleInputs::need(b, name, model)?, scores, roles))
+            }
+            _ => None,
+        };
+        Ok(SetInputs { plan, world: world.clone(), rows, reference, predictions })
     }
 
-    /// The rows that strategies learn from.
-    pub(crate) fn learning_reference<'g>(
+    /// The rows.
+    pub(crate) fn rows(&self) -> &RowInputs<'a> {
+        &self.rows
+    }
+
+    /// The rows that the strategy learns from.
+    fn learning_reference<'g>(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'g>,
     ) -> Result<LearningReference<'g>> {
-        let reference = self
-            .job
-            .data
-            .reference
-            .as_ref()
-            .map(|_| RowsReader::open(ctx.need(REFERENCE_STAGE)))
-            .transpose()?;
+        let reference = self.reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
         LearningReference::new(ground, reference)
-            .map_err(|error| self.with_model_place(error, &["data", "reference"]))
+            .map_err(|error| self.plan.with_model_place(error, &["data", "reference"]))
     }
 
-    /// What a set conditions on, open for reading.
-    pub(crate) fn row_classes(
-        &self,
-        ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
-        world: &AppliedSet<'a>,
-    ) -> Result<RowClasses> {
-        let Some(knobs) = world.block.knobs() else { return Ok(RowClasses::Label) };
-        match knobs.condition_on() {
-            ConditionOn::Label | ConditionOn::Nothing => Ok(RowClasses::Label),
-            ConditionOn::RawLabel => {
+    /// What the set conditions on, open for reading.
+    fn row_classes(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<RowClasses> {
+        if let Some((rule, scores, roles)) = &self.predictions {
+            let (scores, roles) = (scores.open(ctx)?, roles.open(ctx)?);
+            return Ok(RowClasses::Predicted(rule.open(ctx, ground)?, scores, roles));
+        }
+        match self.world.block.knobs().map(StrategyBlock::condition_on) {
+            Some(ConditionOn::RawLabel) => {
                 let layout = ground.rows.layout();
                 // Preparing puts the label as it stands last among the hidden features.
                 Ok(layout
@@ -137,140 +170,25 @@ impl<'a> StagePlan<'a> {
                     .last()
                     .map_or(RowClasses::Label, |&feature| RowClasses::Raw(feature)))
             }
-            ConditionOn::Prediction(name) => {
-                let Some(model) = self.job.models.get(name) else { return Ok(RowClasses::Label) };
-                let scores = ScoreReader::open(ctx.need(&Self::score_id(name.as_str())))?;
-                let roles = RolesReader::open(&ctx.need("split").join(ROLES))?;
-                Ok(RowClasses::Predicted(
-                    Self::decision_rule(ctx, name.as_str(), model, ground)?,
-                    scores,
-                    roles,
-                ))
-            }
+            _ => Ok(RowClasses::Label),
         }
-    }
-
-    /// What the features do not say.
-    pub(crate) fn extras(&self, layout: &Layout) -> VariableOptions {
-        let level = self.job.data.missing.nominal == MissingRule::Level;
-        let positions = |columns: &[ColumnName]| {
-            columns.iter().filter_map(|column| layout.feature(column.as_str())).collect()
-        };
-        let onehot = self
-            .job
-            .data
-            .features
-            .onehot
-            .iter()
-            .map(|(name, columns)| (name.to_string(), positions(columns)));
-        VariableOptions {
-            missing_level: level.then(|| MISSING_LEVEL.to_owned()),
-            onehot: onehot.collect(),
-            ..VariableOptions::default()
-        }
-    }
-
-    /// The stage that learns; none for a strategy that has nothing to learn.
-    pub(crate) fn fit_stage(&'a self, world: &AppliedSet<'a>) -> Option<PlannedStage<'a>> {
-        let knobs = world.block.knobs()?;
-        let (needs, made_of) = (self.set_needs(world), self.set_inputs(world));
-        let (id, kind) = (world.id("fit"), world.kind("fit"));
-        let world = world.clone();
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_roles(ctx, &ctx.need(&world.split_id()).join(ROLES), 0, |ground| {
-                let (basis, classes) =
-                    (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground, &world)?);
-                let mut read = Vec::new();
-                for fold in 0..basis.n_folds() {
-                    let reference = basis.rows(fold, &classes, None);
-                    let learnt = fit_strategy(
-                        knobs,
-                        ground.rows.layout(),
-                        &self.extras(ground.rows.layout()),
-                        &reference,
-                        world.position,
-                    )
-                    .map_err(|error| self.with_set_place(error, &world))?;
-                    files::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
-                    read.push(refits::reference_hash(
-                        ground.rows.layout(),
-                        &learnt,
-                        &classes,
-                        &reference,
-                        world.position,
-                    )?);
-                }
-                refits::write(ctx.out(), &read)
-            })
-        };
-        Some(self.stage(id, kind, needs, made_of, run))
-    }
-
-    /// A fault with the line of the set, or of the counterparts, that asks for what is faulty.
-    pub(crate) fn with_set_place(&self, error: Error, world: &AppliedSet<'a>) -> Error {
-        let (word, Error::Data(fault)) =
-            (world.block.knobs().map_or("naive", StrategyBlock::job_key), &error)
-        else {
-            return error;
-        };
-        let column = fault.column.clone().unwrap_or_default();
-        let keys = match fault.code {
-            "unknown-level" => vec!["counterfactuals", world.set, word, "counterpart", &column],
-            _ => vec!["counterfactuals", world.set, word],
-        };
-        self.with_model_place(error, &keys)
-    }
-
-    /// What was learnt, for each fold.
-    pub(crate) fn learnt(
-        &self,
-        ctx: &StageContext<'_>,
-        world: &AppliedSet<'a>,
-        n_folds: usize,
-    ) -> Result<Vec<FittedStrategy>> {
-        let stage = world.id("fit");
-        (0..n_folds)
-            .map(|fold| files::read_json(&ctx.need(&stage).join(artifact(fold)), &stage))
-            .collect()
-    }
-
-    pub(crate) fn generate_stage(&'a self, world: &AppliedSet<'a>) -> PlannedStage<'a> {
-        let knobs = world.block.knobs();
-        let mut needs = self.set_needs(world);
-        needs.extend(knobs.map(|_| world.id("fit")));
-        let mut made_of = self.set_inputs(world);
-        made_of.push(("features".to_owned(), self.features.to_string()));
-        if let Some(StrategyBlock::Transport(_)) = knobs {
-            made_of.push(self.seed_input());
-        }
-        let (id, kind) = (world.id("generate"), world.kind("generate"));
-        let world = world.clone();
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_roles(ctx, &ctx.need(&world.split_id()).join(ROLES), 1, |ground| {
-                self.check_sum_memory(Some(ground.roles.n_audited()))?;
-                self.generate_counterfactuals(ctx, ground, &world, |n_folds| {
-                    self.learnt(ctx, &world, n_folds)
-                })
-            })
-        };
-        self.stage(id, kind, needs, made_of, run)
     }
 
     /// Writes the counterfactuals of the audited rows of a ground; `learnt` gets the number of
     /// references.
-    pub(crate) fn generate_counterfactuals(
+    pub(crate) fn generate(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
-        world: &AppliedSet<'a>,
         learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
+        let (plan, world) = (self.plan, &self.world);
         // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers,
         // not rows.
         let (with_features, knobs) =
-            (self.features && world.graphs().is_none(), world.block.knobs());
+            (plan.features && world.graphs().is_none(), world.block.knobs());
         let (basis, classes) =
-            (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground, world)?);
+            (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground)?);
         let mut untaught = Vec::new();
         let generators = match knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
@@ -280,18 +198,18 @@ impl<'a> StagePlan<'a> {
                 untaught.sort_unstable();
                 untaught.dedup();
                 check_classes(ground, &classes, &learnt, world.position)
-                    .map_err(|e| self.with_set_place(e, world))?;
+                    .map_err(|e| plan.with_set_place(e, world))?;
                 let made = GeneratorInputs {
                     context: ground,
                     reference: &basis,
                     classes: &classes,
                     position: world.position,
-                    seed: self.job.run.seed,
+                    seed: plan.job.run.seed,
                     edit: None,
                     groups: None,
                 };
                 let FoldGenerators { generators, tallies } =
-                    made.generators(knobs, learnt).map_err(|e| self.with_set_place(e, world))?;
+                    made.generators(knobs, learnt).map_err(|e| plan.with_set_place(e, world))?;
                 if let Some(tallies) = tallies {
                     files::write_json(&ctx.out().join(TALLIES), &tallies)?;
                 }
@@ -317,36 +235,146 @@ impl<'a> StagePlan<'a> {
 }
 
 impl<'a> StagePlan<'a> {
+    /// What the features do not say.
+    pub(crate) fn extras(&self, layout: &Layout) -> VariableOptions {
+        let level = self.job.data.missing.nominal == MissingRule::Level;
+        let positions = |columns: &[ColumnName]| {
+            columns.iter().filter_map(|column| layout.feature(column.as_str())).collect()
+        };
+        let onehot = self
+            .job
+            .data
+            .features
+            .onehot
+            .iter()
+            .map(|(name, columns)| (name.to_string(), positions(columns)));
+        VariableOptions {
+            missing_level: level.then(|| MISSING_LEVEL.to_owned()),
+            onehot: onehot.collect(),
+            ..VariableOptions::default()
+        }
+    }
+
+    /// A fault with the line of the set, or of the counterparts, that asks for what is faulty.
+    pub(crate) fn with_set_place(&self, error: Error, world: &AppliedSet<'a>) -> Error {
+        let (word, Error::Data(fault)) =
+            (world.block.knobs().map_or("naive", StrategyBlock::job_key), &error)
+        else {
+            return error;
+        };
+        let column = fault.column.clone().unwrap_or_default();
+        let keys = match fault.code {
+            "unknown-level" => vec!["counterfactuals", world.set, word, "counterpart", &column],
+            _ => vec!["counterfactuals", world.set, word],
+        };
+        self.with_model_place(error, &keys)
+    }
+
     /// Whether the quality of counterfactuals is asked for.
     pub(crate) fn wants_quality(&self) -> bool {
         job::check::families(self.job, &catalog::catalog()).contains(&job::MetricFamily::CfQuality)
     }
+}
 
-    /// The stage that measures the quality of counterfactuals; none for a strategy that moves
-    /// nothing.
-    pub(crate) fn quality_stage(&'a self, world: &AppliedSet<'a>) -> Option<PlannedStage<'a>> {
-        let knobs = world.block.knobs()?;
-        let mut needs = self.set_needs(world);
-        needs.extend([world.id("fit"), world.id("generate")]);
-        let mut made_of = self.set_inputs(world);
-        let pairs = self.job.report.example_pairs;
-        if pairs > 0 {
-            made_of.push(("report.example_pairs".to_owned(), pairs.to_string()));
-            made_of.push(self.seed_input());
-        }
-        let id = world.id("measure");
-        let world = world.clone();
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 1, |ground| {
+/// The knobs of a set whose strategy learns.
+fn learning_knobs<'a>(world: &AppliedSet<'a>) -> Result<StrategyBlock<'a>> {
+    let nothing = || misfit(format!("the set `{}` learns nothing", world.set));
+    world.block.knobs().ok_or_else(nothing)
+}
+
+impl Stage for FitStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Fit;
+    const FIELDS: &'static [UnitField] =
+        &[UnitField::Set, UnitField::Attribute, UnitField::Experiment];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let world = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
+        work(move |ctx| {
+            of_set.rows().with(ctx, 0, |ground| {
                 let (basis, classes) =
-                    (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground, &world)?);
-                let learnt = self.learnt(ctx, &world, basis.n_folds())?;
-                let generate = world.id("generate");
-                let folder = ctx.need(&generate);
-                let tallies: Option<TransportTallies> = match knobs {
-                    StrategyBlock::Transport(_) => {
-                        Some(files::read_json(&folder.join(TALLIES), &generate)?)
-                    }
+                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+                let mut read = Vec::new();
+                for fold in 0..basis.n_folds() {
+                    let reference = basis.rows(fold, &classes, None);
+                    let learnt = fit_strategy(
+                        knobs,
+                        ground.rows.layout(),
+                        &plan.extras(ground.rows.layout()),
+                        &reference,
+                        world.position,
+                    )
+                    .map_err(|error| plan.with_set_place(error, &world))?;
+                    files::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
+                    read.push(refits::reference_hash(
+                        ground.rows.layout(),
+                        &learnt,
+                        &classes,
+                        &reference,
+                        world.position,
+                    )?);
+                }
+                refits::write(ctx.out(), &read)
+            })
+        })
+    }
+}
+
+impl Stage for GenerateStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Generate;
+    const FIELDS: &'static [UnitField] =
+        &[UnitField::Set, UnitField::Attribute, UnitField::Experiment, UnitField::Fold];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if let Some(fold) = unit.fold {
+            return experiment::plan_training_set(unit, fold, b);
+        }
+        let plan = b.plan;
+        let world = plan.set_of(unit)?;
+        let of_set = SetInputs::need(b, &world)?;
+        let knobs = world.block.knobs();
+        let fit = knobs.map(|_| b.need::<FitStage>(unit)).transpose()?;
+        b.value("features", plan.features);
+        if let Some(StrategyBlock::Transport(_)) = knobs {
+            b.seed();
+        }
+        work(move |ctx| {
+            of_set.rows().with(ctx, 1, |ground| {
+                plan.check_sum_memory(Some(ground.roles.n_audited()))?;
+                of_set.generate(ctx, ground, |n_folds| match &fit {
+                    Some(fit) => fit.learnt(ctx, n_folds),
+                    None => Ok(Vec::new()),
+                })
+            })
+        })
+    }
+}
+
+impl Stage for QualityStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Quality;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let world = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
+        let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
+        let pairs = plan.job.report.example_pairs;
+        if pairs > 0 {
+            b.value("report.example_pairs", pairs);
+            b.seed();
+        }
+        work(move |ctx| {
+            of_set.rows().with(ctx, 1, |ground| {
+                let (basis, classes) =
+                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+                let learnt = fit.learnt(ctx, basis.n_folds())?;
+                let tallies = match knobs {
+                    StrategyBlock::Transport(_) => Some(made.tallies(ctx)?),
                     StrategyBlock::Greedy(_) | StrategyBlock::Plausible(_) => None,
                 };
                 let judging = QualityInputs {
@@ -354,88 +382,71 @@ impl<'a> StagePlan<'a> {
                     reference: &basis,
                     classes: &classes,
                     learnt: &learnt,
-                    counterfactuals: &CounterfactualReader::open(folder)?,
+                    counterfactuals: &made.open(ctx)?,
                     tallies: tallies.as_ref(),
                     set: world.set,
                     position: world.position,
                     examples: examples::ExampleSettings {
                         pairs: usize::try_from(pairs).unwrap_or(usize::MAX),
-                        seed: self.job.run.seed,
+                        seed: plan.job.run.seed,
                     },
                 };
                 judging.write(ctx.out())
             })
-        };
-        Some(self.stage(id, "measure", needs, made_of, run))
+        })
     }
 }
 
-impl<'a> StagePlan<'a> {
-    /// The models that a placebo asks: those that are trained here; `check` lets no others stand
-    /// beside one.
-    fn placebo_models(
-        &self,
-        ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
-    ) -> Result<Vec<PlaceboModel>> {
-        let trained = self.job.models.iter().filter(|(_, model)| model.is_trained_here());
-        let asked = trained.map(|(name, model)| {
-            let name = name.to_string();
-            let scores = ScoreReader::open(ctx.need(&Self::score_id(&name)))?;
-            Ok(PlaceboModel {
-                scorers: self.scorers(ctx, &name, model, ground.rows.layout())?,
-                rule: Self::decision_rule(ctx, &name, model, ground)?,
-                scores,
-                name,
-            })
-        });
-        asked.collect()
-    }
+impl Stage for PlaceboStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Placebo;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set, UnitField::Attribute];
 
-    /// The stage that repeats a set with shuffled group names; none where the set asks for no
-    /// placebo, or has no noise.
-    pub(crate) fn placebo_stage(&'a self, world: &AppliedSet<'a>) -> Option<PlannedStage<'a>> {
-        let (knobs, placebo) = (world.block.knobs()?, world.block.placebo?);
-        let mut needs = self.set_needs(world);
-        let mut made_of = self.set_inputs(world);
-        for (name, model) in &self.job.models {
-            needs.extend([Self::train_id(name.as_str()), Self::score_id(name.as_str())]);
-            needs.extend(Self::threshold_id(name.as_str(), model));
-            made_of.extend(
-                Self::rule_inputs(model)
-                    .into_iter()
-                    .map(|(key, value)| (format!("models.{name}.{key}"), value)),
-            );
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let world = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
+        let Some(placebo) = world.block.placebo else {
+            return Err(misfit(format!("the set `{}` asks for no placebo", world.set)));
+        };
+        // Those that are trained here; `check` lets no others stand beside a placebo.
+        let mut models = Vec::new();
+        for (name, model) in plan.job.models.iter().filter(|(_, m)| m.is_trained_here()) {
+            let name = name.as_str();
+            let asked = AskedModel::need(b, name, model)?;
+            let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
+            models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
         }
-        needs.sort();
-        needs.dedup();
-        made_of.extend([
-            ("placebo".to_owned(), canonical_text(&placebo)),
-            self.seed_input(),
-            ("score metrics".to_owned(), self.wants_shift().to_string()),
-        ]);
-        let id = world.id("placebo");
-        let world = world.clone();
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
+        b.value("placebo", placebo);
+        let seed = b.seed();
+        let wants_shift = b.value("score metrics", plan.wants_shift());
+        work(move |ctx| {
+            of_set.rows().with(ctx, 0, |ground| {
                 let (basis, classes) =
-                    (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground, &world)?);
+                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+                let opened = models.iter().map(|(name, asked, rule, scores)| {
+                    Ok(PlaceboModel {
+                        scorers: asked.scorers(ctx, ground.rows.layout())?,
+                        rule: rule.open(ctx, ground)?,
+                        scores: scores.open(ctx)?,
+                        name: (*name).to_owned(),
+                    })
+                });
                 let placebo = PlaceboInputs {
                     context: ground,
                     reference: &basis,
                     classes: &classes,
                     knobs,
-                    extras: self.extras(ground.rows.layout()),
+                    extras: plan.extras(ground.rows.layout()),
                     position: world.position,
-                    models: self.placebo_models(ctx, ground)?,
-                    seed: self.job.run.seed,
+                    models: opened.collect::<Result<_>>()?,
+                    seed,
                     repeats: placebo.repeats,
-                    wants_shift: self.wants_shift(),
+                    wants_shift,
                 };
-                placebo.write(ctx.out()).map_err(|error| self.with_set_place(error, &world))
+                placebo.write(ctx.out()).map_err(|error| plan.with_set_place(error, &world))
             })
-        };
-        Some(self.stage(id, "count", needs, made_of, run))
+        })
     }
 }
 

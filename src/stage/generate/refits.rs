@@ -15,22 +15,23 @@ use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
-use crate::stage::applied_set::AppliedSet;
+use crate::stage::discover::{DiscoverStage, graphs_unit};
+use crate::stage::generate::FitStage;
 use crate::stage::generate::basis::RowClasses;
-use crate::stage::plan::StagePlan;
+use crate::stage::planner::{StageBuilder, StageInput};
 
 /// File of the stages `fit` and `discover`.
 const FITTED_ON: &str = "fitted-on.json";
 
-/// A set that is fitted, and the stage that fits it.
-#[derive(Debug, Clone)]
-pub struct FittedSet {
-    /// The experiment whose folds it is fitted in; empty in the plain audit.
-    experiment: String,
-    set: String,
-    attribute: String,
-    stage: String,
+/// The stage that fits a set.
+enum FittedStage {
+    Strategy(StageInput<FitStage>),
+    Graphs(StageInput<DiscoverStage>),
 }
+
+/// The sets that are fitted, in the plain audit and in the folds of experiments, to be opened: by
+/// experiment (empty in the plain audit), set and attribute.
+pub(crate) struct FitInputs(Vec<([String; 3], FittedStage)>);
 
 /// The hash of what a strategy learnt from.
 ///
@@ -82,47 +83,36 @@ pub fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
     files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
 
-impl<'a> StagePlan<'a> {
-    /// The sets that are fitted, in the plain audit and in the folds of experiments.
-    pub(crate) fn fitted_sets(&self) -> Vec<FittedSet> {
-        let worlds = self.applied_sets().into_iter().chain(self.fold_sets());
-        let fit = |world: AppliedSet<'a>| {
+impl FitInputs {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let (plan, mut fits) = (b.plan, Vec::new());
+        for world in plan.applied_sets().into_iter().chain(plan.fold_sets()) {
             let stage = match (world.graphs(), world.block.knobs()) {
-                (Some(_), _) => world.discover_id(),
-                (None, Some(_)) => world.id("fit"),
-                (None, None) => return None,
+                (Some(_), _) => FittedStage::Graphs(b.need::<DiscoverStage>(&graphs_unit(&world))?),
+                (None, Some(_)) => FittedStage::Strategy(b.need::<FitStage>(&world.unit())?),
+                (None, None) => continue,
             };
-            let experiment = world.experiment.unwrap_or_default().to_owned();
-            Some(FittedSet {
-                experiment,
-                set: world.set.to_owned(),
-                attribute: world.attribute.to_owned(),
-                stage,
-            })
-        };
-        worlds.filter_map(fit).collect()
+            let experiment = world.experiment.unwrap_or_default();
+            fits.push(([experiment, world.set, world.attribute].map(str::to_owned), stage));
+        }
+        Ok(FitInputs(fits))
     }
-}
 
-/// The stages that fits are read from, each once.
-pub(crate) fn stages(fits: &[FittedSet]) -> Vec<String> {
-    let mut stages: Vec<String> = fits.iter().map(|fit| fit.stage.clone()).collect();
-    stages.sort();
-    stages.dedup();
-    stages
-}
-
-/// What the sets of a run were fitted on.
-///
-/// # Errors
-/// A file of a stage cannot be read.
-pub(crate) fn of_run(ctx: &StageContext<'_>, fits: &[FittedSet]) -> Result<FittedOn> {
-    let key = |fit: &FittedSet| [&fit.experiment, &fit.set, &fit.attribute].map(String::clone);
-    fits.iter()
-        .map(|fit| {
-            Ok((key(fit), files::read_json(&ctx.need(&fit.stage).join(FITTED_ON), &fit.stage)?))
-        })
-        .collect()
+    /// What the sets of a run were fitted on.
+    ///
+    /// # Errors
+    /// A file of a stage cannot be read.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<FittedOn> {
+        let fit = |(key, stage): &([String; 3], FittedStage)| {
+            let hash = match stage {
+                FittedStage::Strategy(stage) => stage.read(ctx, FITTED_ON)?,
+                FittedStage::Graphs(stage) => stage.read(ctx, FITTED_ON)?,
+            };
+            Ok((key.clone(), hash))
+        };
+        self.0.iter().map(fit).collect()
+    }
 }
 
 /// The same as a manifest tells it.

@@ -1,15 +1,16 @@
 //! A file of scores as the answer to a request: where it lies, what it holds.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
-use crate::exec::files::{self, make_folder, read_json, read_text, replace};
-use crate::folder::manifest::AnsweredRequest;
+use crate::exec::files::{self, make_folder, read_text, replace};
 use crate::folder::read as opened;
 use crate::job::Job;
 use crate::stage::input::file_name_of;
 use crate::stage::settings::{RunSettings, default_folder};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// The folder of the rows as they are, where sets are called by their names. No set may be called
 /// so.
@@ -107,18 +108,4 @@ pub(crate) fn awaits_files(job: &Job) -> (bool, bool) {
     let sets = !job.counterfactuals.is_empty()
         && scores.clone().any(|scores| scores.counterfactual.is_some());
     (scores.any(|scores| scores.factual.parquet.is_some()), sets)
-}
-
-/// What a stage says of the request that a file answers.
-///
-/// # Errors
-/// The stage cannot be read.
-pub(crate) fn read_answer(
-    mut answer: AnsweredRequest,
-    stage: &str,
-    folder: &Path,
-) -> Result<AnsweredRequest> {
-    let ScoreAnswer { request, named } = read_json(&folder.join(ANSWER), stage)?;
-    (answer.request, answer.named) = (request, named);
-    Ok(answer)
 }

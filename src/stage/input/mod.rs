@@ -35,7 +35,7 @@ use crate::stage::input::stamp::FileStamp;
 use crate::stage::settings::RunSettings;
 use crate::table::file::{FileOwner, ParquetFile};
 
-/// File of the stage `prepare/source`.
+/// File of the stage `source`.
 pub const SOURCE: &str = "source.parquet";
 
 /// What the manifest calls the files that hold the rows.
@@ -243,18 +243,23 @@ impl JobInputs {
     }
 
     /// The files of scores of a model, for the rows (`set` none) or a counterfactual set.
-    pub fn scores_of(&self, model: &str, set: Option<&str>) -> impl Iterator<Item = &InputFile> {
+    pub fn scores_of(&self, model: &str, set: Option<&str>) -> Option<&InputFile> {
         let what = scores_what(model, set);
-        self.files.iter().filter(move |f| f.what == what)
+        self.files.iter().find(|f| f.what == what)
     }
 
-    /// Names and hashes of the files that decide what the command or the ONNX file of a model says.
-    pub fn files_of_model(&self, model: &str) -> impl Iterator<Item = (String, String)> {
+    /// The files that decide what the command or the ONNX file of a model says.
+    pub fn files_of_model<'s>(
+        &'s self,
+        model: &str,
+    ) -> impl Iterator<Item = &'s InputFile> + use<'s> {
         let whats = [command_what(model), onnx_what(model)];
-        self.files
-            .iter()
-            .filter(move |f| whats.contains(&f.what))
-            .map(|f| (format!("file {}", f.path), f.sha256.clone()))
+        self.files.iter().filter(move |f| whats.contains(&f.what))
+    }
+
+    /// Whether a file of scores is not there yet.
+    pub fn awaits(&self, model: &str, set: Option<&str>) -> bool {
+        self.awaited.iter().any(|file| file.model == model && file.set.as_deref() == set)
     }
 }
 

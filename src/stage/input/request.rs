@@ -3,7 +3,7 @@
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
-//! | score | `request/factual`, `request/SET` | the id of the rows to score, and how many they are |
+//! | score | `request`, `request/set=SET` | the id of the rows to score, and how many they are |
 //!
 //! The id is the SHA-256 of the rows to score ([`crate::data::exchange::to_score`]): of the rows as
 //! they are, or of one set. The rows that are handed out carry it, and a file of scores that hands
@@ -13,23 +13,28 @@
 //! of one job may have files of the same bytes. The page names such files, for nothing says that
 //! they answer even the first.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::KeyedScores;
 use crate::data::exchange::to_score::{RequestDigest, counterfactual_schema, factual_schema};
-use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::{Error, Fault, Result};
-use crate::exec::files::{read_json, write_json};
-use crate::exec::{PlannedStage, StageContext};
+use crate::exec::StageContext;
+use crate::exec::files::write_json;
 use crate::folder::manifest::AnsweredRequest;
 use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
-use crate::stage::applied_set::AppliedSet;
-use crate::stage::input::answer::{ANSWER, ScoreAnswer, awaits_files, folder_of};
+use crate::stage::generate::GenerateStage;
+use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::scores_path;
 use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::RowContext;
-use crate::stage::waiting::{RequestSource, counterfactual_part, factual_part};
+use crate::stage::score::ScoreStage;
+use crate::stage::waiting::{RequestSource, counterfactual_part, factual_part, recheck_inputs};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What a stage says of its request.
 const REQUEST: &str = "request.json";
@@ -58,51 +63,35 @@ fn short(id: &str) -> String {
     id.chars().take(SHOWN).collect()
 }
 
-impl<'a> StagePlan<'a> {
-    /// The stage that names the request for a set, or for the rows as they are.
-    pub(crate) fn request_id(set: Option<&str>) -> String {
-        format!("request/{}", folder_of(set))
-    }
+/// Which rows a file of scores answers.
+pub(crate) struct RequestStage;
 
-    /// The stage of the rows as they are, if a file is to answer them.
-    pub(crate) fn factual_request_stage(&'a self) -> Option<PlannedStage<'a>> {
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 1, |ground| {
-                let mut digest = RequestDigest::new(&factual_schema(ground.rows.layout()));
-                ground.workers.map(
-                    ground.rows.n_groups(),
-                    |g| RequestDigest::part(&factual_part(ground, g)?),
-                    |_, part| {
-                        (ground.watch.progress)(part.n_rows());
-                        digest.push(part);
-                        Ok(())
-                    },
-                )?;
-                let (id, rows) = digest.finish();
-                write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: 0 })
-            })
-        };
-        awaits_files(self.job).0.then(|| {
-            self.stage(Self::request_id(None), "score", Self::context_needs(), Vec::new(), run)
-        })
+impl StageInput<RequestStage> {
+    /// The request.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsToScore> {
+        self.read(ctx, REQUEST)
     }
+}
 
-    /// The stages of the sets, if files are to answer them.
-    pub(crate) fn set_request_stages(&'a self, worlds: &[AppliedSet<'a>]) -> Vec<PlannedStage<'a>> {
-        let mut sets: Vec<&str> =
-            worlds.iter().filter(|_| awaits_files(self.job).1).map(|world| world.set).collect();
-        sets.dedup();
-        sets.into_iter().map(|set| self.set_request_stage(set, worlds)).collect()
-    }
+/// The unit of the request for a set, or for the rows as they are.
+pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
+    AuditUnit { set: set.unwrap_or_default().to_owned(), ..AuditUnit::default() }
+}
 
-    fn set_request_stage(&'a self, set: &'a str, worlds: &[AppliedSet<'a>]) -> PlannedStage<'a> {
-        let worlds: Vec<AppliedSet<'a>> =
-            worlds.iter().filter(|world| world.set == set).cloned().collect();
-        let mut needs = Self::context_needs();
-        needs.extend(worlds.iter().map(|world| world.id("generate")));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 1, |ground| {
-                let sources = self.sources(ctx, ground, &worlds)?;
+impl Stage for RequestStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Request;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let rows = RowInputs::of_job(b)?;
+        if unit.set.is_empty() {
+            return work(move |ctx| rows.with(ctx, 1, |ground| write_factual_request(ctx, ground)));
+        }
+        let sources = RequestSources::need(b, &unit.set)?;
+        work(move |ctx| {
+            rows.with(ctx, 1, |ground| {
+                let sources = sources.open(ctx, ground)?;
                 let mut digest = RequestDigest::new(&counterfactual_schema(ground.rows.layout()));
                 let mut again = 0;
                 ground.workers.map(
@@ -121,51 +110,103 @@ impl<'a> StagePlan<'a> {
                 let (id, rows) = digest.finish();
                 write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again })
             })
-        };
-        self.stage(Self::request_id(Some(set)), "score", needs, self.recheck_inputs(), run)
+        })
+    }
+}
+
+fn write_factual_request(ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
+    let mut digest = RequestDigest::new(&factual_schema(ground.rows.layout()));
+    ground.workers.map(
+        ground.rows.n_groups(),
+        |g| RequestDigest::part(&factual_part(ground, g)?),
+        |_, part| {
+            (ground.watch.progress)(part.n_rows());
+            digest.push(part);
+            Ok(())
+        },
+    )?;
+    let (id, rows) = digest.finish();
+    write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: 0 })
+}
+
+/// Where the rows to score of a set come from, to be opened.
+pub(crate) struct RequestSources<'a> {
+    plan: &'a StagePlan<'a>,
+    /// By attribute the counterfactuals.
+    made: Vec<(usize, StageInput<GenerateStage>)>,
+}
+
+impl<'a> RequestSources<'a> {
+    /// Those of a set.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, set: &str) -> Result<Self> {
+        let plan = b.plan;
+        let worlds = plan.applied_sets().into_iter().filter(|world| world.set == set);
+        let made =
+            worlds.map(|world| Ok((world.position, b.need::<GenerateStage>(&world.unit())?)));
+        let made = made.collect::<Result<_>>()?;
+        recheck_inputs(b);
+        Ok(RequestSources { plan, made })
     }
 
-    /// Where the rows to score of a set come from: the counterfactuals of each of its attributes,
-    /// and the rows that are asked for again.
-    pub(crate) fn sources(
+    /// The counterfactuals of each attribute, and the rows that are asked for again.
+    pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
-        worlds: &[AppliedSet<'_>],
     ) -> Result<Vec<RequestSource>> {
-        let source = |world: &AppliedSet<'_>| {
+        let source = |(attribute, made): &(usize, StageInput<GenerateStage>)| {
             Ok(RequestSource {
-                attribute: world.position,
-                counterfactuals: CounterfactualReader::open(ctx.need(&world.id("generate")))?,
-                recheck: self.recheck_sample(ground, world.position)?,
+                attribute: *attribute,
+                counterfactuals: made.open(ctx)?,
+                recheck: self.plan.recheck_sample(ground, *attribute)?,
             })
         };
-        worlds.iter().map(source).collect()
+        self.made.iter().map(source).collect()
+    }
+}
+
+/// A file of scores, with the request that it is to answer.
+pub(crate) struct ScoreAnswers<'a> {
+    pub(crate) path: &'a Path,
+    sha256: &'a str,
+    /// The folder of its rows to score.
+    of: String,
+    /// Those of all sets of the job.
+    sets: Vec<String>,
+    request: StageInput<RequestStage>,
+}
+
+impl<'a> ScoreAnswers<'a> {
+    /// The file of a model for a set, or for the rows as they are; none where it is awaited.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        model: &str,
+        set: Option<&str>,
+    ) -> Result<Option<Self>> {
+        let plan = b.plan;
+        let request = b.need::<RequestStage>(&request_unit(set))?;
+        if plan.input.awaits(model, set) {
+            return Ok(None);
+        }
+        let Some(file) = plan.input.scores_of(model, set) else {
+            let what = format!("the model `{model}` has no file of scores for its rows");
+            return Err(Fault::new("missing-scores", what).into());
+        };
+        let sets = plan.applied_sets().iter().map(|world| folder_of(Some(world.set))).collect();
+        let (path, sha256) = (b.file(file), file.sha256.as_str());
+        Ok(Some(ScoreAnswers { path, sha256, of: folder_of(set), sets, request }))
     }
 
-    /// The request for a set, or for the rows as they are.
-    pub(crate) fn request(ctx: &StageContext<'_>, set: Option<&str>) -> Result<RowsToScore> {
-        let stage = Self::request_id(set);
-        read_json(&ctx.need(&stage).join(REQUEST), &stage)
-    }
-
-    /// Joins a file of scores by `join`, which gets the request that it answers; refuses one that
-    /// answers another request.
-    pub(crate) fn join_answer<T>(
+    /// Joins the file by `join`; refuses one that answers another request.
+    pub(crate) fn join<T>(
         &self,
+        plan: &StagePlan<'_>,
         ctx: &StageContext<'_>,
         file: &KeyedScores,
-        (model, set): (&str, Option<&str>),
         join: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let asked = Self::request(ctx, set)?.id;
-        let sha256 =
-            self.input.scores_of(model, set).next().map_or("", |file| file.sha256.as_str());
+        let asked = self.request.open(ctx)?.id;
         let named = file.request()?;
-        let (of, sets) = (
-            folder_of(set),
-            self.applied_sets().iter().map(|world| folder_of(Some(world.set))).collect::<Vec<_>>(),
-        );
         let refuse = |found: String, hint: &str| {
             let what = format!("{found}, and the rows to score are now `{}`", short(&asked));
             Fault::new("other-request", what).in_file(file.path()).hint(format!(
@@ -183,7 +224,9 @@ impl<'a> StagePlan<'a> {
             }
             Some(_) => {}
             None => {
-                if let Some(other) = self.memory.other_request(sha256, [&of, &asked], &sets)? {
+                let other =
+                    plan.memory.other_request(self.sha256, [&self.of, &asked], &self.sets)?;
+                if let Some(other) = other {
                     let found = format!(
                         "the same file was taken for other rows before (request `{}`), and names \
                          none itself",
@@ -195,7 +238,7 @@ impl<'a> StagePlan<'a> {
         }
         let joined = join()?;
         if named.is_none() {
-            self.memory.remember(sha256, [&of, &asked])?;
+            plan.memory.remember(self.sha256, [&self.of, &asked])?;
         }
         write_json(
             &ctx.out().join(ANSWER),
@@ -203,45 +246,55 @@ impl<'a> StagePlan<'a> {
         )?;
         Ok(joined)
     }
+}
 
-    /// The files of scores, with the stages that say what they answer.
-    pub(crate) fn answers(&self) -> Vec<(AnsweredRequest, String)> {
-        let worlds = self.applied_sets();
+/// The files of scores, with the stages that say what they answer, to be opened.
+pub(crate) struct AnswerInputs(Vec<(AnsweredRequest, StageInput<ScoreStage>)>);
+
+impl AnswerInputs {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let plan = b.plan;
+        let worlds = plan.applied_sets();
         let mut answers = Vec::new();
-        let mut push = |model: &Name, set: Option<&str>, path: &str, stage: String| {
-            let sha256 = self
-                .input
-                .scores_of(model.as_str(), set)
-                .next()
-                .map_or_else(String::new, |file| file.sha256.clone());
-            let (model, counterfactual) = (model.to_string(), set.unwrap_or_default().to_owned());
+        let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
+            let file = plan.input.scores_of(name.as_str(), set);
             let answer = AnsweredRequest {
-                model,
-                counterfactual,
+                model: name.to_string(),
+                counterfactual: set.unwrap_or_default().to_owned(),
                 path: path.to_owned(),
-                sha256,
+                sha256: file.map_or_else(String::new, |file| file.sha256.clone()),
                 ..AnsweredRequest::default()
             };
-            answers.push((answer, stage));
+            answers.push((answer, b.need::<ScoreStage>(unit)?));
+            Ok::<_, Error>(())
         };
-        for (name, model) in &self.job.models {
+        for (name, model) in &plan.job.models {
             let Some(scores) = &model.scores else { continue };
             if let Some(path) = &scores.factual.parquet {
-                push(name, None, path, Self::score_id(name.as_str()));
+                push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
             }
             let Some(file) = &scores.counterfactual else { continue };
             for (i, world) in worlds.iter().enumerate() {
                 // One stage of a set tells for all.
                 if i == 0 || worlds[i - 1].set != world.set {
-                    push(
-                        name,
-                        Some(world.set),
-                        &scores_path(&file.parquet, world.set),
-                        world.score_id(name.as_str()),
-                    );
+                    let path = scores_path(&file.parquet, world.set);
+                    push(name, Some(world.set), &path, &world.unit_of(name.as_str()))?;
                 }
             }
         }
-        answers
+        Ok(AnswerInputs(answers))
+    }
+
+    /// What each file says of the request that it answers.
+    ///
+    /// # Errors
+    /// A stage cannot be read.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<AnsweredRequest>> {
+        let answered = |(answer, stage): &(AnsweredRequest, StageInput<ScoreStage>)| {
+            let ScoreAnswer { request, named } = stage.read(ctx, ANSWER)?;
+            Ok(AnsweredRequest { request, named, ..answer.clone() })
+        };
+        self.0.iter().map(answered).collect()
     }
 }

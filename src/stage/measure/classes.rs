@@ -8,7 +8,7 @@
 
 use crate::data::Layout;
 use crate::error::Result;
-use crate::exec::{StageContext, files};
+use crate::exec::StageContext;
 use crate::job::LabelColumn;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::GroupFactualCounts;
@@ -22,6 +22,7 @@ use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::artifact::EVIDENCE;
+use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
 use crate::table::TableCell;
@@ -34,13 +35,12 @@ pub(crate) fn measure(
     ctx: &StageContext<'_>,
     label: &LabelColumn,
     ground: RowContext<'_>,
-    scribe: &RowBuilder<'_>,
+    (scribe, stages): (&RowBuilder<'_>, &AuditInputs),
     text: &str,
     tables: &mut ResultTables,
 ) -> Result<()> {
-    let part = scribe.audit;
-    if part.set.is_none() {
-        let counts: FactualClassCounts = files::from_json(text, &part.stage)?;
+    if scribe.audit.set.is_none() {
+        let counts: FactualClassCounts = stages.count.parse(text)?;
         let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
         tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
         for one in each_vs_rest(label, scribe) {
@@ -66,11 +66,9 @@ pub(crate) fn measure(
         }
         return Ok(());
     }
-    let counts: SwitchClassCounts = files::from_json(text, &part.stage)?;
-    let shift: Option<Vec<ShiftEvidence>> = match &part.second_pass {
-        Some(stage) => Some(files::read_json(&ctx.need(stage).join(EVIDENCE), stage)?),
-        None => None,
-    };
+    let counts: SwitchClassCounts = stages.count.parse(text)?;
+    let shift = stages.shift.as_ref();
+    let shift = shift.map(|stage| stage.read::<Vec<ShiftEvidence>>(ctx, EVIDENCE)).transpose()?;
     let (of_all, transitions) =
         ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
     tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));

@@ -18,8 +18,8 @@ use crate::data::Attribute;
 use crate::data::prepare::PrepareFindings;
 use crate::error::Result;
 use crate::exec::{StageContext, files};
-use crate::job;
 use crate::job::check::CheckedJob;
+use crate::job::{self, ModelBlock};
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -29,23 +29,23 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
 use crate::metric::value::measured::measure_factual;
-use crate::metric::value::settings::FavouredFacets;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::{FavourablePrediction, FavouredFacets, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
 use crate::stage::artifact::{EVIDENCE, LABELS, QUALITY, SMALL_SLICES};
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
+use crate::stage::count::{CountStage, SliceStage};
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
-use crate::stage::generate::placebo;
+pub(crate) use crate::stage::gate::judge;
+pub use crate::stage::gate::{questions, recourse_of, recourse_questions, verdicts};
+use crate::stage::generate::{QualityStage, placebo};
 use crate::stage::measure::catalog::families;
-use crate::stage::measure::counted_audit::CountedAudit;
-use crate::stage::plan::StagePlan;
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::planner::StageInput;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::threshold;
+use crate::stage::score::{ThresholdStage, threshold};
 use crate::table::file::{read_frame, write_frame};
 use crate::table::{COMPARISONS, FILTERS, ISSUES, THRESHOLDS, TableCell, TableFrame};
-
-pub use crate::stage::gate::{judge, questions, recourse_of, recourse_questions, verdicts};
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
 /// Writes what preparing found as tables beside the rows.
@@ -86,12 +86,13 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
-pub fn measure(
+pub(crate) fn measure(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
     ground: RowContext<'_>,
-    parts: &[CountedAudit],
+    parts: &[AuditInputs],
     graphs: &[GraphSetScenario],
+    fitted: &[(&str, &ModelBlock, StageInput<ThresholdStage>)],
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let mut across = worlds::WorldTables::new();
@@ -100,15 +101,18 @@ pub fn measure(
     let mut selective: BTreeMap<(&str, usize), bool> = BTreeMap::new();
     let parts = parts
         .iter()
-        .map(|part| part.with_untaught(ctx, &layout.attributes[part.attribute], graphs))
+        .map(|part| {
+            let attribute = &layout.attributes[part.audit.attribute];
+            Ok((part.with_untaught(ctx, attribute, graphs)?, part))
+        })
         .collect::<Result<Vec<_>>>()?;
-    for part in &parts {
+    for (part, stages) in &parts {
         ctx.check()?;
         let attribute = &layout.attributes[part.attribute];
-        let text = files::read_text(&ctx.need(&part.stage).join(EVIDENCE))?;
+        let text = stages.count.text(ctx, EVIDENCE)?;
         let of_part = (part.model.as_str(), part.attribute);
         if part.set.is_none() {
-            let found = missing_labels(&text, part, checked)?;
+            let found = missing_labels(&text, &stages.count, checked)?;
             let classes = checked.job.data.label.column().and_then(|label| {
                 let named = label.classes.as_ref()?.iter();
                 Some(
@@ -138,14 +142,13 @@ pub fn measure(
         };
         if let Some(label) = checked.job.data.label.column().filter(|label| label.classes.is_some())
         {
-            classes::measure(ctx, label, ground, &scribe, &text, &mut tables)?;
+            classes::measure(ctx, label, ground, (&scribe, stages), &text, &mut tables)?;
             continue;
         }
         if part.set.is_none() {
-            let counts: FactualCounts = files::from_json(&text, &part.stage)?;
-            let flips = part.flips.as_ref().map(|stage| {
-                files::read_json::<FlipTestResult>(&ctx.need(stage).join(EVIDENCE), stage)
-            });
+            let counts: FactualCounts = stages.count.parse(&text)?;
+            let flips = stages.flips.as_ref();
+            let flips = flips.map(|stage| stage.read::<FlipTestResult>(ctx, EVIDENCE));
             let flips = flips.transpose()?;
             let measured = ground
                 .workers
@@ -153,20 +156,19 @@ pub fn measure(
             tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
             scribe.factual_counts(&counts, &mut tables);
         } else {
-            let counts: CounterfactualCounts = files::from_json(&text, &part.stage)?;
-            let second = part.second_pass.as_ref().map(|stage| -> Result<ShiftEvidence> {
-                files::read_json(&ctx.need(stage).join(EVIDENCE), stage)
-            });
-            let placebo = match (&part.placebo_stage, part.placebo) {
+            let counts: CounterfactualCounts = stages.count.parse(&text)?;
+            let second = stages.shift.as_ref();
+            let second = second.map(|stage| stage.read::<ShiftEvidence>(ctx, EVIDENCE));
+            let placebo = match (&stages.placebo_stage, stages.placebo) {
                 (Some(stage), Some(_)) => {
-                    let file = ctx.need(stage).join(placebo::evidence_file(&part.model));
-                    Some(PlaceboEvidence::Repeats(files::read_json(&file, stage)?))
+                    let file = placebo::evidence_file(&part.model);
+                    Some(PlaceboEvidence::Repeats(stage.read(ctx, &file)?))
                 }
                 (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
             };
             let second = second.transpose()?;
-            if let Some(branch) = &part.graph_scores {
-                let branched = StagePlan::graph_scores(ctx, &branch.stage)?;
+            if let Some(branched) = &stages.graph_scores {
+                let branched = branched.graph_scores(ctx)?;
                 let level = checked.job.metrics.worlds.level;
                 let measured = ground
                     .workers
@@ -195,10 +197,9 @@ pub fn measure(
             }
             scribe.counterfactual_counts(&counts, &mut tables);
         }
-        if let Some(stage) = &part.slices {
-            let text = files::read_text(&ctx.need(stage).join(EVIDENCE))?;
+        if let Some(stage) = &stages.slices {
             measure_slices(
-                (stage, &text),
+                (stage, &stage.text(ctx, EVIDENCE)?),
                 &scribe,
                 checked.job.metrics.smallest_cell.get(),
                 ground,
@@ -222,7 +223,7 @@ pub fn measure(
     {
         write_frame(ctx.out(), frame)?;
     }
-    write_frame(ctx.out(), &thresholds(ctx, checked)?)?;
+    write_frame(ctx.out(), &thresholds(ctx, fitted)?)?;
     write_frame(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
 }
 
@@ -230,23 +231,25 @@ pub fn measure(
 /// against all others.
 fn missing_labels(
     text: &str,
-    part: &CountedAudit,
+    stage: &StageInput<CountStage>,
     checked: &CheckedJob,
 ) -> Result<Vec<MissingLabels>> {
     if checked.job.data.label.column().is_some_and(|label| label.classes.is_some()) {
-        let counts: FactualClassCounts = files::from_json(text, &part.stage)?;
+        let counts: FactualClassCounts = stage.parse(text)?;
         return Ok(counts.one_vs_rest().iter().map(MissingLabels::from_counts).collect());
     }
-    Ok(vec![MissingLabels::from_counts(&files::from_json(text, &part.stage)?)])
+    Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
 }
 
 /// The thresholds that were fitted.
-fn thresholds(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<TableFrame> {
+fn thresholds(
+    ctx: &StageContext<'_>,
+    fitted: &[(&str, &ModelBlock, StageInput<ThresholdStage>)],
+) -> Result<TableFrame> {
     let mut frame = TableFrame::new(&THRESHOLDS);
-    for (name, model) in &checked.job.models {
-        let Some(stage) = StagePlan::threshold_id(name.as_str(), model) else { continue };
-        let fitted = threshold::read(ctx.need(&stage))?;
-        threshold::push_thresholds(&mut frame, ("", name.as_str()), &model.threshold, (0, &fitted));
+    for (name, model, stage) in fitted {
+        let fitted = stage.open(ctx)?;
+        threshold::push_thresholds(&mut frame, ("", name), &model.threshold, (0, &fitted));
     }
     frame.sort();
     Ok(frame)
@@ -255,7 +258,7 @@ fn thresholds(ctx: &StageContext<'_>, checked: &CheckedJob) -> Result<TableFrame
 /// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
 /// not measured.
 fn measure_slices(
-    (stage, text): (&str, &str),
+    (stage, text): (&StageInput<SliceStage>, &str),
     whole: &RowBuilder<'_>,
     smallest: u64,
     ground: RowContext<'_>,
@@ -268,7 +271,7 @@ fn measure_slices(
         ..*whole
     };
     if whole.audit.set.is_none() {
-        for (slice, counts) in &files::from_json::<FactualSlices>(text, stage)?.0 {
+        for (slice, counts) in &stage.parse::<FactualSlices>(text)?.0 {
             let scribe = scribe(*slice);
             if scribe.is_measured(
                 counts.confusion(GroupSelection::All).predicted(),
@@ -283,7 +286,7 @@ fn measure_slices(
         }
         return Ok(());
     }
-    for (slice, counts, second) in &files::from_json::<CounterfactualSlices>(text, stage)?.0 {
+    for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
         let scribe = scribe(*slice);
         if scribe.is_measured(counts.cell_profiles().total().people(), smallest, tables) {
             let measured = ground
@@ -303,19 +306,20 @@ fn compare(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
     ground: RowContext<'_>,
-    parts: &[CountedAudit],
+    parts: &[(CountedAudit, &AuditInputs)],
     selective: &BTreeMap<(&str, usize), bool>,
 ) -> Result<TableFrame> {
     let (layout, mut frame) = (ground.rows.layout(), TableFrame::new(&COMPARISONS));
     for (first, second) in &checked.job.metrics.compare {
-        for part in
-            parts.iter().filter(|part| part.model == first.as_str() && part.graph_scores.is_none())
-        {
-            let same = |other: &&CountedAudit| {
+        let of_first = parts
+            .iter()
+            .filter(|(part, of)| part.model == first.as_str() && of.graph_scores.is_none());
+        for (part, stages) in of_first {
+            let same = |(other, _): &&(CountedAudit, &AuditInputs)| {
                 other.model == second.as_str()
                     && (&other.set, other.attribute) == (&part.set, part.attribute)
             };
-            let Some(other) = parts.iter().find(same) else { continue };
+            let Some((_, others)) = parts.iter().find(same) else { continue };
             ctx.check()?;
             let scribe = RowBuilder {
                 audit: part,
@@ -327,20 +331,14 @@ fn compare(
                     .iter()
                     .any(|model| selective.get(&(model.as_str(), part.attribute)) == Some(&true)),
             };
-            let [text, other_text] =
-                [part, other].map(|part| files::read_text(&ctx.need(&part.stage).join(EVIDENCE)));
-            let (text, other_text) = (text?, other_text?);
+            let (one, two) = (&stages.count, &others.count);
             let compared = if part.set.is_none() {
-                let counts: [FactualCounts; 2] = [
-                    files::from_json(&text, &part.stage)?,
-                    files::from_json(&other_text, &other.stage)?,
-                ];
+                let counts: [FactualCounts; 2] =
+                    [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
                 ground.workers.within(|| compare_factual(&counts[0], &counts[1], &scribe.settings))
             } else {
-                let counts: [CounterfactualCounts; 2] = [
-                    files::from_json(&text, &part.stage)?,
-                    files::from_json(&other_text, &other.stage)?,
-                ];
+                let counts: [CounterfactualCounts; 2] =
+                    [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
                 ground
                     .workers
                     .within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
@@ -359,11 +357,14 @@ fn compare(
 ///
 /// # Errors
 /// A table cannot be read or written.
-pub fn gather_quality(ctx: &StageContext<'_>, stages: &[String]) -> Result<()> {
+pub(crate) fn gather_quality(
+    ctx: &StageContext<'_>,
+    stages: &[StageInput<QualityStage>],
+) -> Result<()> {
     for table in QUALITY {
         let mut frame = TableFrame::new(table);
         for stage in stages {
-            frame.rows.extend(read_frame(ctx.need(stage), table)?.rows);
+            frame.rows.extend(read_frame(stage.folder(ctx), table)?.rows);
         }
         write_frame(ctx.out(), &frame)?;
     }

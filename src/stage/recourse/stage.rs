@@ -1,84 +1,88 @@
 //! The stage `recourse`: for each block of the job, the audited people, their scores and the model
 //! go to the engine.
 
-use crate::data::rows::aligned::ScoreReader;
-use crate::exec::{PlannedStage, StageContext};
+use std::path::Path;
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::exec::misfit;
 use crate::param::ColumnName;
-use crate::recourse::knobs::RecourseBlock;
-use crate::stage::applied_set::canonical_text;
 use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
 use crate::stage::recourse;
 use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
+use crate::stage::score::{AskedModel, RuleInputs, ScoreStage};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-impl<'a> StagePlan<'a> {
-    /// The ids of the stages of all blocks, in the order of the tables: by attribute.
-    pub(crate) fn recourse_ids(&self) -> Vec<String> {
-        let mut attributes: Vec<&ColumnName> = self.job.recourse.keys().collect();
+/// Subgroups and what they would have to change.
+pub(crate) struct RecourseStage;
+
+/// The stages of all blocks, to be opened.
+pub(crate) struct RecourseFolders(Vec<(String, StageInput<RecourseStage>)>);
+
+impl RecourseFolders {
+    /// Those of the job, in the order of the tables: by attribute.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let mut attributes: Vec<&ColumnName> = b.plan.job.recourse.keys().collect();
         attributes.sort();
-        attributes.into_iter().map(|attribute| Self::recourse_id(attribute.as_str())).collect()
-    }
-
-    /// The stages of all blocks.
-    pub(crate) fn recourse_stages(&'a self) -> Vec<PlannedStage<'a>> {
-        let stage = |(attribute, block): (&'a ColumnName, &'a RecourseBlock)| {
-            self.recourse_stage(attribute.as_str(), block)
+        let block = |attribute: &ColumnName| {
+            let attribute = attribute.to_string();
+            let unit = AuditUnit { attribute: attribute.clone(), ..AuditUnit::default() };
+            Ok((attribute, b.need::<RecourseStage>(&unit)?))
         };
-        self.job.recourse.iter().filter_map(stage).collect()
+        Ok(RecourseFolders(attributes.into_iter().map(block).collect::<Result<_>>()?))
     }
 
-    fn recourse_stage(
-        &'a self,
-        attribute: &'a str,
-        block: &'a RecourseBlock,
-    ) -> Option<PlannedStage<'a>> {
-        let name = block.model.as_str();
-        let model = self.job.models.get(name)?;
-        let position =
-            self.job.data.sensitive.keys().position(|other| other.as_str() == attribute)?;
-        let call = self.call(name, model);
-        let trains = model.is_trained();
-        let score = Self::score_id(name);
-        let mut needs = Self::context_needs();
-        needs.push(score.clone());
-        needs.extend(Self::threshold_id(name, model));
-        needs.extend(trains.then(|| Self::train_id(name)));
-        let mut made_of = Self::rule_inputs(model);
-        let data = &self.job.data;
-        made_of.extend([
-            (format!("recourse.{attribute}"), canonical_text(block)),
-            ("data.bins".to_owned(), canonical_text(&data.bins)),
-            ("data.features.onehot".to_owned(), canonical_text(&data.features.onehot)),
-            ("data.missing".to_owned(), canonical_text(&data.missing)),
-            ("favourable".to_owned(), canonical_text(&data.favourable_side())),
-        ]);
-        made_of.extend(block.chance.map(|_| self.seed_input()));
-        if let Some(call) = &call {
-            made_of.extend(call.score_inputs());
+    /// The attribute and folder of each block.
+    pub(crate) fn open<'c>(&self, ctx: &'c StageContext<'_>) -> Vec<(&str, &'c Path)> {
+        self.0.iter().map(|(attribute, of)| (attribute.as_str(), of.folder(ctx))).collect()
+    }
+}
+
+impl Stage for RecourseStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Recourse;
+    const FIELDS: &'static [UnitField] = &[UnitField::Attribute];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan: &'a StagePlan<'a> = b.plan;
+        let (position, attribute) = plan.attribute_of(unit)?;
+        let path = format!("recourse.{attribute}");
+        let Some(block) = plan.job.recourse.get(attribute) else {
+            return Err(misfit(format!("the job has no block `{path}`")));
+        };
+        let (name, model) = plan.model_of(&AuditUnit::of_model(block.model.as_str()))?;
+        let (rows, scores) =
+            (RowInputs::of_job(b)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
+        let rule = RuleInputs::need(b, name, model)?;
+        b.value(&path, block);
+        b.input("data.bins", |job| &job.data.bins);
+        b.input("data.features.onehot", |job| &job.data.features.onehot);
+        b.input("data.missing", |job| &job.data.missing);
+        b.input("favourable", |job| job.data.favourable_side());
+        if block.chance.is_some() {
+            b.seed();
         }
-        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), canonical_text(onnx))));
-        made_of.extend(self.input.files_of_model(name));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
-                let scores = ScoreReader::open(ctx.need(&score))?;
-                let scored = PeopleScores {
-                    scores: &scores,
-                    rule: Self::decision_rule(ctx, name, model, ground)?,
-                };
-                let people = RecoursePeople::read(ground, self.job, position, block, &scored)?;
-                let model = match call {
-                    Some(call) => RecourseModel::Command {
-                        call,
-                        trained: trains.then(|| ctx.need(&Self::train_id(name))),
-                    },
+        let asked = AskedModel::need(b, name, model)?;
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                let scores = scores.open(ctx)?;
+                let scored = PeopleScores { scores: &scores, rule: rule.open(ctx, ground)? };
+                let people = RecoursePeople::read(ground, plan.job, position, block, &scored)?;
+                let layout = ground.rows.layout();
+                let model = match asked.call() {
+                    Some(call) => {
+                        RecourseModel::Command { call: *call, trained: asked.trained(ctx) }
+                    }
                     None => RecourseModel::Trained {
-                        scorers: self.scorers(ctx, name, model, ground.rows.layout())?,
+                        scorers: asked.scorers(ctx, layout)?,
                         linear: model.logistic.is_some(),
                     },
                 };
-                let layout = ground.rows.layout();
-                let seed = self.job.run.seed.0;
+                let seed = plan.job.run.seed.0;
                 let of = RecourseInputs {
                     attribute: &layout.attributes[position],
                     recourse: block,
@@ -88,7 +92,6 @@ impl<'a> StagePlan<'a> {
                 };
                 recourse::run(ctx, ground, &of, ctx.out())
             })
-        };
-        Some(self.stage(Self::recourse_id(attribute), "recourse", needs, made_of, run))
+        })
     }
 }

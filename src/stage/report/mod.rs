@@ -12,15 +12,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::json;
+use words::manifest;
 
 use crate::data::prepare::issues::IssueSeverity;
 use crate::error::{Exit, Result};
 use crate::exec::event::Event;
-use crate::exec::files::{self, copy, make_folder, read_json, write, write_json};
+use crate::exec::files::{self, copy, make_folder, write, write_json};
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, StageRecord};
-use crate::folder::manifest::{AnsweredRequest, AwaitedScores, Manifest, RecheckWords, RunSummary};
+use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
@@ -28,33 +29,42 @@ use crate::param::ColumnName;
 use crate::report;
 use crate::report::diff::on_one_line;
 use crate::report::export::{deciding, gate_sentence};
-use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
-use crate::stage::artifact::{LABELS, QUALITY, SMALL_SLICES, SmallSlices};
+use crate::stage::artifact::{
+    GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES, SmallSlices,
+};
+use crate::stage::count::OutcomesStage;
+use crate::stage::discover::GraphSetInputs;
 use crate::stage::discover::tables::{self, GraphSetScenario};
+use crate::stage::experiment::SelectedStage;
 use crate::stage::gate::baseline;
 use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
-use crate::stage::generate::refits::{self, FittedSet};
+use crate::stage::generate::GenerateStage;
+use crate::stage::generate::refits::{self, FitInputs};
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::JobInputs;
-use crate::stage::input::answer::read_answer;
+use crate::stage::input::request::AnswerInputs;
 use crate::stage::measure::catalog;
 use crate::stage::measure::labels::{
     self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
 };
+use crate::stage::planner::StageInput;
+use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
-use crate::stage::score::join::{RECHECKED, RecheckResult};
+use crate::stage::results::{BaselineStage, GateStage, MeasuredTables, OriginInputs};
+use crate::stage::score::join::RecheckResult;
+use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::score::{ScoreStage, TreeInputs};
 use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_frame, write_frame};
 use crate::table::picked::join_tables;
 use crate::table::{
-    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, GATES, GROUPS, ISSUES, METRICS, THRESHOLDS,
-    TRANSITIONS, TableCell, TableFrame,
+    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, GATES, GROUPS, ISSUES, METRICS, OUTCOMES,
+    SELECTED, THRESHOLDS, TRANSITIONS, TableCell, TableFrame,
 };
-
-pub use words::{glossary, policies, row_id};
-
-use words::manifest;
+pub use words::glossary;
+pub use words::policies;
+pub use words::row_id;
 
 /// Folder of what other programs read.
 const EXPORTS: &str = "exports";
@@ -136,69 +146,79 @@ fn hostname() -> String {
 }
 
 /// The stages that a folder is put together from.
-#[derive(Debug, Clone, Copy)]
-pub struct FolderStages<'a> {
-    /// The stage with the tables of metrics.
-    pub measured: &'a str,
-    /// Folders of rows with the names of their tables.
-    pub kept: &'a [(&'a Path, &'a str)],
-    /// The model of each stage that scored rows again, and the stage.
-    pub rechecks: &'a [(String, String)],
-    /// Set, attribute and stage of all counterfactuals.
-    pub sets: &'a [(String, String, String)],
+pub(crate) struct FolderInputs<'a> {
+    /// Where it comes from.
+    pub(crate) origins: OriginInputs<'a>,
+    /// The tables of metrics.
+    pub(crate) measured: MeasuredTables,
+    /// The verdicts.
+    pub(crate) gate: StageInput<GateStage>,
+    /// The rows that arms added, where they are kept.
+    pub(crate) selected: Option<StageInput<SelectedStage>>,
+    /// The outcomes, where they are kept.
+    pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
     /// The stage that compared the run with an earlier one.
-    pub baseline: Option<&'a str>,
-    /// The stages of the blocks of recourse in the order of their keys.
-    pub recourse: &'a [String],
+    pub(crate) baseline: Option<StageInput<BaselineStage>>,
+    /// The blocks of recourse in the order of their keys.
+    pub(crate) recourse: RecourseFolders,
+    /// The model of each file of scores that holds rows again, and the stage that joined it.
+    pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
+    /// The models that were asked twice.
+    pub(crate) rechecks: RecheckInputs,
+    /// Set, attribute and stage of all counterfactuals.
+    pub(crate) sets: Vec<(String, String, StageInput<GenerateStage>)>,
     /// The sets that rest on causal graphs.
-    pub graphs: &'a [GraphSetScenario],
+    pub(crate) graphs: GraphSetInputs<'a>,
     /// The sets that were fitted.
-    pub fits: &'a [FittedSet],
-    /// Models whose growth ended early: the name, how many trees it has, and how many it was to
-    /// have.
-    pub short_of_trees: &'a [(&'a str, u64, u64)],
-    /// The files of scores, and the stages that say which rows they answer.
-    pub answers: &'a [(AnsweredRequest, String)],
+    pub(crate) fits: FitInputs,
+    /// The files of scores.
+    pub(crate) answers: AnswerInputs,
+    /// The models that grow trees.
+    pub(crate) trees: TreeInputs<'a>,
+    /// In so many folds.
+    pub(crate) n_folds: usize,
+}
+
+impl FolderInputs<'_> {
+    /// What scoring rows again gave, by model.
+    fn rechecked(&self, ctx: &StageContext<'_>) -> Result<BTreeMap<&str, RecheckWords>> {
+        let mut rechecked: BTreeMap<&str, RecheckWords> = BTreeMap::new();
+        let mut add = |model, one: RecheckResult| {
+            let all = rechecked.entry(model).or_default();
+            all.rows += one.rows;
+            all.differ += one.differ;
+            all.largest = all.largest.max(one.largest);
+        };
+        for (model, stage) in &self.rechecks_of_files {
+            add(model, stage.rechecked(ctx)?);
+        }
+        self.rechecks.open(ctx)?.into_iter().for_each(|(model, one)| add(model, one));
+        Ok(rechecked)
+    }
 }
 
 /// Puts the folder together.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn assemble(
+pub(crate) fn assemble(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
-    made: FolderStages<'_>,
+    made: &FolderInputs<'_>,
 ) -> Result<()> {
-    let FolderStages {
-        measured,
-        kept,
-        rechecks,
-        sets: worlds,
-        baseline,
-        recourse,
-        graphs,
-        fits,
-        short_of_trees,
-        answers,
-    } = made;
     let out = ctx.out();
+    let (measured, plain) = (made.measured.all.folder(ctx), made.measured.plain.folder(ctx));
+    let graphs = &made.graphs.open(ctx)?;
+    let short_of_trees = &made.trees.short_of_trees(ctx, made.n_folds)?;
     let mut followed: Vec<(&str, &str, GeneratedEffects)> = Vec::new();
-    for (set, attribute, stage) in worlds {
-        followed.push((set, attribute, GeneratedEffects::read(ctx, stage)?));
+    for (set, attribute, stage) in &made.sets {
+        followed.push((set, attribute, stage.effects(ctx)?));
     }
-    let small = read_json(&ctx.need("measure").join(SMALL_SLICES), "measure")?;
-    let mut rechecked: BTreeMap<&str, RecheckWords> = BTreeMap::new();
-    for (model, stage) in rechecks {
-        let one: RecheckResult = read_json(&ctx.need(stage).join(RECHECKED), stage)?;
-        let all = rechecked.entry(model).or_default();
-        all.rows += one.rows;
-        all.differ += one.differ;
-        all.largest = all.largest.max(one.largest);
-    }
+    let small = made.measured.plain.read(ctx, SMALL_SLICES)?;
+    let rechecked = made.rechecked(ctx)?;
     let of_models = ModelNotes { short_of_trees, rechecked: &rechecked };
-    let labels: SelectiveLabels = read_json(&ctx.need("measure").join(LABELS), "measure")?;
-    let groups = read_frame(ctx.need("measure"), &GROUPS)?;
+    let labels: SelectiveLabels = made.measured.plain.read(ctx, LABELS)?;
+    let groups = read_frame(plain, &GROUPS)?;
     let unlabelled = labels::sets_without_labels(&origins.checked.job, |attribute| {
         let all = groups
             .records()
@@ -212,44 +232,46 @@ pub fn assemble(
         (&small, &labels, &unlabelled),
         graphs,
         of_models,
-        blind_gates(ctx, origins)?,
+        blind_gates(plain, origins)?,
     )?;
     let wanted = job::check::families(&origins.checked.job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
-        copy_tables(ctx.need("measure"), &QUALITY.map(|table| table.name), out)?;
+        copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
     }
     let experiments = !origins.checked.job.experiments.is_empty();
     if !origins.checked.job.metrics.compare.is_empty() || experiments {
-        copy_tables(ctx.need(measured), &[COMPARISONS.name], out)?;
+        copy_tables(measured, &[COMPARISONS.name], out)?;
     }
     if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
-        copy_tables(ctx.need(measured), &[THRESHOLDS.name], out)?;
+        copy_tables(measured, &[THRESHOLDS.name], out)?;
     }
     if !graphs.is_empty() {
-        copy_tables(ctx.need("measure"), &tables::TABLES.map(|table| table.name), out)?;
+        copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;
         make_folder(&out.join(EXPORTS))?;
         graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
     }
     if origins.checked.job.data.label.classes().is_some() {
-        copy_tables(ctx.need("measure"), &[TRANSITIONS.name], out)?;
+        copy_tables(plain, &[TRANSITIONS.name], out)?;
     }
     if experiments {
-        copy_tables(ctx.need(measured), &[ARMS.name, ARM_FOLDS.name], out)?;
+        copy_tables(measured, &[ARMS.name, ARM_FOLDS.name], out)?;
     }
-    for (stage, tables) in [
+    for (folder, tables) in [
         (measured, ["metrics", "counts", "score_shift"].as_slice()),
-        ("measure", &["groups"]),
-        ("gate", &["gates"]),
+        (plain, &["groups"]),
+        (made.gate.folder(ctx), &["gates"]),
     ] {
-        copy_tables(ctx.need(stage), tables, out)?;
+        copy_tables(folder, tables, out)?;
     }
-    if !recourse.is_empty() {
-        let folders: Vec<&Path> = recourse.iter().map(|stage| ctx.need(stage)).collect();
+    let folders: Vec<&Path> = made.recourse.open(ctx).into_iter().map(|(_, of)| of).collect();
+    if !folders.is_empty() {
         for table in table::recourse::ALL {
             join_tables(&folders, table, &out.join("tables"))?;
         }
     }
-    for (folder, name) in kept {
+    let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OUTCOMES.name));
+    let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SELECTED.name));
+    for (folder, name) in outcomes.into_iter().chain(selected) {
         let name = &format!("{name}.parquet");
         // Not kept by default from ten million rows on: then the stage wrote nothing.
         if folder.join(name).exists() {
@@ -257,12 +279,12 @@ pub fn assemble(
             copy(&folder.join(name), &out.join("rows").join(name))?;
         }
     }
-    let outcome: GateOutcome = read_json(&ctx.need("gate").join(GATE_OUTCOME), "gate")?;
+    let outcome: GateOutcome = made.gate.read(ctx, GATE_OUTCOME)?;
     let mut manifest = manifest(origins, out)?;
-    refits::record_fits(&mut manifest, refits::of_run(ctx, fits)?);
-    if let Some(stage) = baseline {
-        copy_tables(ctx.need(stage), &[CHANGES.name], out)?;
-        manifest.baseline = Some(baseline::read_comparison(ctx.need(stage))?.compared);
+    refits::record_fits(&mut manifest, made.fits.open(ctx)?);
+    if let Some(folder) = made.baseline.as_ref().map(|stage| stage.folder(ctx)) {
+        copy_tables(folder, &[CHANGES.name], out)?;
+        manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
     }
     for (set, attribute, followed) in followed {
         let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
@@ -270,9 +292,7 @@ pub fn assemble(
             words.written.insert(attribute.to_owned(), followed.written);
         }
     }
-    for (answer, stage) in answers {
-        manifest.answers.push(read_answer(answer.clone(), stage, ctx.need(stage))?);
-    }
+    manifest.answers = made.answers.open(ctx)?;
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();
     }
@@ -378,7 +398,8 @@ pub fn assemble_waiting(
 /// What issues tell of models.
 #[derive(Clone, Copy)]
 struct ModelNotes<'a> {
-    /// As [`FolderStages::short_of_trees`].
+    /// Models whose growth ended early: the name, how many trees it has, and how many it was to
+    /// have.
     short_of_trees: &'a [(&'a str, u64, u64)],
     /// What scoring rows again gave, by model.
     rechecked: &'a BTreeMap<&'a str, RecheckWords>,
@@ -396,8 +417,8 @@ fn write_row_tables(
     blind: Vec<BlindGate>,
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
-    copy_tables(ctx.need("prepare"), &["filters"], ctx.out())?;
-    let mut issues = read_frame(ctx.need("prepare"), &ISSUES)?;
+    copy_tables(origins.prepared, &["filters"], ctx.out())?;
+    let mut issues = read_frame(origins.prepared, &ISSUES)?;
     let told: Vec<bool> = issues
         .records()
         .map(|i| origins.params.reports_issue(i.text("code"), i.text("where")))
@@ -623,12 +644,12 @@ fn write_row_tables(
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable
 /// decisions.
-fn blind_gates(ctx: &StageContext<'_>, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
+fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<BlindGate>> {
     let job = &origins.checked.job;
     if blind::attributes(job).is_empty() {
         return Ok(Vec::new());
     }
-    let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(ctx.need("measure"), table));
+    let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(measured, table));
     let (metrics, groups) = (metrics?, groups?);
     let shares = |model: &str, attribute: &str| {
         let shares = blind::decision_shares(

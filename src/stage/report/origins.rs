@@ -1,5 +1,7 @@
 //! Where an output folder says that it comes from: job, data, program.
 
+use std::path::Path;
+
 use crate::data::prepare::params::PrepareParams;
 use crate::job::check::CheckedJob;
 use crate::stage::input::JobInputs;
@@ -24,4 +26,6 @@ pub struct FolderOrigins<'a> {
     pub context: RowContext<'a>,
     /// What preparing had to know for those who read the rows; it may have been told more.
     pub params: &'a PrepareParams,
+    /// The folder of what preparing wrote.
+    pub prepared: &'a Path,
 }

@@ -1,4 +1,5 @@
-//! The stages `train` and `score`: models trained here, commands, and scores made elsewhere.
+//! The stages `train`, `threshold` and `score`: models trained here, commands, and scores made
+//! elsewhere.
 
 pub mod changed_rows;
 pub mod command;
@@ -11,25 +12,31 @@ use std::path::{Path, PathBuf};
 
 use crate::data::Layout;
 use crate::data::exchange::keyed::KeyedScores;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_scores};
+use crate::data::rows::aligned::{ScoreReader, create_scores};
 use crate::data::rows::training::TrainingRows;
 use crate::data::source::ParquetSource;
 use crate::error::{Error, Fault, Result};
-use crate::exec::{PlannedStage, StageContext, files};
+use crate::exec::misfit;
+use crate::exec::{StageContext, files};
+use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::model::onnx::OnnxParams;
 #[cfg(feature = "onnx")]
 use crate::model::onnx::library;
 use crate::model::threshold::{FittedThreshold, ThresholdObjective};
-use crate::model::{ModelTrainer, Scorer, TrainedModel};
-use crate::stage::applied_set::{AppliedSet, canonical_text};
-use crate::stage::count::classes;
-use crate::stage::generate::rows;
+use crate::model::{ModelTrainer, Scorer, ThresholdComparison, TrainedModel};
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::count::classes::{self, ClassScores};
+use crate::stage::generate::{GenerateStage, rows};
+use crate::stage::input::request::ScoreAnswers;
 use crate::stage::plan::StagePlan;
-use crate::stage::row_context::RowContext;
-use crate::stage::score::command::CommandCall;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
+use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
+use crate::stage::score::command::{CommandCall, CommandRows};
 use crate::stage::score::join::{RecheckAgainst, RecheckResult};
-use crate::stage::{input, memory, train};
+use crate::stage::{discover, experiment, memory, train, waiting};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl<'a> StagePlan<'a> {
     /// The trainer of a model, where there is memory enough for it; none for a model that is not
@@ -50,121 +57,6 @@ impl<'a> StagePlan<'a> {
         Ok(Some(trainer))
     }
 
-    pub(crate) fn train_stage(&'a self, name: &'a str, model: &'a ModelBlock) -> PlannedStage<'a> {
-        let mut made_of = train::model_inputs(model, self.job.run.seed);
-        made_of.push(("folds".to_owned(), self.n_folds().to_string()));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
-                for fold in 0..self.n_folds() {
-                    let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
-                    let rows = TrainingRows::of_fold(
-                        ground.rows,
-                        ground.roles,
-                        fold_number,
-                        ground.workers,
-                        ground.watch,
-                    );
-                    let n_training = ground.roles.n_trained();
-                    let Some(trainer) =
-                        self.trainer(name, model, ground.rows.layout(), n_training)?
-                    else {
-                        continue;
-                    };
-                    let fitted = trainer.fit(&rows)?;
-                    files::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
-                }
-                Ok(())
-            })
-        };
-        self.stage(Self::train_id(name), "train", Self::context_needs(), made_of, run)
-    }
-
-    /// The stage that fits the threshold of a model to its training rows; none where the job says
-    /// it.
-    pub(crate) fn threshold_stage(
-        &'a self,
-        name: &'a str,
-        model: &'a ModelBlock,
-    ) -> Option<PlannedStage<'a>> {
-        let (id, objective) =
-            (Self::threshold_id(name, model)?, threshold::objective(&model.threshold)?);
-        let mut needs = Self::context_needs();
-        let call = self.call(name, model);
-        let train = self.train_stage_of(name, model).map(|_| Self::train_id(name));
-        needs.extend(train.clone());
-        let mut made_of = vec![("threshold".to_owned(), canonical_text(&model.threshold))];
-        made_of.extend(
-            model
-                .scores
-                .as_ref()
-                .map(|scores| ("scores".to_owned(), canonical_text(&scores.factual))),
-        );
-        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), canonical_text(onnx))));
-        made_of.extend(call.iter().flat_map(CommandCall::score_inputs));
-        made_of.extend(self.input.files_of_model(name));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| {
-                let fitted = match (&call, &model.scores) {
-                    (Some(call), _) => Self::fit_by_command(
-                        ctx,
-                        ground,
-                        call,
-                        objective,
-                        train.as_deref().map(|id| ctx.need(id)),
-                    )?,
-                    (None, Some(scores)) => {
-                        let column =
-                            scores.factual.column.as_ref().map_or("", |column| column.as_str());
-                        let carried = Self::carried_column(ground, column)?;
-                        threshold::fit_carried(ground, objective, carried)?
-                    }
-                    (None, None) => threshold::fit_scored(
-                        ground,
-                        objective,
-                        &self.scorers(ctx, name, model, ground.rows.layout())?,
-                    )?,
-                };
-                threshold::write(ctx.out(), &fitted)
-            })
-            .map_err(|e| self.with_model_place(e, &["models", name, "threshold"]))
-        };
-        Some(self.stage(id, "score", needs, made_of, run))
-    }
-
-    /// Asks a command for the scores of the training rows, fold after fold. `trained` is the folder
-    /// of the models that it trained.
-    pub(crate) fn fit_by_command(
-        ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
-        call: &CommandCall<'_>,
-        objective: ThresholdObjective,
-        trained: Option<&Path>,
-    ) -> Result<Vec<FittedThreshold>> {
-        let mut readers = Vec::new();
-        for fold in 0..ground.roles.n_folds() {
-            let scored = command::CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
-            let out = ctx.out().join(format!("fold-{fold}"));
-            files::make_folder(&out)?;
-            let (encoder, mut writer) = create_scores(&out)?;
-            call.score_into(ctx, ground, scored, trained, &mut |scores| {
-                writer.append(encoder.encode(&scores)?)
-            })?;
-            writer.finish()?;
-            readers.push(ScoreReader::open(&out)?);
-        }
-        threshold::fit(ground, objective, |g, fold, _, mine| {
-            let scores = readers[fold].read(g)?;
-            Ok(mine.iter().map(|&i| scores[i]).collect())
-        })
-    }
-
-    fn carried_column(ground: RowContext<'_>, column: &str) -> Result<usize> {
-        let position = ground.rows.layout().carried.iter().position(|c| c == column);
-        position.ok_or_else(|| {
-            Fault::new("missing-column", format!("the rows have no column `{column}`")).into()
-        })
-    }
-
     /// The model as a command, if it is one.
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
         let (n_folds, threads, secret) =
@@ -181,141 +73,6 @@ impl<'a> StagePlan<'a> {
         })
     }
 
-    pub(crate) fn train_command_stage(&'a self, call: CommandCall<'a>) -> PlannedStage<'a> {
-        let mut made_of = call.model_inputs();
-        made_of.extend(self.input.files_of_model(call.model));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 0, |ground| call.train(ctx, ground))
-        };
-        self.stage(Self::train_id(call.model), "train", Self::context_needs(), made_of, run)
-    }
-
-    fn score_command_stage(
-        &'a self,
-        call: CommandCall<'a>,
-        world: Option<&AppliedSet<'a>>,
-    ) -> PlannedStage<'a> {
-        let mut needs = Self::context_needs();
-        let train = call.command.train.as_ref().map(|_| Self::train_id(call.model));
-        needs.extend(train.clone());
-        needs.extend(world.map(|w| w.id("generate")));
-        let mut made_of = call.score_inputs();
-        made_of.extend(self.input.files_of_model(call.model));
-        let id =
-            world.map_or_else(|| Self::score_id(call.model), |world| world.score_id(call.model));
-        let world = world.cloned();
-        let run = move |ctx: &StageContext<'_>| {
-            let trained = train.as_ref().map(|id| ctx.need(id));
-            self.with_context(ctx, 1, |ground| match &world {
-                None => call.score(ctx, ground, command::CommandRows::Rows, trained),
-                Some(world) => {
-                    let counterfactuals =
-                        CounterfactualReader::open(ctx.need(&world.id("generate")))?;
-                    let attribute = &ground.rows.layout().attributes[world.position];
-                    call.score(
-                        ctx,
-                        ground,
-                        command::CommandRows::Counterfactuals(&counterfactuals, attribute),
-                        trained,
-                    )
-                }
-            })
-        };
-        self.stage(id, "score", needs, made_of, run)
-    }
-
-    pub(crate) fn score_stage(
-        &'a self,
-        name: &'a str,
-        model: &'a ModelBlock,
-        world: Option<&AppliedSet<'a>>,
-    ) -> PlannedStage<'a> {
-        if let Some(call) = self.call(name, model) {
-            return self.score_command_stage(call, world);
-        }
-        if let Some((world, graphs)) = world.and_then(|world| Some((world, world.graphs()?))) {
-            return self.graph_score_stage(name, model, world, graphs);
-        }
-        let mut needs = Self::context_needs();
-        let mut made_of = Vec::new();
-        if let Some(onnx) = &model.onnx {
-            made_of.push(("onnx".to_owned(), canonical_text(onnx)));
-            made_of.extend(self.input.files_of_model(name));
-        }
-        if model.is_trained_here() {
-            needs.push(Self::train_id(name));
-        }
-        if let Some(scores) = &model.scores {
-            made_of.push(("scores".to_owned(), canonical_text(scores)));
-            made_of.extend(
-                self.job
-                    .data
-                    .label
-                    .classes()
-                    .map(|classes| ("data.label.classes".to_owned(), canonical_text(&classes))),
-            );
-            let set = world.map(|w| w.set);
-            let is_file = set.is_some() || scores.factual.parquet.is_some();
-            needs.extend(is_file.then(|| Self::request_id(set)));
-            made_of.extend(
-                self.input
-                    .scores_of(name, set)
-                    .map(|f| (format!("file {}", f.path), f.sha256.clone())),
-            );
-        }
-        let mut id = Self::score_id(name);
-        if let Some(world) = world {
-            if let Some(scores) = &model.scores {
-                made_of.extend(self.recheck_inputs());
-                needs.extend(scores.recheck.map(|_| id.clone()));
-            }
-            id = world.score_id(name);
-            needs.push(world.id("generate"));
-        }
-        let (name, world) = (name.to_owned(), world.cloned());
-        let passes = self.n_classes().unwrap_or(1) as u64;
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, passes, |ground| match (&model.scores, &world) {
-                (None, None) => rows::score_rows(
-                    ground,
-                    &self.scorers(ctx, &name, model, ground.rows.layout())?,
-                    ctx.out(),
-                ),
-                (None, Some(world)) => {
-                    let counterfactuals =
-                        CounterfactualReader::open(ctx.need(&world.id("generate")))?;
-                    let scorers = self.scorers(ctx, &name, model, ground.rows.layout())?;
-                    // What a model made elsewhere has learned is not known here.
-                    let known = match model.is_trained_here() {
-                        true => rows::trained_groups(ground, world.position, scorers.len())?,
-                        false => {
-                            vec![vec![
-                                true;
-                                ground.rows.layout().attributes[world.position].groups.len()
-                            ]]
-                        }
-                    };
-                    rows::score_counterfactuals(
-                        ground,
-                        &scorers,
-                        &counterfactuals,
-                        &known,
-                        ctx.out(),
-                    )
-                }
-                (Some(scores), None) => self
-                    .factual_scores(ctx, ground, &name, scores)
-                    .map_err(|e| self.with_model_place(e, &["models", &name, "scores", "factual"])),
-                (Some(scores), Some(world)) => {
-                    self.counterfactual_scores(ground, &name, scores, world, ctx).map_err(|e| {
-                        self.with_model_place(e, &["models", &name, "scores", "counterfactual"])
-                    })
-                }
-            })
-        };
-        self.stage(id, "score", needs, made_of, run)
-    }
-
     /// A fault with the line of the key that asks for what is faulty.
     pub(crate) fn with_model_place(&self, error: Error, keys: &[&str]) -> Error {
         error.asked_at(self.checked.places.at(&job::check::path(keys)).filter(|p| p.line > 0))
@@ -330,84 +87,6 @@ impl<'a> StagePlan<'a> {
     #[cfg(not(feature = "onnx"))]
     fn load_onnx(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
         Err(Fault::new("no-runtime", "this build of cfaudit does without ONNX models").into())
-    }
-
-    /// The models of all folds, or the one for all: trained here, or an ONNX file.
-    pub(crate) fn scorers(
-        &self,
-        ctx: &StageContext<'_>,
-        name: &str,
-        model: &ModelBlock,
-        layout: &Layout,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
-        if let Some(onnx) = &model.onnx {
-            let params = train::onnx_params(onnx, layout);
-            return self
-                .load_onnx(params)
-                .map(|scorer| vec![scorer])
-                .map_err(|e| self.with_model_place(e, &["models", name, "onnx"]));
-        }
-        Self::scorers_in(ctx.need(&Self::train_id(name)), model, self.n_folds())
-    }
-
-    /// The models of so many folds that a stage trained here.
-    pub(crate) fn scorers_in(
-        folder: &Path,
-        model: &ModelBlock,
-        n_folds: usize,
-    ) -> Result<Vec<Box<dyn Scorer>>> {
-        Ok(Self::trained_in(folder, model, n_folds)?
-            .into_iter()
-            .map(|model| model as Box<dyn Scorer>)
-            .collect())
-    }
-
-    /// As [`StagePlan::scorers_in`], for what asks them in their own encoding.
-    pub(crate) fn trained_in(
-        folder: &Path,
-        model: &ModelBlock,
-        n_folds: usize,
-    ) -> Result<Vec<Box<dyn TrainedModel>>> {
-        (0..n_folds)
-            .map(|fold| Self::read_artifact(folder, fold, |json| train::trained(model, json)))
-            .collect()
-    }
-
-    /// The models trained here whose growth ended early: the name, and of the fold with the fewest
-    /// trees how many it has and was to have.
-    pub(crate) fn short_of_trees(
-        &self,
-        ctx: &StageContext<'_>,
-    ) -> Result<Vec<(&'a str, u64, u64)>> {
-        let mut all = Vec::new();
-        for (name, model) in self.job.models.iter().filter(|(_, model)| model.grows_trees()) {
-            let folder = ctx.need(&Self::train_id(name.as_str()));
-            let found: Vec<Option<(u64, u64)>> = (0..self.n_folds())
-                .map(|fold| {
-                    Self::read_artifact(folder, fold, |json| train::missing_trees(model, json))
-                })
-                .collect::<Result<_>>()?;
-            all.extend(
-                found
-                    .into_iter()
-                    .flatten()
-                    .min()
-                    .map(|(grown, asked)| (name.as_str(), grown, asked)),
-            );
-        }
-        Ok(all)
-    }
-
-    fn read_artifact<T>(
-        folder: &Path,
-        fold: usize,
-        read: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Result<T> {
-        let path = folder.join(artifact(fold));
-        let json = files::read_text(&path)?;
-        read(&json).map_err(|cause| {
-            Error::operator("read", &path, cause, "delete the cache and run again")
-        })
     }
 
     /// A fault with the file and the row of the source that it was found in.
@@ -428,124 +107,601 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn n_classes(&self) -> Option<usize> {
         self.job.data.label.classes().map(<[_]>::len)
     }
+}
 
-    /// Scores of several classes stand in a folder each; one score a row stands in the folder of
-    /// the stage.
-    fn score_folder(&self, out: &Path, class: usize) -> Result<PathBuf> {
-        let Some(_) = self.n_classes() else { return Ok(out.to_path_buf()) };
-        let folder = classes::folder_of(out, class);
-        files::make_folder(&folder)?;
-        Ok(folder)
+pub(crate) fn artifact(fold: usize) -> String {
+    format!("model-{fold}.json")
+}
+
+/// The models of all folds, or those of an arm.
+pub(crate) struct TrainStage;
+
+/// The thresholds of a model, fitted to its training rows.
+pub(crate) struct ThresholdStage;
+
+/// Scores of rows, or of the counterfactuals of a set.
+pub(crate) struct ScoreStage;
+
+impl StageInput<TrainStage> {
+    /// So many models that were trained here, for what asks them in their own encoding.
+    pub(crate) fn models(
+        &self,
+        ctx: &StageContext<'_>,
+        model: &ModelBlock,
+        n: usize,
+    ) -> Result<Vec<Box<dyn TrainedModel>>> {
+        (0..n)
+            .map(|fold| self.read_artifact(ctx, fold, |json| train::trained(model, json)))
+            .collect()
     }
 
-    fn factual_scores(
+    /// The same as scorers.
+    pub(crate) fn scorers(
+        &self,
+        ctx: &StageContext<'_>,
+        model: &ModelBlock,
+        n: usize,
+    ) -> Result<Vec<Box<dyn Scorer>>> {
+        let models = self.models(ctx, model, n)?.into_iter();
+        Ok(models.map(|model| model as Box<dyn Scorer>).collect())
+    }
+
+    fn read_artifact<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        fold: usize,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T> {
+        let path = self.folder(ctx).join(artifact(fold));
+        let json = files::read_text(&path)?;
+        read(&json).map_err(|cause| {
+            Error::operator("read", &path, cause, "delete the cache and run again")
+        })
+    }
+}
+
+impl StageInput<ScoreStage> {
+    /// The scores.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(ctx))
+    }
+
+    /// The scores of each of `n` classes.
+    pub(crate) fn of_classes(&self, ctx: &StageContext<'_>, n: usize) -> Result<ClassScores> {
+        ClassScores::open(self.folder(ctx), n)
+    }
+
+    /// The folder of the scores of a class; of a label of two sides that of the stage.
+    fn class_folder(&self, ctx: &StageContext<'_>, class: Option<usize>) -> PathBuf {
+        let folder = self.folder(ctx);
+        class.map_or_else(|| folder.to_path_buf(), |class| classes::folder_of(folder, class))
+    }
+
+    /// What scoring rows again gave, in a file made elsewhere.
+    pub(crate) fn rechecked(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
+        self.read(ctx, join::RECHECKED)
+    }
+}
+
+impl StageInput<ThresholdStage> {
+    /// The thresholds, fold by fold.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<FittedThreshold>> {
+        threshold::read(self.folder(ctx))
+    }
+}
+
+/// A model that is asked for scores, to be opened.
+pub(crate) struct AskedModel<'a> {
+    plan: &'a StagePlan<'a>,
+    name: &'a str,
+    model: &'a ModelBlock,
+    call: Option<CommandCall<'a>>,
+    train: Option<StageInput<TrainStage>>,
+}
+
+impl<'a> AskedModel<'a> {
+    /// The model, trained or as its files say.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        name: &'a str,
+        model: &'a ModelBlock,
+    ) -> Result<Self> {
+        let plan = b.plan;
+        let call = plan.call(name, model);
+        let trains = model.is_trained();
+        let train = trains.then(|| b.need::<TrainStage>(&AuditUnit::of_model(name))).transpose()?;
+        if let Some(onnx) = &model.onnx {
+            b.value("onnx", onnx);
+        }
+        b.texts(call.iter().flat_map(CommandCall::score_inputs));
+        model_files(b, name);
+        Ok(AskedModel { plan, name, model, call, train })
+    }
+
+    /// The model as a command, if it is one.
+    pub(crate) fn call(&self) -> Option<&CommandCall<'a>> {
+        self.call.as_ref()
+    }
+
+    /// The folder of the models that a command trained.
+    pub(crate) fn trained<'c>(&self, ctx: &'c StageContext<'_>) -> Option<&'c Path> {
+        self.train.as_ref().map(|train| train.folder(ctx))
+    }
+
+    /// The models of all folds, or the one for all: trained here, or an ONNX file.
+    pub(crate) fn scorers(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+    ) -> Result<Vec<Box<dyn Scorer>>> {
+        if let Some(onnx) = &self.model.onnx {
+            let params = train::onnx_params(onnx, layout);
+            let plan = self.plan;
+            let loaded = plan.load_onnx(params).map(|scorer| vec![scorer]);
+            return loaded.map_err(|e| plan.with_model_place(e, &["models", self.name, "onnx"]));
+        }
+        match &self.train {
+            Some(train) => train.scorers(ctx, self.model, self.plan.n_folds()),
+            None => Err(misfit(format!("the model `{}` cannot be asked", self.name))),
+        }
+    }
+}
+
+/// The files that decide what the command or the ONNX file of a model says.
+pub(crate) fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
+    let files = b.plan.input.files_of_model(model);
+    files.for_each(|file| {
+        b.file(file);
+    });
+}
+
+/// How scores of a model become decisions, to be opened.
+pub(crate) struct RuleInputs<'a> {
+    model: &'a ModelBlock,
+    /// The thresholds of the folds; none where the job says the threshold.
+    fitted: Vec<StageInput<ThresholdStage>>,
+}
+
+impl<'a> RuleInputs<'a> {
+    /// The rule of a model in the plain audit.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        name: &str,
+        model: &'a ModelBlock,
+    ) -> Result<Self> {
+        RuleInputs::of_units(b, "", model, [AuditUnit::of_model(name)])
+    }
+
+    /// The same for a stage of several models.
+    pub(crate) fn of_several(
+        b: &mut StageBuilder<'_, 'a>,
+        name: &str,
+        model: &'a ModelBlock,
+    ) -> Result<Self> {
+        RuleInputs::of_units(b, &format!("models.{name}."), model, [AuditUnit::of_model(name)])
+    }
+
+    /// The rule by the thresholds of some units, which the key names with this prefix.
+    pub(crate) fn of_units(
+        b: &mut StageBuilder<'_, 'a>,
+        prefix: &str,
+        model: &'a ModelBlock,
+        units: impl IntoIterator<Item = AuditUnit>,
+    ) -> Result<Self> {
+        b.value(&format!("{prefix}threshold"), &model.threshold);
+        b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
+        let units = units.into_iter().filter(|_| model.threshold.is_fitted());
+        let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
+        Ok(RuleInputs { model, fitted })
+    }
+
+    /// The rule.
+    pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
-        model: &str,
-        scores: &job::ScoresBlock,
-    ) -> Result<()> {
-        let layout = ground.rows.layout();
-        let columns = scores.factual.score_columns(self.job.data.label.classes());
-        let Some(path) = &scores.factual.parquet else {
-            return columns.into_iter().enumerate().try_for_each(|(class, column)| {
-                let carried = (Self::carried_column(ground, column.as_str())?, column.as_str());
-                rows::copy_scores(
-                    ground,
-                    carried,
-                    &|fault, row| self.with_source_row(fault, row),
-                    &self.score_folder(ctx.out(), class)?,
-                )
-            });
+    ) -> Result<DecisionRule> {
+        let decision = match self.model.threshold_rule {
+            job::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
+            job::ThresholdRule::Gt => ThresholdComparison::Above,
         };
-        let open = |column: &str| {
-            KeyedScores::open(Path::new(path), column, layout.row_id, None, &layout.attributes)
-        };
-        let Some(first) = columns.first() else { return Ok(()) };
-        self.join_answer(ctx, &open(first.as_str())?, (model, None), || {
-            columns.iter().enumerate().try_for_each(|(class, column)| {
-                join::join_rows(
-                    ground,
-                    &open(column.as_str())?,
-                    &self.score_folder(ctx.out(), class)?,
+        let threshold = match &self.model.threshold {
+            ThresholdBlock::Fixed(share) => RowThreshold::Fixed(share.get()),
+            ThresholdBlock::Of(ThresholdOf::Column(column)) => {
+                let carried = &ground.rows.layout().carried;
+                RowThreshold::Carried(
+                    carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX),
                 )
+            }
+            ThresholdBlock::Of(_) => {
+                let fitted = self.fitted.iter().map(|stage| stage.open(ctx));
+                let fitted = fitted.collect::<Result<Vec<_>>>()?.concat();
+                RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
+            }
+        };
+        Ok(DecisionRule { decision, threshold })
+    }
+}
+
+/// The models trained here that grow trees, to be opened.
+pub(crate) struct TreeInputs<'a>(Vec<(&'a str, &'a ModelBlock, StageInput<TrainStage>)>);
+
+impl<'a> TreeInputs<'a> {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
+        let trees = models.map(|(name, model)| {
+            let trained = b.need::<TrainStage>(&AuditUnit::of_model(name.as_str()))?;
+            Ok((name.as_str(), model, trained))
+        });
+        Ok(TreeInputs(trees.collect::<Result<_>>()?))
+    }
+
+    /// Those whose growth ended early: the name, and of the fold with the fewest trees how many it
+    /// has and was to have.
+    pub(crate) fn short_of_trees(
+        &self,
+        ctx: &StageContext<'_>,
+        n_folds: usize,
+    ) -> Result<Vec<(&'a str, u64, u64)>> {
+        let mut all = Vec::new();
+        for (name, model, trained) in &self.0 {
+            let found: Vec<Option<(u64, u64)>> = (0..n_folds)
+                .map(|fold| {
+                    trained.read_artifact(ctx, fold, |json| train::missing_trees(model, json))
+                })
+                .collect::<Result<_>>()?;
+            let fewest = found.into_iter().flatten().min();
+            all.extend(fewest.map(|(grown, asked)| (*name, grown, asked)));
+        }
+        Ok(all)
+    }
+}
+
+impl Stage for TrainStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Train;
+    const FIELDS: &'static [UnitField] = &[
+        UnitField::Model,
+        UnitField::Experiment,
+        UnitField::Arm,
+        UnitField::Fold,
+        UnitField::Predictions,
+    ];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if !unit.experiment.is_empty() {
+            return experiment::plan_train(unit, b);
+        }
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let rows = RowInputs::of_job(b)?;
+        if let Some(call) = plan.call(name, model) {
+            b.texts(call.model_inputs());
+            model_files(b, name);
+            return work(move |ctx| rows.with(ctx, 0, |ground| call.train(ctx, ground)));
+        }
+        b.texts(train::model_inputs(model, plan.job.run.seed));
+        let n_folds = b.value("folds", plan.n_folds());
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                for fold in 0..n_folds {
+                    let fold_number = u8::try_from(fold).unwrap_or(u8::MAX);
+                    let rows = TrainingRows::of_fold(
+                        ground.rows,
+                        ground.roles,
+                        fold_number,
+                        ground.workers,
+                        ground.watch,
+                    );
+                    let n_training = ground.roles.n_trained();
+                    let Some(trainer) =
+                        plan.trainer(name, model, ground.rows.layout(), n_training)?
+                    else {
+                        continue;
+                    };
+                    let fitted = trainer.fit(&rows)?;
+                    files::write_json(&ctx.out().join(artifact(fold)), &fitted.to_json())?;
+                }
+                Ok(())
             })
         })
     }
+}
 
-    fn counterfactual_scores(
-        &self,
-        ground: RowContext<'_>,
-        model: &str,
-        scores: &job::ScoresBlock,
-        world: &AppliedSet<'_>,
-        ctx: &StageContext<'_>,
-    ) -> Result<()> {
-        let Some(file) = &scores.counterfactual else {
-            return Err(
-                Fault::new("missing-scores", "the model has no scores of counterfactuals").into()
-            );
+impl Stage for ThresholdStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Threshold;
+    const FIELDS: &'static [UnitField] =
+        &[UnitField::Model, UnitField::Experiment, UnitField::Arm, UnitField::Fold];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if !unit.experiment.is_empty() {
+            return experiment::plan_threshold(unit, b);
+        }
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let objective = fitted_objective(name, model)?;
+        let rows = RowInputs::of_job(b)?;
+        b.value("threshold", &model.threshold);
+        if let Some(scores) = &model.scores {
+            b.value("scores", &scores.factual);
+        }
+        let asked = AskedModel::need(b, name, model)?;
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                let fitted = match (asked.call(), &model.scores) {
+                    (Some(call), _) => {
+                        fit_by_command(ctx, ground, call, objective, asked.trained(ctx))?
+                    }
+                    (None, Some(scores)) => {
+                        let column =
+                            scores.factual.column.as_ref().map_or("", |column| column.as_str());
+                        let carried = carried_column(ground, column)?;
+                        threshold::fit_carried(ground, objective, carried)?
+                    }
+                    (None, None) => threshold::fit_scored(
+                        ground,
+                        objective,
+                        &asked.scorers(ctx, ground.rows.layout())?,
+                    )?,
+                };
+                threshold::write(ctx.out(), &fitted)
+            })
+            .map_err(|e| plan.with_model_place(e, &["models", name, "threshold"]))
+        })
+    }
+}
+
+/// What the threshold of a model is fitted for.
+pub(crate) fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective> {
+    threshold::objective(&model.threshold)
+        .ok_or_else(|| misfit(format!("the threshold of `{name}` is not fitted")))
+}
+
+/// Asks a command for the scores of the training rows, fold after fold. `trained` is the folder of
+/// the models that it trained.
+pub(crate) fn fit_by_command(
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    call: &CommandCall<'_>,
+    objective: ThresholdObjective,
+    trained: Option<&Path>,
+) -> Result<Vec<FittedThreshold>> {
+    let mut readers = Vec::new();
+    for fold in 0..ground.roles.n_folds() {
+        let scored = command::CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
+        let out = ctx.out().join(format!("fold-{fold}"));
+        files::make_folder(&out)?;
+        let (encoder, mut writer) = create_scores(&out)?;
+        call.score_into(ctx, ground, scored, trained, &mut |scores| {
+            writer.append(encoder.encode(&scores)?)
+        })?;
+        writer.finish()?;
+        readers.push(ScoreReader::open(&out)?);
+    }
+    threshold::fit(ground, objective, |g, fold, _, mine| {
+        let scores = readers[fold].read(g)?;
+        Ok(mine.iter().map(|&i| scores[i]).collect())
+    })
+}
+
+fn carried_column(ground: RowContext<'_>, column: &str) -> Result<usize> {
+    let position = ground.rows.layout().carried.iter().position(|c| c == column);
+    position.ok_or_else(|| {
+        Fault::new("missing-column", format!("the rows have no column `{column}`")).into()
+    })
+}
+
+impl Stage for ScoreStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Score;
+    const FIELDS: &'static [UnitField] = UnitField::ALL;
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if !unit.experiment.is_empty() {
+            return experiment::plan_score(unit, b);
+        }
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let world = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
+        if let Some((world, graphs)) = world.as_ref().and_then(|w| Some((w, w.graphs()?)))
+            && model.command.is_none()
+        {
+            return discover::plan_graph_score(unit, world, graphs, b);
+        }
+        if let Some(scores) = &model.scores {
+            return plan_made_elsewhere(unit, scores, world, b);
+        }
+        let rows = RowInputs::of_job(b)?;
+        let asked = AskedModel::need(b, name, model)?;
+        let made = match world {
+            None => None,
+            Some(world) => Some((b.need::<GenerateStage>(unit)?, world.position)),
         };
+        let passes = plan.n_classes().unwrap_or(1) as u64;
+        work(move |ctx| {
+            let passes = if asked.call().is_some() { 1 } else { passes };
+            rows.with(ctx, passes, |ground| {
+                let layout = ground.rows.layout();
+                match (asked.call(), &made) {
+                    (Some(call), None) => {
+                        call.score(ctx, ground, CommandRows::Rows, asked.trained(ctx))
+                    }
+                    (Some(call), Some((made, position))) => {
+                        let (made, attribute) = (made.open(ctx)?, &layout.attributes[*position]);
+                        let rows = CommandRows::Counterfactuals(&made, attribute);
+                        call.score(ctx, ground, rows, asked.trained(ctx))
+                    }
+                    (None, None) => {
+                        rows::score_rows(ground, &asked.scorers(ctx, layout)?, ctx.out())
+                    }
+                    (None, Some((made, position))) => {
+                        let scorers = asked.scorers(ctx, layout)?;
+                        // What a model made elsewhere has learned is not known here.
+                        let known = match model.is_trained_here() {
+                            true => rows::trained_groups(ground, *position, scorers.len())?,
+                            false => vec![vec![true; layout.attributes[*position].groups.len()]],
+                        };
+                        rows::score_counterfactuals(
+                            ground,
+                            &scorers,
+                            &made.open(ctx)?,
+                            &known,
+                            ctx.out(),
+                        )
+                    }
+                }
+            })
+        })
+    }
+}
+
+/// Scores in a column of the rows or in a file; waits for a file that is not there.
+fn plan_made_elsewhere<'a>(
+    unit: &AuditUnit,
+    scores: &'a job::ScoresBlock,
+    world: Option<AppliedSet<'a>>,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let (name, _) = plan.model_of(unit)?;
+    let set = world.as_ref().map(|world| world.set);
+    let rows = RowInputs::of_job(b)?;
+    b.value("scores", scores);
+    if let Some(classes) = plan.job.data.label.classes() {
+        b.value("data.label.classes", classes);
+    }
+    let mut answer = None;
+    if set.is_some() || scores.factual.parquet.is_some() {
+        answer = ScoreAnswers::need(b, name, set)?;
+        if answer.is_none() {
+            return b.wait();
+        }
+    }
+    let passes = plan.n_classes().unwrap_or(1) as u64;
+    let Some(world) = world else {
+        return work(move |ctx| {
+            rows.with(ctx, passes, |ground| {
+                factual_scores(plan, ctx, ground, scores, answer.as_ref())
+                    .map_err(|e| plan.with_model_place(e, &["models", name, "scores", "factual"]))
+            })
+        });
+    };
+    let Some((answer, file)) = answer.zip(scores.counterfactual.as_ref()) else {
+        return Err(misfit(format!("the model `{name}` has no scores of counterfactuals")));
+    };
+    waiting::recheck_inputs(b);
+    let again = match scores.recheck {
+        None => None,
+        Some(recheck) => {
+            Some((b.need::<ScoreStage>(&AuditUnit::of_model(name))?, recheck.tolerance.get()))
+        }
+    };
+    let joined =
+        JoinedSet { plan, answer, file, again, made: b.need::<GenerateStage>(unit)?, world };
+    work(move |ctx| {
+        rows.with(ctx, passes, |ground| {
+            joined.write(ctx, ground).map_err(|e| {
+                plan.with_model_place(e, &["models", name, "scores", "counterfactual"])
+            })
+        })
+    })
+}
+
+/// Scores of several classes stand in a folder each; one score a row stands in the folder of the
+/// stage.
+fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBuf> {
+    let Some(_) = plan.n_classes() else { return Ok(out.to_path_buf()) };
+    let folder = classes::folder_of(out, class);
+    files::make_folder(&folder)?;
+    Ok(folder)
+}
+
+fn factual_scores(
+    plan: &StagePlan<'_>,
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    scores: &job::ScoresBlock,
+    answer: Option<&ScoreAnswers<'_>>,
+) -> Result<()> {
+    let layout = ground.rows.layout();
+    let columns = scores.factual.score_columns(plan.job.data.label.classes());
+    let Some(answer) = answer else {
+        return columns.into_iter().enumerate().try_for_each(|(class, column)| {
+            let carried = (carried_column(ground, column.as_str())?, column.as_str());
+            rows::copy_scores(
+                ground,
+                carried,
+                &|fault, row| plan.with_source_row(fault, row),
+                &score_folder(plan, ctx.out(), class)?,
+            )
+        });
+    };
+    let open = |column: &str| {
+        KeyedScores::open(answer.path, column, layout.row_id, None, &layout.attributes)
+    };
+    let Some(first) = columns.first() else { return Ok(()) };
+    answer.join(plan, ctx, &open(first.as_str())?, || {
+        columns.iter().enumerate().try_for_each(|(class, column)| {
+            join::join_rows(ground, &open(column.as_str())?, &score_folder(plan, ctx.out(), class)?)
+        })
+    })
+}
+
+/// Scores of the counterfactuals of a set, in a file made elsewhere.
+struct JoinedSet<'a> {
+    plan: &'a StagePlan<'a>,
+    answer: ScoreAnswers<'a>,
+    file: &'a job::CounterfactualScores,
+    /// The scores of the rows as they are, and how far those that come again may differ.
+    again: Option<(StageInput<ScoreStage>, f64)>,
+    made: StageInput<GenerateStage>,
+    world: AppliedSet<'a>,
+}
+
+impl JoinedSet<'_> {
+    fn write(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
+        let (plan, position) = (self.plan, self.world.position);
         let layout = ground.rows.layout();
-        let attribute = &layout.attributes[world.position];
-        let path = input::scores_path(&file.parquet, world.set);
-        let counterfactuals = CounterfactualReader::open(ctx.need(&world.id("generate")))?;
-        let again = self.recheck_sample(ground, world.position)?;
-        let columns = file.score_columns(self.job.data.label.classes());
+        let counterfactuals = self.made.open(ctx)?;
+        let sample = plan.recheck_sample(ground, position)?;
+        let columns = self.file.score_columns(plan.job.data.label.classes());
         let open = |column: &str| {
+            let attribute = Some(&layout.attributes[position]);
             KeyedScores::open(
-                Path::new(&path),
+                self.answer.path,
                 column,
                 layout.row_id,
-                Some(attribute),
+                attribute,
                 &layout.attributes,
             )
         };
         let join = |class: usize, column: &str| {
             let file = open(column)?;
-            let factual = match scores.recheck {
+            let factual = match &self.again {
                 None => None,
-                Some(recheck) => {
-                    let folder = ctx.need(&Self::score_id(model));
-                    let folder = if self.n_classes().is_some() {
-                        classes::folder_of(folder, class)
-                    } else {
-                        folder.to_path_buf()
-                    };
-                    Some((ScoreReader::open(&folder)?, recheck.tolerance.get()))
+                Some((scores, tolerance)) => {
+                    let class = plan.n_classes().map(|_| class);
+                    Some((ScoreReader::open(&scores.class_folder(ctx, class))?, *tolerance))
                 }
             };
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
-            let recheck = again.as_ref().map(|again| RecheckAgainst { sample: again, factual });
-            let out = self.score_folder(ctx.out(), class)?;
-            join::join_counterfactuals(
-                ground,
-                &file,
-                &counterfactuals,
-                world.position,
-                recheck,
-                &out,
-            )
+            let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
+            let out = score_folder(plan, ctx.out(), class)?;
+            join::join_counterfactuals(ground, &file, &counterfactuals, position, recheck, &out)
         };
         let Some(first) = columns.first() else { return Ok(()) };
-        let rechecked =
-            self.join_answer(ctx, &open(first.as_str())?, (model, Some(world.set)), || {
-                columns.iter().enumerate().try_fold(
-                    RecheckResult::default(),
-                    |all, (class, column)| {
-                        let one = join(class, column.as_str())?;
-                        // The same rows for every class.
-                        Ok(RecheckResult { largest: all.largest.max(one.largest), ..one })
-                    },
-                )
-            })?;
-        if scores.recheck.is_some() {
+        let rechecked = self.answer.join(plan, ctx, &open(first.as_str())?, || {
+            columns.iter().enumerate().try_fold(RecheckResult::default(), |all, (class, column)| {
+                let one = join(class, column.as_str())?;
+                // The same rows for every class.
+                Ok(RecheckResult { largest: all.largest.max(one.largest), ..one })
+            })
+        })?;
+        if self.again.is_some() {
             files::write_json(&ctx.out().join(join::RECHECKED), &rechecked)?;
         }
         Ok(())
     }
-}
-
-pub(crate) fn artifact(fold: usize) -> String {
-    format!("model-{fold}.json")
 }

@@ -1,4 +1,4 @@
-//! The stages `recheck/MODEL`: a program or an ONNX file scores some rows a second time. Where the
+//! The stage `recheck`: a program or an ONNX file scores some rows a second time. Where the
 //! answers differ, every number of the model changes from run to run, and no gate on it is decided.
 
 use std::collections::BTreeMap;
@@ -6,17 +6,18 @@ use std::collections::BTreeMap;
 use crate::data::FeatureRows;
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::{Error, Result};
-use crate::exec::{PlannedStage, StageContext, files};
+use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::job::ModelBlock;
 use crate::model::Scorer;
-use crate::param::Name;
-use crate::stage::applied_set::canonical_text;
 use crate::stage::generate::rows::score_by_fold;
-use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
+use crate::stage::score::{AskedModel, ScoreStage};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Share of the audited rows that are scored twice.
 const RECHECK_SHARE: f64 = 0.01;
@@ -30,60 +31,40 @@ pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 /// Models that answer differently when asked twice, each with what scoring rows again gave.
 pub type UnsteadyModels = BTreeMap<String, RecheckResult>;
 
-impl<'a> StagePlan<'a> {
-    /// The stage that scores some rows of a model a second time.
-    fn recheck_id(model: &str) -> String {
-        format!("recheck/{model}")
-    }
+/// Rows of a model that are scored a second time.
+pub(crate) struct RecheckStage;
 
-    /// Whether a model is asked twice: what was trained here answers alike by construction, and
-    /// scores made elsewhere are checked by `recheck`.
-    fn is_rechecked(model: &ModelBlock) -> bool {
-        model.command.is_some() || model.onnx.is_some()
+impl StageInput<RecheckStage> {
+    /// What asking twice gave.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
+        self.read(ctx, RECHECKED)
     }
+}
 
-    /// The models that are asked twice, each with its stage.
-    pub(crate) fn rechecked_models(&self) -> Vec<(String, String)> {
-        let models = self.job.models.iter().filter(|(_, model)| Self::is_rechecked(model));
-        models.map(|(name, _)| (name.to_string(), Self::recheck_id(name.as_str()))).collect()
-    }
+impl Stage for RecheckStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Recheck;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model];
 
-    /// The stages that ask twice.
-    pub(crate) fn recheck_stages(&'a self) -> Vec<PlannedStage<'a>> {
-        let models = self.job.models.iter().filter(|(_, model)| Self::is_rechecked(model));
-        models.map(|(name, model)| self.recheck_stage(name, model)).collect()
-    }
-
-    fn recheck_stage(&'a self, name: &'a Name, model: &'a ModelBlock) -> PlannedStage<'a> {
-        let (name, call) = (name.as_str(), self.call(name.as_str(), model));
-        let train = call.and_then(|call| call.command.train.as_ref()).map(|_| Self::train_id(name));
-        let mut needs = Self::context_needs();
-        needs.push(Self::score_id(name));
-        needs.extend(train.clone());
-        let mut made_of = vec![self.seed_input()];
-        made_of.extend(model.onnx.as_ref().map(|onnx| ("onnx".to_owned(), canonical_text(onnx))));
-        made_of.extend(call.iter().flat_map(|call| call.score_inputs()));
-        made_of.extend(self.input.files_of_model(name));
-        let run = move |ctx: &StageContext<'_>| {
-            self.with_context(ctx, 1, |ground| {
-                let again = RecheckSample::draw(
-                    ground,
-                    None,
-                    self.job.run.seed.0,
-                    RECHECK_SHARE,
-                    RECHECK_AT_LEAST,
-                )?;
-                let first = ScoreReader::open(ctx.need(&Self::score_id(name)))?;
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let (name, model) = b.plan.model_of(unit)?;
+        let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
+        let seed = b.seed();
+        let asked = AskedModel::need(b, name, model)?;
+        work(move |ctx| {
+            rows.with(ctx, 1, |ground| {
+                let again =
+                    RecheckSample::draw(ground, None, seed.0, RECHECK_SHARE, RECHECK_AT_LEAST)?;
+                let first = first.open(ctx)?;
                 let mut found = RecheckResult::default();
-                match call {
+                match asked.call() {
                     Some(call) => {
-                        let trained = train.as_ref().map(|id| ctx.need(id));
                         let mut group = 0;
                         call.score_into(
                             ctx,
                             ground,
                             CommandRows::Recheck(&again),
-                            trained,
+                            asked.trained(ctx),
                             &mut |scores| {
                                 found.compare(
                                     &first.read(group)?,
@@ -97,26 +78,41 @@ impl<'a> StagePlan<'a> {
                         )?;
                     }
                     None => {
-                        let scorers = self.scorers(ctx, name, model, ground.rows.layout())?;
+                        let scorers = asked.scorers(ctx, ground.rows.layout())?;
                         score_again(ground, &again, &scorers, &first, &mut found)?;
                     }
                 }
                 files::write_json(&ctx.out().join(RECHECKED), &found)
             })
-        };
-        self.stage(Self::recheck_id(name), "score", needs, made_of, run)
+        })
+    }
+}
+
+/// The models that are asked twice, to be opened.
+pub(crate) struct RecheckInputs(Vec<(String, StageInput<RecheckStage>)>);
+
+impl RecheckInputs {
+    /// Those of the job: what was trained here answers alike by construction, and scores made
+    /// elsewhere are checked by `recheck`.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let is_asked = |model: &ModelBlock| model.command.is_some() || model.onnx.is_some();
+        let models = b.plan.job.models.iter().filter(|(_, model)| is_asked(model));
+        let asked = models.map(|(name, _)| {
+            Ok((name.to_string(), b.need::<RecheckStage>(&AuditUnit::of_model(name.as_str()))?))
+        });
+        Ok(RecheckInputs(asked.collect::<Result<_>>()?))
     }
 
-    /// The models of a run that answer differently when asked twice.
-    pub(crate) fn unsteady_models(&self, ctx: &StageContext<'_>) -> Result<UnsteadyModels> {
-        let mut unsteady = UnsteadyModels::new();
-        for (model, stage) in self.rechecked_models() {
-            let found: RecheckResult = files::read_json(&ctx.need(&stage).join(RECHECKED), &stage)?;
-            if found.largest > RECHECK_TOLERANCE {
-                unsteady.insert(model, found);
-            }
-        }
-        Ok(unsteady)
+    /// What asking twice gave, model by model.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<(&str, RecheckResult)>> {
+        self.0.iter().map(|(model, stage)| Ok((model.as_str(), stage.open(ctx)?))).collect()
+    }
+
+    /// The models that answer differently.
+    pub(crate) fn unsteady(&self, ctx: &StageContext<'_>) -> Result<UnsteadyModels> {
+        let found = self.open(ctx)?.into_iter();
+        let unsteady = found.filter(|(_, found)| found.largest > RECHECK_TOLERANCE);
+        Ok(unsteady.map(|(model, found)| (model.to_owned(), found)).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::data::rows::aligned::{
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files};
+use crate::exec::files;
 use crate::folder::manifest::WrittenValue;
 use crate::model::Scorer;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
@@ -119,17 +119,7 @@ pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path)
 }
 
 /// File of the stage `generate` beside the counterfactuals.
-const EFFECTS_FILE: &str = "followed.json";
-
-impl GeneratedEffects {
-    /// What a stage `generate` wrote.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub fn read(ctx: &StageContext<'_>, stage: &str) -> Result<GeneratedEffects> {
-        files::read_json(&ctx.need(stage).join(EFFECTS_FILE), stage)
-    }
-}
+pub(crate) const EFFECTS_FILE: &str = "followed.json";
 
 /// What followed from setting an attribute.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]

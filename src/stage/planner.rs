@@ -1,0 +1,319 @@
+//! Which stages a run has: each names what it needs and gets the right to read just that.
+//!
+//! The plan grows backwards from its last stage. While a stage is planned it asks its
+//! [`StageBuilder`] for other stages, parts of the job and files; what the builder hands out it
+//! puts into the key. A stage is read through the [`StageInput`] that the builder made, and by
+//! nothing else.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::marker::PhantomData;
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
+use crate::folder::manifest::InputFile;
+use crate::job::Job;
+use crate::stage::applied_set::canonical_text;
+use crate::stage::plan::StagePlan;
+use crate::stage::results::ReportStage;
+use crate::stage::settings::CODE;
+use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, UnitPattern};
+
+/// The work of a planned stage.
+pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
+
+/// A kind of stage. A new one is its type, its word in [`UnitKind`], and whoever needs it.
+pub(crate) trait Stage {
+    /// The kind whose files it writes: what can be read of it.
+    type Output;
+    const KIND: UnitKind;
+    /// The fields that tell two of its stages apart.
+    const FIELDS: &'static [UnitField];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>>;
+}
+
+/// The right to read a stage. Only a builder makes one, for the stage that is being planned.
+#[derive(Debug)]
+pub(crate) struct StageInput<A> {
+    id: String,
+    opens: PhantomData<fn() -> A>,
+}
+
+impl<A> Clone for StageInput<A> {
+    fn clone(&self) -> Self {
+        StageInput { id: self.id.clone(), opens: PhantomData }
+    }
+}
+
+impl<A> StageInput<A> {
+    /// The folder of the stage.
+    pub(crate) fn folder<'c>(&self, ctx: &'c StageContext<'_>) -> &'c Path {
+        ctx.need(&self.id)
+    }
+
+    /// The text of a file of the stage.
+    pub(crate) fn text(&self, ctx: &StageContext<'_>, file: &str) -> Result<String> {
+        files::read_text(&self.folder(ctx).join(file))
+    }
+
+    /// The value in such a text.
+    pub(crate) fn parse<T: DeserializeOwned>(&self, text: &str) -> Result<T> {
+        files::from_json(text, &self.id)
+    }
+
+    /// The value in a JSON file of the stage.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        ctx: &StageContext<'_>,
+        file: &str,
+    ) -> Result<T> {
+        self.parse(&self.text(ctx, file)?)
+    }
+}
+
+/// The stages of a run, in order.
+pub(crate) struct RunStages<'a> {
+    pub(crate) stages: Vec<PlannedStage<'a>>,
+    /// All that were planned, also those that wait for scores.
+    known: Vec<StageUnit>,
+}
+
+impl RunStages<'_> {
+    /// What `--force` names, if this run has it. What a run has only once its scores are there is
+    /// no mistake in one that waits.
+    pub(crate) fn force<'f>(&self, force: Option<&'f str>) -> Option<&'f str> {
+        let force = force?;
+        let is_run = self.stages.iter().any(|stage| is_forced(force, &stage.id));
+        let later = self.known.iter().any(|unit| is_forced(force, &unit.to_string()));
+        (is_run || !later).then_some(force)
+    }
+}
+
+/// Whether the text after `--force` takes the stage of this id.
+pub(crate) fn is_forced(force: &str, id: &str) -> bool {
+    let unit = StageUnit::parse(id);
+    unit.zip(UnitPattern::parse(force)).is_some_and(|(unit, pattern)| pattern.takes(&unit))
+}
+
+/// A stage with its place in the plan.
+struct PlacedStage<'a> {
+    unit: StageUnit,
+    stage: PlannedStage<'a>,
+    needs: Vec<usize>,
+    /// Stages that run with it, and that it does not read.
+    also: Vec<usize>,
+    /// Length of the longest chain of needs.
+    level: usize,
+    waits: bool,
+}
+
+struct Planner<'a> {
+    plan: &'a StagePlan<'a>,
+    placed: Vec<PlacedStage<'a>>,
+    /// None while a stage is being planned.
+    numbers: BTreeMap<StageUnit, Option<usize>>,
+}
+
+/// What the planning of one stage gathers.
+pub(crate) struct StageBuilder<'b, 'a> {
+    pub(crate) plan: &'a StagePlan<'a>,
+    planner: &'b mut Planner<'a>,
+    needs: Vec<usize>,
+    also: Vec<usize>,
+    inputs: Vec<(String, String)>,
+    waits: bool,
+}
+
+/// The work of a stage from a closure.
+pub(crate) fn work<'a>(
+    run: impl Fn(&StageContext<'_>) -> Result<()> + Sync + 'a,
+) -> Result<PlannedWork<'a>> {
+    Ok(Box::new(run))
+}
+
+impl<'a> StagePlan<'a> {
+    /// The stages of the run, from the report backwards.
+    pub(crate) fn stages(&'a self) -> Result<RunStages<'a>> {
+        let mut planner = Planner { plan: self, placed: Vec::new(), numbers: BTreeMap::new() };
+        let last = planner.stage::<ReportStage>(&AuditUnit::default())?;
+        Ok(planner.finish(last))
+    }
+}
+
+impl<'a> Planner<'a> {
+    /// The stage of a kind that a unit asks for.
+    fn stage<K: Stage>(&mut self, of: &AuditUnit) -> Result<usize> {
+        let unit = StageUnit::cut_to(K::KIND, K::FIELDS, of);
+        match self.numbers.get(&unit) {
+            Some(Some(number)) => return Ok(*number),
+            Some(None) => return Err(misfit(format!("stage `{unit}` needs itself"))),
+            None => self.numbers.insert(unit.clone(), None),
+        };
+        let mut b = StageBuilder::new(self);
+        let run = K::plan(unit.fields(), &mut b)?;
+        let StageBuilder { plan, needs, also, inputs, waits, .. } = b;
+        let id = |&need: &usize| self.placed[need].stage.id.clone();
+        let input = plan.input;
+        let stage = PlannedStage {
+            id: unit.to_string(),
+            kind: unit.stage_kind().word(),
+            code: CODE.to_owned(),
+            needs: needs.iter().map(id).collect(),
+            inputs,
+            run: Box::new(move |ctx: &StageContext<'_>| {
+                let done = run(ctx);
+                // A file that changed says more than what was wrong with its bytes.
+                if matches!(done, Ok(()) | Err(Error::Data(_))) {
+                    input.unchanged()?;
+                }
+                done
+            }),
+        };
+        let level = needs.iter().map(|&need| self.placed[need].level + 1).max().unwrap_or(0);
+        let number = self.placed.len();
+        self.numbers.insert(unit.clone(), Some(number));
+        self.placed.push(PlacedStage { unit, stage, needs, also, level, waits });
+        Ok(number)
+    }
+
+    /// The stages that the last one rests on, needs first. Of those whose needs are there always
+    /// the one of the lowest kind and level: stages of a kind that do not need each other stand
+    /// together.
+    fn finish(self, last: usize) -> RunStages<'a> {
+        let placed = self.placed;
+        let (mut wanted, mut open) = (BTreeSet::new(), vec![last]);
+        while let Some(number) = open.pop() {
+            if wanted.insert(number) {
+                open.extend(placed[number].needs.iter().chain(&placed[number].also));
+            }
+        }
+        let mut needed_by: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut missing: BTreeMap<usize, usize> = BTreeMap::new();
+        for &number in &wanted {
+            missing.insert(number, placed[number].needs.len());
+            for &need in &placed[number].needs {
+                needed_by.entry(need).or_default().push(number);
+            }
+        }
+        let rank = |number: usize| {
+            let of = &placed[number];
+            Reverse((of.unit.stage_kind(), of.level, of.unit.kind(), number))
+        };
+        let mut ready: BinaryHeap<Reverse<(StageKind, usize, UnitKind, usize)>> =
+            missing.iter().filter(|(_, n)| **n == 0).map(|(&number, _)| rank(number)).collect();
+        let mut order = Vec::new();
+        while let Some(Reverse((.., number))) = ready.pop() {
+            order.push(number);
+            for later in needed_by.remove(&number).unwrap_or_default() {
+                if let Some(left) = missing.get_mut(&later) {
+                    *left -= 1;
+                    if *left == 0 {
+                        ready.push(rank(later));
+                    }
+                }
+            }
+        }
+        let (mut known, mut stages) = (Vec::new(), BTreeMap::new());
+        for (number, of) in placed.into_iter().enumerate() {
+            known.push(of.unit);
+            stages.insert(number, of.stage);
+        }
+        let stages = order.iter().filter_map(|number| stages.remove(number)).collect();
+        RunStages { stages, known }
+    }
+}
+
+impl<'b, 'a> StageBuilder<'b, 'a> {
+    fn new(planner: &'b mut Planner<'a>) -> Self {
+        let plan = planner.plan;
+        let (needs, also, inputs) = (Vec::new(), Vec::new(), Vec::new());
+        StageBuilder { plan, planner, needs, also, inputs, waits: false }
+    }
+
+    /// A stage without which this one cannot be.
+    pub(crate) fn need<K: Stage>(&mut self, of: &AuditUnit) -> Result<StageInput<K::Output>> {
+        let number = self.planner.stage::<K>(of)?;
+        if !self.needs.contains(&number) {
+            self.needs.push(number);
+        }
+        let needed = &self.planner.placed[number];
+        self.waits |= needed.waits;
+        Ok(StageInput { id: needed.stage.id.clone(), opens: PhantomData })
+    }
+
+    /// A stage that runs with this one. Nothing of it is read.
+    pub(crate) fn also<K: Stage>(&mut self, of: &AuditUnit) -> Result<()> {
+        let number = self.planner.stage::<K>(of)?;
+        self.also.push(number);
+        Ok(())
+    }
+
+    /// What `ask` needs, or nothing if any of it waits for a file of scores: then none of it is
+    /// part of this stage.
+    pub(crate) fn want<T>(
+        &mut self,
+        ask: impl FnOnce(&mut StageBuilder<'_, 'a>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut asked = StageBuilder::new(self.planner);
+        let found = ask(&mut asked)?;
+        let StageBuilder { needs, also, inputs, waits, .. } = asked;
+        if waits {
+            return Ok(None);
+        }
+        for need in needs {
+            if !self.needs.contains(&need) {
+                self.needs.push(need);
+            }
+        }
+        self.also.extend(also);
+        inputs.into_iter().for_each(|input| self.put(input));
+        Ok(Some(found))
+    }
+
+    /// The stage cannot run before a file of scores is there.
+    pub(crate) fn wait(&mut self) -> Result<PlannedWork<'a>> {
+        self.waits = true;
+        work(|_| Ok(()))
+    }
+
+    /// What the stage reads of the job, put into the key by this name.
+    pub(crate) fn input<T: Serialize>(&mut self, name: &str, pick: impl FnOnce(&'a Job) -> T) -> T {
+        self.value(name, pick(self.plan.job))
+    }
+
+    /// A value that the stage rests on, likewise.
+    pub(crate) fn value<T: Serialize>(&mut self, name: &str, value: T) -> T {
+        self.put((name.to_owned(), canonical_text(&value)));
+        value
+    }
+
+    /// The seed of the job.
+    pub(crate) fn seed(&mut self) -> crate::param::Seed {
+        let seed = self.plan.job.run.seed;
+        self.put(("run.seed".to_owned(), seed.0.to_string()));
+        seed
+    }
+
+    /// A file of the user's, by its hash.
+    pub(crate) fn file(&mut self, file: &'a InputFile) -> &'a Path {
+        self.put((format!("file {}", file.path), file.sha256.clone()));
+        Path::new(&file.path)
+    }
+
+    /// What others say that the stage rests on: names and texts.
+    pub(crate) fn texts(&mut self, inputs: impl IntoIterator<Item = (String, String)>) {
+        inputs.into_iter().for_each(|input| self.put(input));
+    }
+
+    /// Each input once: two parts of a stage may read the same.
+    fn put(&mut self, input: (String, String)) {
+        if !self.inputs.contains(&input) {
+            self.inputs.push(input);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The unit of work: a value with fields. The text of a stage's id is computed from it and read
+//! back for `--force`.
+//!
+//! A kind of unit names the fields that tell its stages apart; all others stay empty. The text is
+//! the kind, then the fields that are set: `score/model=live/set=flip/attribute=sex`.
+
+use std::fmt;
+
+/// Writes an enum with a word for each value.
+macro_rules! worded_enum {
+    ($(#[$about:meta])* $name:ident { $($(#[$means:meta])* $value:ident = $word:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name { $($(#[$means])* $value,)+ }
+
+        impl $name {
+            /// All of them, in order.
+            pub const ALL: &'static [$name] = &[$($name::$value,)+];
+
+            /// Their words, in order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)+];
+
+            /// How texts call it.
+            pub const fn word(self) -> &'static str {
+                match self { $($name::$value => $word,)+ }
+            }
+
+            /// The one that has this word.
+            pub fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.word() == word)
+            }
+        }
+    };
+}
+
+worded_enum! {
+    /// The kinds of stages that `--until` and `--force` take, in the order of a run.
+    StageKind {
+        /// Rows as numbers.
+        Prepare = "prepare",
+        /// Which rows train and which are audited.
+        Split = "split",
+        /// Causal graphs.
+        Discover = "discover",
+        /// Models.
+        Train = "train",
+        /// What strategies learn.
+        Fit = "fit",
+        /// Counterfactuals.
+        Generate = "generate",
+        /// Scores of rows and counterfactuals.
+        Score = "score",
+        /// Evidence.
+        Count = "count",
+        /// Tables of metrics.
+        Measure = "measure",
+        /// Everything of experiments.
+        Augment = "augment",
+        /// What people would have to change.
+        Recourse = "recourse",
+        /// Verdicts.
+        Gate = "gate",
+        /// The output folder.
+        Report = "report",
+    }
+}
+
+worded_enum! {
+    /// What a unit does: the first part of its text.
+    UnitKind {
+        /// Rows that are no Parquet, as Parquet.
+        Source = "source",
+        /// Rows of a reference in a file of its own.
+        Reference = "reference",
+        /// Rows as numbers.
+        Prepare = "prepare",
+        /// Roles of the rows; of an experiment also fold by fold.
+        Split = "split",
+        /// The graphs of all scenarios of a set.
+        Discover = "discover",
+        /// A model; of an experiment that of an arm and fold, or those of inner folds.
+        Train = "train",
+        /// What a strategy learnt.
+        Fit = "fit",
+        /// Counterfactuals of audited rows; with a fold of the rows that train for it.
+        Generate = "generate",
+        /// Which rows a file of scores answers.
+        Request = "request",
+        /// A fitted threshold.
+        Threshold = "threshold",
+        /// Scores of rows, or of the counterfactuals of a set.
+        Score = "score",
+        /// Rows that are scored a second time.
+        Recheck = "recheck",
+        /// The rows that are to be scored elsewhere.
+        ToScore = "to-score",
+        /// Evidence of a set with shuffled group names.
+        Placebo = "placebo",
+        /// Evidence of an audit; of an experiment that of an arm.
+        Count = "count",
+        /// The flip test.
+        Flips = "flips",
+        /// Evidence of slices.
+        Slice = "slice",
+        /// Outcomes row by row.
+        Outcomes = "outcomes",
+        /// Distances of scores with their intervals.
+        Shift = "shift",
+        /// Quality of counterfactuals.
+        Quality = "quality",
+        /// The tables; of an experiment its own.
+        Measure = "measure",
+        /// The rows that arms added.
+        Selected = "selected",
+        /// The tables of the audit and of all experiments.
+        Tables = "tables",
+        /// Subgroups and what they would have to change.
+        Recourse = "recourse",
+        /// The comparison with an earlier run.
+        Baseline = "baseline",
+        /// Verdicts.
+        Gate = "gate",
+        /// The output folder.
+        Report = "report",
+    }
+}
+
+impl UnitKind {
+    /// The kind of stage in the plain audit.
+    const fn stage_kind(self) -> StageKind {
+        match self {
+            UnitKind::Source | UnitKind::Reference | UnitKind::Prepare => StageKind::Prepare,
+            UnitKind::Split => StageKind::Split,
+            UnitKind::Discover => StageKind::Discover,
+            UnitKind::Train => StageKind::Train,
+            UnitKind::Fit => StageKind::Fit,
+            UnitKind::Generate => StageKind::Generate,
+            UnitKind::Request
+            | UnitKind::Threshold
+            | UnitKind::Score
+            | UnitKind::Recheck
+            | UnitKind::ToScore => StageKind::Score,
+            UnitKind::Placebo
+            | UnitKind::Count
+            | UnitKind::Flips
+            | UnitKind::Slice
+            | UnitKind::Outcomes => StageKind::Count,
+            UnitKind::Shift | UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
+            UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
+            UnitKind::Recourse => StageKind::Recourse,
+            UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,
+            UnitKind::Report => StageKind::Report,
+        }
+    }
+}
+
+/// A field of a unit as text; the empty text is the field that is not set.
+trait FieldText: Sized {
+    fn text(&self) -> String;
+    fn parse(text: &str) -> Option<Self>;
+}
+
+impl FieldText for String {
+    fn text(&self) -> String {
+        self.clone()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+}
+
+impl FieldText for Option<usize> {
+    fn text(&self) -> String {
+        self.map_or_else(String::new, |number| number.to_string())
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+    }
+}
+
+/// Writes the struct and the list of its fields: a new field is one row.
+macro_rules! audit_fields {
+    ($($field:ident: $type:ty = $value:ident $word:literal, $means:literal;)+) => {
+        /// What is audited. A field that is not set is empty.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct AuditUnit { $(#[doc = $means] pub $field: $type,)+ }
+
+        worded_enum! {
+            /// A field of a unit, in the order of its text.
+            UnitField { $(#[doc = $means] $value = $word,)+ }
+        }
+
+        impl AuditUnit {
+            fn get(&self, field: UnitField) -> String {
+                match field { $(UnitField::$value => self.$field.text(),)+ }
+            }
+
+            fn set(&mut self, field: UnitField, text: &str) -> Option<()> {
+                match field { $(UnitField::$value => self.$field = FieldText::parse(text)?,)+ }
+                Some(())
+            }
+        }
+    };
+}
+
+audit_fields! {
+    model: String = Model "model", "Name of the model.";
+    set: String = Set "set", "Counterfactual set, with its scenario; none: the rows as they are.";
+    attribute: String = Attribute "attribute", "Sensitive attribute.";
+    experiment: String = Experiment "experiment", "Name of the experiment; none: the plain audit.";
+    arm: String = Arm "arm", "Arm of the experiment.";
+    fold: Option<usize> = Fold "fold", "Fold of the experiment; none: all.";
+    predictions: String = Predictions "predictions", "Whose predictions of rows that train.";
+}
+
+impl AuditUnit {
+    /// A model on the rows as they are.
+    pub fn of_model(model: &str) -> Self {
+        AuditUnit { model: model.to_owned(), ..AuditUnit::default() }
+    }
+}
+
+/// The identity of a stage.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StageUnit {
+    kind: UnitKind,
+    fields: AuditUnit,
+}
+
+impl StageUnit {
+    /// The unit of a kind with those fields that tell stages of that kind apart.
+    pub fn cut_to(kind: UnitKind, told_apart: &[UnitField], of: &AuditUnit) -> Self {
+        let mut fields = AuditUnit::default();
+        for &field in told_apart {
+            fields.set(field, &of.get(field));
+        }
+        StageUnit { kind, fields }
+    }
+
+    /// What it does.
+    pub fn kind(&self) -> UnitKind {
+        self.kind
+    }
+
+    /// Its fields.
+    pub fn fields(&self) -> &AuditUnit {
+        &self.fields
+    }
+
+    /// The kind of its stage: everything of an experiment is `augment`.
+    pub fn stage_kind(&self) -> StageKind {
+        match self.fields.experiment.as_str() {
+            "" => self.kind.stage_kind(),
+            _ => StageKind::Augment,
+        }
+    }
+
+    /// Reads its text back.
+    pub fn parse(text: &str) -> Option<Self> {
+        let UnitPattern { word, fields } = UnitPattern::parse(text)?;
+        let mut unit = StageUnit { kind: UnitKind::of(word?)?, fields: AuditUnit::default() };
+        for (field, text) in fields {
+            unit.fields.set(field, &text)?;
+        }
+        Some(unit)
+    }
+}
+
+/// `count/model=own/set=flip/attribute=sex`; a slash in a name divides nothing.
+impl fmt::Display for StageUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.word())?;
+        for &field in UnitField::ALL {
+            let text = self.fields.get(field);
+            if !text.is_empty() {
+                write!(f, "/{}={}", field.word(), text.replace('%', "%25").replace('/', "%2f"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Part of a unit's text: a kind of stage or unit, fields, or both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitPattern<'t> {
+    word: Option<&'t str>,
+    fields: Vec<(UnitField, String)>,
+}
+
+impl<'t> UnitPattern<'t> {
+    /// Reads a pattern; none for a text that is no part of any unit's.
+    pub fn parse(text: &'t str) -> Option<Self> {
+        let mut pattern = UnitPattern { word: None, fields: Vec::new() };
+        for (i, part) in text.split('/').enumerate() {
+            match part.split_once('=') {
+                None if i == 0 => pattern.word = Some(part),
+                None => return None,
+                Some((field, text)) => {
+                    let text = text.replace("%2f", "/").replace("%25", "%");
+                    pattern.fields.push((UnitField::of(field)?, text));
+                }
+            }
+        }
+        Some(pattern)
+    }
+
+    /// Whether a unit has all that is named.
+    pub fn takes(&self, unit: &StageUnit) -> bool {
+        let has = |(field, text): &(UnitField, String)| unit.fields.get(*field) == *text;
+        let is = |word: &str| word == unit.kind.word() || word == unit.stage_kind().word();
+        self.word.is_none_or(is) && self.fields.iter().all(has)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, UnitPattern};
+
+    fn unit(experiment: &str) -> StageUnit {
+        let of = AuditUnit {
+            set: "found/none".to_owned(),
+            attribute: "a%2f=b".to_owned(),
+            experiment: experiment.to_owned(),
+            fold: Some(3),
+            ..AuditUnit::of_model("live")
+        };
+        StageUnit::cut_to(UnitKind::Score, UnitField::ALL, &of)
+    }
+
+    #[test]
+    fn the_text_of_a_unit_is_computed_and_read_back() {
+        for of in [unit(""), unit("more")] {
+            assert_eq!(StageUnit::parse(&of.to_string()), Some(of));
+        }
+        let text = "score/model=live/set=found%2fnone/attribute=a%252f=b/fold=3";
+        assert_eq!(unit("").to_string(), text);
+        for wrong in ["", "poem", "score/live", "score/poem=1", "score/fold=x", "model=live"] {
+            assert_eq!(StageUnit::parse(wrong), None, "{wrong}");
+        }
+        for &kind in UnitKind::ALL {
+            let bare = StageUnit::cut_to(kind, &[], &AuditUnit::of_model("live"));
+            assert_eq!(bare.to_string(), kind.word());
+            assert_eq!(StageUnit::parse(kind.word()), Some(bare));
+        }
+    }
+
+    #[test]
+    fn any_part_of_a_text_takes_the_unit() {
+        let takes =
+            |text: &str, of: &StageUnit| UnitPattern::parse(text).is_some_and(|p| p.takes(of));
+        let (plain, of_arm) = (unit(""), unit("more"));
+        for text in ["score", "model=live", "fold=3/model=live", "score/set=found%2fnone"] {
+            assert!(takes(text, &plain) && takes(text, &of_arm), "{text}");
+        }
+        assert!(takes("augment", &of_arm) && !takes("augment", &plain));
+        assert!(takes("experiment=more", &of_arm) && !takes("experiment=more", &plain));
+        for text in ["count", "score/model=other", "score/live", "poem=1", "fold=4"] {
+            assert!(!takes(text, &plain), "{text}");
+        }
+        assert_eq!(
+            [plain.stage_kind(), of_arm.stage_kind()],
+            [StageKind::Score, StageKind::Augment]
+        );
+    }
+}
