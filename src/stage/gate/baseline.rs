@@ -193,7 +193,7 @@ pub(crate) fn compare(
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn read_comparison(stage: &Path) -> Result<DiffResult> {
+pub(crate) fn read_comparison(stage: &Path) -> Result<DiffResult> {
     let compared: RunComparison = files::read_json(&stage.join(COMPARED), "baseline")?;
     Ok(DiffResult { compared, changes: read_frame(stage, &CHANGES)? })
 }
