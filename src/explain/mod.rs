@@ -508,6 +508,7 @@ fn metric_text(metric: &Metric) -> String {
     let lines = [
         ("formula", metric.formula.to_owned()),
         ("says", metric.reading.to_owned()),
+        ("unit", metric.unit.meaning().to_owned()),
         ("range", range(metric.range)),
         ("ideal", ideal),
         ("sign", metric.sign.to_owned()),

@@ -41,6 +41,7 @@ use crate::metric::catalog::eccm;
 use crate::metric::catalog::graph;
 use crate::metric::catalog::group;
 use crate::metric::catalog::performance;
+use crate::metric::catalog::place::PagePlace;
 use crate::metric::catalog::shift;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 
@@ -208,6 +209,86 @@ pub enum ImpairedGroupRule {
     },
 }
 
+/// What a value is measured in, from which follows how it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MetricUnit {
+    /// A share, from 0 to 1; printed in per cent.
+    Share,
+    /// A difference of shares with its sign, from -1 to 1; printed in percentage points.
+    Points,
+    /// A difference of shares without its sign, from 0 to 1; printed in percentage points.
+    Distance,
+    /// How many times as large, from 0 on where both parts are positive.
+    Times,
+    /// A number of things, from 0 on.
+    Count,
+    /// Another number: a score, an entropy, a correlation.
+    Number,
+    /// A difference of other numbers, with its sign.
+    Signed,
+}
+
+impl MetricUnit {
+    /// In words, for `cfaudit explain`.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            MetricUnit::Share => "a share, printed in per cent",
+            MetricUnit::Points => "a difference of shares, printed in percentage points",
+            MetricUnit::Distance => {
+                "a difference of shares without its sign, printed in percentage points"
+            }
+            MetricUnit::Times => "how many times as large",
+            MetricUnit::Count => "a count",
+            MetricUnit::Number => "a number",
+            MetricUnit::Signed => "a number with its sign",
+        }
+    }
+
+    /// Of a highest value minus a lowest: the sign says nothing any more.
+    #[must_use]
+    pub fn without_sign(self) -> Self {
+        match self {
+            MetricUnit::Points => MetricUnit::Distance,
+            MetricUnit::Signed => MetricUnit::Number,
+            other => other,
+        }
+    }
+}
+
+/// How the values of a metric of several groups become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GapTransform {
+    /// That of A minus that of B.
+    Difference,
+    /// That of A over that of B.
+    Ratio,
+    /// The largest distance between that of a group and that of all.
+    ToTotal,
+}
+
+impl GapTransform {
+    /// The id of the gap of a metric.
+    pub fn id(self, base: &str) -> String {
+        let word = match self {
+            GapTransform::Difference => "difference",
+            GapTransform::Ratio => "ratio",
+            GapTransform::ToTotal => "to_total",
+        };
+        format!("{base}_{word}")
+    }
+}
+
+/// The gaps that exist of a metric of one group; [`group`] makes their records.
+#[derive(Debug, Clone, Copy)]
+pub struct MetricGaps {
+    /// What the names of the gaps call the metric.
+    pub called: &'static str,
+    /// Whom its differences and ratios show at a disadvantage.
+    pub impaired: ImpairedGroupRule,
+    /// Each gap, and where the page shows it.
+    pub each: &'static [(GapTransform, &'static [PagePlace])],
+}
+
 /// One metric: everything that tables, gates, the report and `cfaudit explain` say about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric {
@@ -239,13 +320,21 @@ pub struct Metric {
     pub reads: Reads,
     /// Whom it shows at a disadvantage.
     pub impaired: ImpairedGroupRule,
+    /// What it is measured in.
+    pub unit: MetricUnit,
+    /// Where the page shows it; never empty.
+    pub shown: &'static [PagePlace],
+    /// The gaps that exist of it.
+    pub gaps: Option<MetricGaps>,
+    /// Of a gap of one metric the id of that metric, and how the gap is made of it.
+    pub gap_of: Option<(&'static str, GapTransform)>,
 }
 
 /// All metrics, family by family.
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {
     performance::METRICS
         .iter()
-        .chain(group::METRICS)
+        .chain(group::METRICS.iter())
         .chain(ccm::METRICS)
         .chain(eccm::METRICS)
         .chain(shift::METRICS)

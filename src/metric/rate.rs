@@ -6,7 +6,7 @@ use std::fmt;
 pub type MetricValue = Result<f64, Undefined>;
 
 macro_rules! reasons {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal, $meaning:literal;)*) => {
+    ($($variant:ident = $code:literal, $clause:literal, $meaning:literal;)*) => {
         /// Why a metric has no value.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Undefined {
@@ -26,49 +26,75 @@ macro_rules! reasons {
             pub fn meaning(self) -> &'static str {
                 match self { $(Undefined::$variant => $meaning,)* }
             }
+
+            /// The same in a few words that end a sentence begun with "because".
+            pub fn clause(self) -> &'static str {
+                match self { $(Undefined::$variant => $clause,)* }
+            }
+
+            /// The reason of a word of tables.
+            pub fn of_code(code: &str) -> Option<Undefined> {
+                Undefined::ALL.iter().copied().find(|reason| reason.code() == code)
+            }
         }
     };
 }
 
 reasons! {
-    EmptyGroup = "empty_group", "Nobody is left to count: no row of the group has what the metric \
-        needs.";
-    NoLabel = "no_label", "The metric needs a label, and nobody who could count has one.";
-    NoFavourableSide = "no_favourable_side", "The job has no label, and `data.favourable` does not \
-        say which prediction people want.";
-    NoActualPositive = "no_actual_positive", "Nobody has the positive label.";
-    NoActualNegative = "no_actual_negative", "Nobody has the negative label.";
-    NoPredictedPositive = "no_predicted_positive", "Nobody is predicted positive.";
-    NoPredictedNegative = "no_predicted_negative", "Nobody is predicted negative.";
-    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "No counterfactual \
-        is predicted positive.";
-    NoSwitchedPositive = "no_switched_positive", "No prediction turns positive.";
-    NoSwitchedNegative = "no_switched_negative", "No prediction turns negative.";
-    NoTruePositive = "no_true_positive", "Nobody is rightly predicted positive.";
-    NoFalsePositive = "no_false_positive", "Nobody is wrongly predicted positive.";
-    NoTrueNegative = "no_true_negative", "Nobody is rightly predicted negative.";
-    NoFalseNegative = "no_false_negative", "Nobody is wrongly predicted negative.";
-    DegenerateMarginal = "degenerate_marginal", "A row or column of the two-by-two matrix is \
-        empty, so no correlation exists.";
-    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "No prediction turns negative, so \
-        nothing can be divided by that rate.";
-    ZeroReferenceRate = "zero_reference_rate", "The rate below the ratio is zero.";
-    ZeroDenominator = "zero_denominator", "There is neither a positive label nor a positive \
-        prediction.";
-    ZeroScoreSum = "zero_score_sum", "All scores of one side are zero, so they have no \
-        distribution over people.";
-    Infinite = "infinite", "Something that happens before has probability zero after, so the \
-        divergence is infinite.";
-    AllFalseNegative = "all_false_negative", "Everybody is denied a favourable outcome that they \
-        deserve, so there is no benefit to be spread.";
-    NoDefinedStratum = "no_defined_stratum", "In every stratum all predictions are alike.";
-    StratumIsGroup = "stratum_is_group", "No stratum holds people of both facets: the strata are \
-        the groups, or made of them.";
-    ZeroWeight = "zero_weight", "Those whom the value would be divided by weigh nothing together.";
-    NoTrainingRows = "no_training_rows", "The counterfactuals are learnt from rows, and of a group \
-        that the value is about there is none.";
-    OperandUndefined = "operand_undefined", "A value that the metric is made of is undefined \
-        itself.";
+    EmptyGroup = "empty_group", "nobody is in the group", "Nobody is left to count: no row of the \
+        group has what the metric needs.";
+    NoLabel = "no_label", "the job has no label", "The metric needs a label, and nobody who could \
+        count has one.";
+    NoFavourableSide = "no_favourable_side", "the job does not say which prediction people want", "The \
+        job has no label, and `data.favourable` does not say which prediction people want.";
+    NoActualPositive = "no_actual_positive", "nobody has the positive label", "Nobody has the \
+        positive label.";
+    NoActualNegative = "no_actual_negative", "nobody has the negative label", "Nobody has the \
+        negative label.";
+    NoPredictedPositive = "no_predicted_positive", "nobody is predicted positive", "Nobody is \
+        predicted positive.";
+    NoPredictedNegative = "no_predicted_negative", "nobody is predicted negative", "Nobody is \
+        predicted negative.";
+    NoCounterfactualPredictedPositive = "no_counterfactual_predicted_positive", "no counterfactual \
+        is predicted positive", "No \
+            counterfactual is predicted positive.";
+    NoSwitchedPositive = "no_switched_positive", "no prediction switches to positive", "No \
+        prediction turns positive.";
+    NoSwitchedNegative = "no_switched_negative", "no prediction switches to negative", "No \
+        prediction turns negative.";
+    NoTruePositive = "no_true_positive", "there is no true positive", "Nobody is rightly predicted \
+        positive.";
+    NoFalsePositive = "no_false_positive", "there is no false positive", "Nobody is wrongly \
+        predicted positive.";
+    NoTrueNegative = "no_true_negative", "there is no true negative", "Nobody is rightly predicted \
+        negative.";
+    NoFalseNegative = "no_false_negative", "there is no false negative", "Nobody is wrongly \
+        predicted negative.";
+    DegenerateMarginal = "degenerate_marginal", "all predictions on one side are the same", "A row \
+        or column of the two-by-two matrix is empty, so no correlation exists.";
+    ZeroNegativeSwitchRate = "zero_negative_switch_rate", "no prediction switches to negative", "No \
+        prediction turns negative, so nothing can be divided by that rate.";
+    ZeroReferenceRate = "zero_reference_rate", "the rate it is divided by is 0", "The rate below \
+        the ratio is zero.";
+    ZeroDenominator = "zero_denominator", "it would be divided by 0", "There is neither a positive \
+        label nor a positive prediction.";
+    ZeroScoreSum = "zero_score_sum", "all scores are 0", "All scores of one side are zero, so they \
+        have no distribution over people.";
+    Infinite = "infinite", "it is infinite", "Something that happens before has probability zero \
+        after, so the divergence is infinite.";
+    AllFalseNegative = "all_false_negative", "everybody is denied what they deserve", "Everybody \
+        is denied a favourable outcome that they deserve, so there is no benefit to be spread.";
+    NoDefinedStratum = "no_defined_stratum", "in every stratum all predictions are alike", "In \
+        every stratum all predictions are alike.";
+    StratumIsGroup = "stratum_is_group", "the strata are the groups themselves", "No stratum holds \
+        people of both facets: the strata are the groups, or made of them.";
+    ZeroWeight = "zero_weight", "those it would be divided by weigh nothing", "Those whom the \
+        value would be divided by weigh nothing together.";
+    NoTrainingRows = "no_training_rows", "a group has no rows that the counterfactuals are learnt \
+        from", "The counterfactuals are learnt from rows, and of a group that the value is about \
+                there is none.";
+    OperandUndefined = "operand_undefined", "a value it is made of is undefined", "A value that \
+        the metric is made of is undefined itself.";
 }
 
 impl fmt::Display for Undefined {

@@ -259,7 +259,12 @@ fn the_catalog_is_sound() {
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
     assert_eq!(codes.len(), Undefined::ALL.len());
-    assert!(Undefined::ALL.iter().all(|reason| reason.meaning().ends_with('.')));
+    for reason in Undefined::ALL {
+        let clause = reason.clause();
+        assert!(reason.meaning().ends_with('.') && !clause.ends_with('.'), "{reason}");
+        assert!(clause.starts_with(|c: char| c.is_lowercase()), "{reason}: `{clause}`");
+        assert_eq!(Undefined::of_code(reason.code()), Some(*reason));
+    }
 }
 
 #[test]

@@ -164,3 +164,21 @@ fn stages_are_read_through_handles_alone() {
     }
     assert!(callers.len() == 1 && callers[0].starts_with("planner.rs:"), "{callers:?}");
 }
+
+/// A value that is measured has a dozen fields that mostly say "none": one function says so.
+#[test]
+fn a_measured_value_is_put_together_in_one_place() {
+    let mut files = Vec::new();
+    sources(&root().join("src"), &mut files);
+    let makers: Vec<PathBuf> = files
+        .into_iter()
+        .filter(|file| {
+            let text = fs::read_to_string(file).unwrap();
+            code(&text).iter().any(|(_, line)| line.trim() == "furthest: None,")
+        })
+        .collect();
+    assert!(
+        matches!(makers.as_slice(), [one] if one.ends_with("measured.rs")),
+        "`MeasuredValue::new` is the place: {makers:?}"
+    );
+}

@@ -354,6 +354,7 @@ fn words_are_explained() {
     let work = Work::new();
     let nsr = work.cfaudit(0, "explain nsr").stdout;
     assert!(nsr.contains("formula: ") && nsr.contains("source: "), "{nsr}");
+    assert!(nsr.contains("unit: a share, printed in per cent"), "{nsr}");
     for word in ["prepare", "metrics", "metrics.value", "3", "unknown-group", "NSR"] {
         assert!(!work.cfaudit(0, &format!("explain {word}")).stdout.is_empty());
     }

@@ -43,7 +43,7 @@ impl SwapEffect {
 
 #[cfg(test)]
 mod tests {
-    use super::SwapEffect;
+    use super::{Metric, SwapEffect};
     use crate::metric::evidence::counts::FactualCounts;
     use crate::metric::evidence::person::Confusion;
     use crate::metric::scope::MetricScope;
@@ -90,8 +90,9 @@ mod tests {
             measured.into_iter().filter(|m| m.scope == MetricScope::Pair(0, 1)).collect::<Vec<_>>()
         };
         let (there, back) = (measured(a, b), measured(b, a));
-        let of_pairs =
-            catalog().filter(|m| m.family == CatalogFamily::Group && !m.id.ends_with("_to_total"));
+        let to_total =
+            |m: &Metric| matches!(m.gap_of, Some((_, crate::metric::GapTransform::ToTotal)));
+        let of_pairs = catalog().filter(|m| m.family == CatalogFamily::Group && !to_total(m));
         assert_eq!(there.len(), of_pairs.count());
         for (x, y) in there.iter().zip(&back) {
             let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));

@@ -6,12 +6,15 @@
 //! person has several counterfactuals: the metrics named `..._any` ask whether any of them
 //! switches.
 
+use super::place::PageList as L;
+use super::place::PagePlace::{At, TablesOnly};
 use crate::metric::evidence::patterns::AnySwitch;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd, combine, phi,
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricUnit, Reads, WorseEnd, combine,
+    phi,
 };
 
 const ADDED: &str = "an addition of cfaudit for more than two groups: each person counts once";
@@ -45,6 +48,10 @@ const fn metric(
         needs_label: false,
         reads,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Share,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
     }
 }
 
@@ -86,12 +93,24 @@ pub const METRICS: &[Metric] = &[
         formula: "(CP + CN) / N",
         reading: "share of predictions that stay",
         impaired: new(WorseEnd::Low),
+        shown: &[At(L::SwitchRows, 2)],
         ..metric("cr", "CR", "consistency rate", Some(1.0), Reads::SwitchRate(cr))
     },
     Metric {
         formula: "(SP + SN) / N",
         reading: "share of predictions that switch",
         impaired: new(WorseEnd::High),
+        shown: &[
+            At(L::SwitchRows, 1),
+            At(L::SwitchColumns, 1),
+            At(L::SwitchWhiskers, 1),
+            At(L::GraphRates, 3),
+            At(L::Slices, 3),
+            At(L::ArmSwitches, 1),
+            At(L::ArmSwitchesOfMany, 1),
+            At(L::ArmFolds, 4),
+            At(L::ComparedRates, 3),
+        ],
         ..metric("sr", "SR", "switch rate", Some(0.0), Reads::SwitchRate(sr))
     },
     Metric {
@@ -99,6 +118,18 @@ pub const METRICS: &[Metric] = &[
         reading: "share of negative predictions that turn positive",
         undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::High),
+        shown: &[
+            At(L::SwitchRows, 3),
+            At(L::SwitchColumns, 2),
+            At(L::SwitchWhiskers, 2),
+            At(L::GraphRates, 1),
+            At(L::ClassSwitches, 2),
+            At(L::Slices, 5),
+            At(L::ArmSwitches, 2),
+            At(L::ArmSwitchesOfMany, 2),
+            At(L::ArmFolds, 5),
+            At(L::ComparedRates, 2),
+        ],
         ..metric("psr", "PSR", "positive switch rate", Some(0.0), Reads::SwitchRate(psr))
     },
     Metric {
@@ -106,6 +137,7 @@ pub const METRICS: &[Metric] = &[
         reading: "share of negative predictions that stay",
         undefined_when: "nobody is predicted negative",
         impaired: negatives(WorseEnd::Low),
+        shown: &[At(L::SwitchRows, 4)],
         ..metric("ncr", "NCR", "negative consistency rate", Some(1.0), Reads::SwitchRate(ncr))
     },
     Metric {
@@ -113,6 +145,18 @@ pub const METRICS: &[Metric] = &[
         reading: "share of positive predictions that turn negative",
         undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::High),
+        shown: &[
+            At(L::SwitchRows, 5),
+            At(L::SwitchColumns, 3),
+            At(L::SwitchWhiskers, 3),
+            At(L::GraphRates, 2),
+            At(L::ClassSwitches, 1),
+            At(L::Slices, 4),
+            At(L::ArmSwitches, 3),
+            At(L::ArmSwitchesOfMany, 3),
+            At(L::ArmFolds, 6),
+            At(L::ComparedRates, 1),
+        ],
         ..metric("nsr", "NSR", "negative switch rate", Some(0.0), Reads::SwitchRate(nsr))
     },
     Metric {
@@ -120,6 +164,7 @@ pub const METRICS: &[Metric] = &[
         reading: "share of positive predictions that stay",
         undefined_when: "nobody is predicted positive",
         impaired: positives(WorseEnd::Low),
+        shown: &[At(L::SwitchRows, 6)],
         ..metric("pcr", "PCR", "positive consistency rate", Some(1.0), Reads::SwitchRate(pcr))
     },
     Metric {
@@ -127,6 +172,7 @@ pub const METRICS: &[Metric] = &[
         reading: "share of positive counterfactuals that were positive before",
         undefined_when: "no counterfactual is predicted positive",
         impaired: negatives(WorseEnd::Low),
+        shown: &[At(L::SwitchRows, 7)],
         ..metric("pcp", "PCP", "positive consistency precision", Some(1.0), Reads::SwitchRate(pcp))
     },
     Metric {
@@ -134,6 +180,7 @@ pub const METRICS: &[Metric] = &[
         reading: "share of positive counterfactuals that are new",
         undefined_when: "no counterfactual is predicted positive",
         impaired: negatives(WorseEnd::High),
+        shown: &[At(L::SwitchRows, 8), At(L::SwitchWhiskers, 4)],
         ..metric(
             "psdr",
             "PSDR",
@@ -149,6 +196,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::Original),
+        shown: &[TablesOnly],
         ..metric(HARM[0], "denied by group", "denied by group", Some(0.0), DENIED)
     },
     Metric {
@@ -158,6 +206,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "nobody has the favourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::New),
+        shown: &[TablesOnly],
         ..metric(HARM[1], "favoured by group", "favoured by group", Some(0.0), FAVOURED)
     },
     Metric {
@@ -168,6 +217,8 @@ pub const METRICS: &[Metric] = &[
         sign: "above 1: leans to positive switches",
         undefined_when: "PSR or NSR is undefined, or NSR is 0",
         source: "The Matrix Reloaded",
+        unit: MetricUnit::Times,
+        shown: &[At(L::SwitchRows, 9), At(L::SwitchColumns, 4), At(L::ClassSwitches, 3)],
         ..metric(
             "p2nr",
             "P2NR",
@@ -184,6 +235,8 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "all factual or all counterfactual predictions are the same, even if \
                          nothing switched",
         impaired: new(WorseEnd::Low),
+        unit: MetricUnit::Number,
+        shown: &[At(L::SwitchRows, 10), At(L::SwitchColumns, 5), At(L::ClassSwitches, 4)],
         ..metric(
             "cmcc",
             "CMCC",
@@ -198,6 +251,7 @@ pub const METRICS: &[Metric] = &[
         reading: "share of people whose prediction some other group would switch; measured with \
                   more than two groups",
         source: ADDED,
+        shown: &[At(L::AnySwitches, 1)],
         ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
     },
     Metric {
@@ -207,6 +261,7 @@ pub const METRICS: &[Metric] = &[
                   measured with more than two groups",
         undefined_when: "nobody is predicted negative",
         source: ADDED,
+        shown: &[At(L::AnySwitches, 2)],
         ..metric(
             "psr_any",
             "PSR_any",
@@ -222,6 +277,7 @@ pub const METRICS: &[Metric] = &[
                   measured with more than two groups",
         undefined_when: "nobody is predicted positive",
         source: ADDED,
+        shown: &[At(L::AnySwitches, 3)],
         ..metric(
             "nsr_any",
             "NSR_any",

@@ -17,6 +17,8 @@
 use rayon::prelude::*;
 
 use super::performance as p;
+use super::place::PageList as L;
+use super::place::PagePlace::At;
 use crate::metric::bootstrap::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
@@ -28,10 +30,41 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{CellBootstrap, is_clear};
 use crate::metric::value::gaps::first_is_impaired;
 use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, MeasuredValue, stream_name,
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, stream_name,
 };
-use crate::metric::value::settings::{FavourablePrediction, facets};
-use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads, find};
+use crate::metric::value::settings::FavourablePrediction;
+use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricUnit, Reads, find};
+
+const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
+
+const fn facets(
+    id: &'static str,
+    symbol: &'static str,
+    name: &'static str,
+    formula: &'static str,
+    reads: Reads,
+) -> Metric {
+    Metric {
+        id,
+        symbol,
+        name,
+        family: CatalogFamily::Clarify,
+        formula,
+        reading: "",
+        range: (-1.0, 1.0),
+        ideal: Some(0.0),
+        sign: "above 0 the disfavoured facet d is worse off",
+        undefined_when: "",
+        source: DOCUMENT,
+        needs_label: true,
+        reads,
+        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
+        unit: MetricUnit::Points,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
+    }
+}
 
 /// The list of this family.
 pub const METRICS: &[Metric] = &[
@@ -39,6 +72,7 @@ pub const METRICS: &[Metric] = &[
         reading: "how much more often the favoured facet gets the favourable prediction",
         undefined_when: "a facet is empty",
         needs_label: false,
+        shown: &[At(L::ClarifyOutcomes, 1)],
         ..facets(
             "dppl",
             "DPPL",
@@ -54,6 +88,8 @@ pub const METRICS: &[Metric] = &[
         sign: "above 0 qualified people of the favoured facet are turned down more",
         undefined_when: "nobody of a facet gets the favourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        unit: MetricUnit::Signed,
+        shown: &[At(L::ClarifyDeserts, 1)],
         ..facets(
             "dcacc",
             "DCAcc",
@@ -69,6 +105,8 @@ pub const METRICS: &[Metric] = &[
         sign: "above 0 people of the favoured facet are turned down more than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        unit: MetricUnit::Signed,
+        shown: &[At(L::ClarifyDeserts, 2)],
         ..facets(
             "dcr",
             "DCR",
@@ -81,11 +119,13 @@ pub const METRICS: &[Metric] = &[
         reading: "how much more often deserving people of the favoured facet get the favourable \
                   prediction",
         undefined_when: "nobody of a facet has the favourable label",
+        shown: &[At(L::ClarifyDeserts, 3)],
         ..facets("rd", "RD", "recall difference", "TPR_a - TPR_d", Reads::RateDifference(p::tpr))
     },
     Metric {
         reading: "how much more often undeserving people of d are told so",
         undefined_when: "nobody of a facet has the unfavourable label",
+        shown: &[At(L::ClarifyDeserts, 4)],
         ..facets(
             "sd",
             "SD",
@@ -97,6 +137,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         reading: "how much more often a favourable prediction is right in the favoured facet",
         undefined_when: "nobody of a facet gets the favourable prediction",
+        shown: &[At(L::ClarifyDeserts, 5)],
         ..facets(
             "dar",
             "DAR",
@@ -110,6 +151,7 @@ pub const METRICS: &[Metric] = &[
         sign: "above 0 the favoured facet is worse off",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        shown: &[At(L::ClarifyDeserts, 6)],
         ..facets(
             "drr",
             "DRR",
@@ -121,6 +163,7 @@ pub const METRICS: &[Metric] = &[
     Metric {
         reading: "how much more often predictions are right in the favoured facet",
         undefined_when: "a facet is empty",
+        shown: &[At(L::ClarifyDeserts, 7)],
         ..facets("ad", "AD", "accuracy difference", "ACC_a - ACC_d", Reads::RateDifference(p::acc))
     },
     Metric {
@@ -130,6 +173,8 @@ pub const METRICS: &[Metric] = &[
                reader",
         undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Signed,
+        shown: &[At(L::ClarifyDeserts, 8)],
         ..facets(
             "te",
             "TE",
@@ -143,6 +188,7 @@ pub const METRICS: &[Metric] = &[
                   averaged over strata",
         undefined_when: "a facet has nobody with a stratum, or all predictions are alike",
         needs_label: false,
+        shown: &[At(L::ClarifyOutcomes, 3)],
         ..facets(
             "cddpl",
             "CDDPL",
@@ -157,6 +203,7 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "a facet has nobody with a stratum, or no stratum has both outcomes",
         source: "CDDPL over the strata where its shares exist",
         needs_label: false,
+        shown: &[At(L::ClarifyOutcomes, 4)],
         ..facets(
             "cddpl_defined_strata_only",
             "CDDPL_defined_strata_only",
@@ -173,6 +220,8 @@ pub const METRICS: &[Metric] = &[
         source: "counted beside CDDPL",
         needs_label: false,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Count,
+        shown: &[At(L::ClarifyNotes, 1)],
         ..facets(
             "undefined_strata",
             "undefined_strata",
@@ -189,6 +238,8 @@ pub const METRICS: &[Metric] = &[
         source: "counted beside CDDPL",
         needs_label: false,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Share,
+        shown: &[At(L::ClarifyNotes, 2)],
         ..facets(
             "undefined_strata_share",
             "undefined_strata_share",
@@ -202,6 +253,7 @@ pub const METRICS: &[Metric] = &[
                   people of a most like them",
         undefined_when: "a facet is empty",
         needs_label: false,
+        shown: &[At(L::ClarifyOutcomes, 5)],
         ..facets("ft", "FT", "flip test", "(F+ - F-) / n_d", Reads::Flips { reversed: false })
     },
     Metric {
@@ -211,6 +263,7 @@ pub const METRICS: &[Metric] = &[
         source: "smclarify 0.5, whose sign is the opposite of the text's",
         needs_label: false,
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
+        shown: &[At(L::ClarifyNotes, 3)],
         ..facets(
             "ft_library_sign",
             "FT_library_sign",
@@ -227,6 +280,8 @@ pub const METRICS: &[Metric] = &[
                          is nobody",
         source: "Amazon SageMaker Clarify, post-training bias metrics, GE; Speicher et al. 2018",
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Number,
+        shown: &[At(L::ClarifyTotals, 1)],
         ..facets(
             "ge",
             "GE",
@@ -405,15 +460,8 @@ impl FactualMeasurement<'_> {
         let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
         let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
         let counted = rate(&people).filter(|_| !strata.are_groups);
-        MeasuredValue {
-            numerator: counted.map(|rate| rate.numerator),
-            denominator: counted.map(|rate| rate.denominator),
-            weights: weights
-                .as_deref()
-                .and_then(rate)
-                .map(|rate| (rate.numerator, rate.denominator)),
-            ..self.measured_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
-        }
+        self.measured_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
+            .with_rate(counted, weights.as_deref().and_then(rate))
     }
 
     /// The flip test of two facets.
@@ -500,24 +548,11 @@ impl FactualMeasurement<'_> {
     ) -> MeasuredValue {
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
         let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: None,
-            denominator: None,
-            weights: None,
-            n_rows: n_a + n_d,
-            interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: self.context.flags(n_a.min(n_d), None),
-            impaired: first
-                .and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
-            switched: None,
-            placebo: None,
-            furthest: None,
-        }
+        let impaired =
+            first.and_then(|first| if first { scope.from_group() } else { scope.to_group() });
+        let people = ValuePeople::two([n_a, n_d], None);
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, ci_method), people)
+            .with_impaired(impaired)
     }
 }
 

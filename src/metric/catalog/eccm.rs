@@ -4,9 +4,13 @@
 //! Source: The Matrix Reloaded and Towards Counterfactual Group Fairness. The journal words TSNR as
 //! the share of true positives that switch; that is TPSR, and the formula TSN / (TSN + FSN) holds.
 
+use super::place::PageList as L;
+use super::place::PagePlace::At;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{Rate, Undefined};
-use crate::metric::{CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd};
+use crate::metric::{
+    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricUnit, Reads, WorseEnd,
+};
 
 const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
     counterfactual confusion matrix";
@@ -33,6 +37,10 @@ const fn metric(
         needs_label: true,
         reads: Reads::SwitchRate(rate),
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Share,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
     }
 }
 
@@ -42,24 +50,28 @@ pub const METRICS: &[Metric] = &[
         formula: "TSN / (TSN + FSN)",
         reading: "share of negative switches that leave a right prediction",
         undefined_when: "no prediction turns negative",
+        shown: &[At(L::SwitchRows, 15)],
         ..metric("tsnr", "TSNR", "true switched negative rate", None, tsnr)
     },
     Metric {
         formula: "FSN / (TSN + FSN)",
         reading: "share of negative switches that leave a wrong prediction",
         undefined_when: "no prediction turns negative",
+        shown: &[At(L::SwitchRows, 16)],
         ..metric("fsnr", "FSNR", "false switched negative rate", None, fsnr)
     },
     Metric {
         formula: "TSP / (TSP + FSP)",
         reading: "share of positive switches that leave a right prediction",
         undefined_when: "no prediction turns positive",
+        shown: &[At(L::SwitchRows, 17)],
         ..metric("tspr", "TSPR", "true switched positive rate", None, tspr)
     },
     Metric {
         formula: "FSP / (TSP + FSP)",
         reading: "share of positive switches that leave a wrong prediction",
         undefined_when: "no prediction turns positive",
+        shown: &[At(L::SwitchRows, 18)],
         ..metric("fspr", "FSPR", "false switched positive rate", None, fspr)
     },
     Metric {
@@ -71,6 +83,13 @@ pub const METRICS: &[Metric] = &[
             if_positive: DirectionSide::New,
             if_negative: DirectionSide::New,
         },
+        shown: &[
+            At(L::SwitchRows, 11),
+            At(L::SwitchColumns, 6),
+            At(L::SwitchWhiskers, 5),
+            At(L::ClassSwitches, 5),
+            At(L::ArmSwitches, 4),
+        ],
         ..metric("tpsr", "TPSR", "true positive switch rate", Some(0.0), tpsr)
     },
     Metric {
@@ -82,6 +101,13 @@ pub const METRICS: &[Metric] = &[
             if_positive: DirectionSide::Original,
             if_negative: DirectionSide::Original,
         },
+        shown: &[
+            At(L::SwitchRows, 12),
+            At(L::SwitchColumns, 7),
+            At(L::SwitchWhiskers, 6),
+            At(L::ClassSwitches, 6),
+            At(L::ArmSwitches, 5),
+        ],
         ..metric("fpsr", "FPSR", "false positive switch rate", Some(0.0), fpsr)
     },
     Metric {
@@ -93,6 +119,12 @@ pub const METRICS: &[Metric] = &[
             if_positive: DirectionSide::New,
             if_negative: DirectionSide::New,
         },
+        shown: &[
+            At(L::SwitchRows, 13),
+            At(L::SwitchColumns, 8),
+            At(L::SwitchWhiskers, 7),
+            At(L::ArmSwitches, 6),
+        ],
         ..metric("tnsr", "TNSR", "true negative switch rate", Some(0.0), tnsr)
     },
     Metric {
@@ -104,6 +136,12 @@ pub const METRICS: &[Metric] = &[
             if_positive: DirectionSide::Original,
             if_negative: DirectionSide::Original,
         },
+        shown: &[
+            At(L::SwitchRows, 14),
+            At(L::SwitchColumns, 9),
+            At(L::SwitchWhiskers, 8),
+            At(L::ArmSwitches, 7),
+        ],
         ..metric("fnsr", "FNSR", "false negative switch rate", Some(0.0), fnsr)
     },
 ];

@@ -5,7 +5,9 @@
 //! models; the list here says what they mean, so that tables, gates and `cfaudit explain` know them
 //! as they know any metric.
 
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads};
+use super::place::PageList as L;
+use super::place::PagePlace::At;
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricUnit, Reads};
 
 const PAPER: &str = "Counterfactual Fairness with Graph Uncertainty, section 3.1";
 const ADDED: &str = "Counterfactual Fairness with Graph Uncertainty, Tables 1 and 3";
@@ -32,6 +34,10 @@ const fn metric(
         needs_label: false,
         reads: Reads::Graphs,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Count,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
     }
 }
 
@@ -42,6 +48,8 @@ pub const METRICS: &[Metric] = &[
                   p) log2 (1 - p), p = share of graphs with the edge",
         reading: "how far the graphs disagree on their edges: 0 all agree, 1 every edge is there \
                   in half of them",
+        unit: MetricUnit::Number,
+        shown: &[At(L::GraphsFound, 4)],
         ..metric("h_g", "H_G", "normalised entropy of the edges", (0.0, 1.0), PAPER)
     },
     Metric {
@@ -50,6 +58,8 @@ pub const METRICS: &[Metric] = &[
         reading: "how far the graphs disagree on the edges below the attribute; it does not rank \
                   rates by how sure they are: where it is low, rates of single graphs may still \
                   differ widely",
+        unit: MetricUnit::Number,
+        shown: &[At(L::GraphsFound, 5)],
         ..metric(
             "h_ga",
             "H_GA",
@@ -61,17 +71,20 @@ pub const METRICS: &[Metric] = &[
     Metric {
         formula: "number of graphs of all bootstraps, each as often as it occurs",
         reading: "how many worlds there are: every metric has a value in each of them",
+        shown: &[At(L::GraphsFound, 1)],
         ..metric("n_graphs", "M", "graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
         formula: "number of different graphs",
         reading: "how many pictures the bootstraps draw",
+        shown: &[At(L::GraphsFound, 2)],
         ..metric("n_graphs_distinct", "M_distinct", "different graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
         formula: "number of different classes of graphs that the score cannot tell apart (CPDAGs \
                   under knowledge)",
         reading: "how many different results the search had",
+        shown: &[At(L::GraphsFound, 3)],
         ..metric("n_classes", "n_CPDAG", "different classes of graphs", (0.0, f64::INFINITY), ADDED)
     },
 ];

@@ -1,18 +1,25 @@
 //! Gaps between groups: parity, odds, opportunity, predictive parity.
 //!
 //! A is the reference group or the earlier declared one, B the other, or all others together. Every
-//! performance metric has a difference A - B and a ratio A / B; the parities of the papers stand
-//! beside them under their own names. Signs are kept: the absolute value is for the reader. How the
-//! values are made, also over more than two groups at once, stands in
+//! performance metric says which gaps exist of it; here they are made, as a metric and what makes a
+//! gap of it: the difference A - B, the ratio A / B, the distance to all. The parities of the
+//! papers are such gaps under names of their own. Signs are kept: the absolute value is for the
+//! reader. How the values are made, also over more than two groups at once, stands in
 //! [`gaps`](crate::metric::value::gaps) and [`worst`](crate::metric::value::worst).
 //!
 //! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum
 //! over missing parts would look fair.
 
+use std::sync::LazyLock;
+
 use super::performance as p;
+use super::place::PageList as L;
+use super::place::PagePlace::{self, At};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::MetricValue;
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads, combine};
+use crate::metric::{
+    CatalogFamily, GapTransform, ImpairedGroupRule, Metric, MetricGaps, MetricUnit, Reads, combine,
+};
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
 const JOURNAL: &str = "Towards Counterfactual Group Fairness, Table 1";
@@ -21,11 +28,13 @@ const RATIO_SIGN: &str = "A over B: above 1 the value of A is larger";
 const UNDEFINED: &str = "the metric is undefined in one of the groups";
 const RATIO_UNDEFINED: &str = "the metric is undefined in one of the groups, or 0 in B";
 
+/// What gaps of two groups have in common.
 const fn pair(
     id: &'static str,
     symbol: &'static str,
     name: &'static str,
     formula: &'static str,
+    shown: &'static [PagePlace],
 ) -> Metric {
     Metric {
         id,
@@ -42,226 +51,230 @@ const fn pair(
         needs_label: true,
         reads: Reads::FavourableRatio,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Points,
+        shown,
+        gaps: None,
+        gap_of: None,
     }
 }
 
-const fn ratio(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-) -> Metric {
-    Metric {
-        reading: "how many times as large the value of A is",
-        range: (0.0, f64::INFINITY),
-        ideal: Some(1.0),
-        sign: RATIO_SIGN,
-        undefined_when: RATIO_UNDEFINED,
-        ..pair(id, symbol, name, formula)
-    }
+/// A gap of a metric of one group; none of a metric that says nothing of its gaps.
+fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> Option<Metric> {
+    let MetricGaps { called, impaired, .. } = base.gaps?;
+    // Once in the life of the program, which the catalog lives as long as.
+    let text = |text: String| -> &'static str { text.leak() };
+    let (symbol, (lo, hi)) = (base.symbol, base.range);
+    let width = hi - lo;
+    let is_share = base.unit == MetricUnit::Share;
+    let id = transform.id(base.id);
+    let common = Metric {
+        symbol: text(format!("{symbol}{}", &id[base.id.len()..])),
+        id: text(id),
+        needs_label: base.needs_label,
+        gap_of: Some((base.id, transform)),
+        ..pair("", "", "", "", shown)
+    };
+    Some(match transform {
+        GapTransform::Difference => Metric {
+            name: text(format!("difference in {called}")),
+            formula: text(format!("{symbol}_A - {symbol}_B")),
+            range: (-width, width),
+            reads: match base.reads {
+                Reads::Rate(rate) => Reads::RateDifference(rate),
+                Reads::Score(score) => Reads::ScoreDifference(score),
+                _ => return None,
+            },
+            impaired,
+            unit: if is_share { MetricUnit::Points } else { MetricUnit::Signed },
+            ..common
+        },
+        GapTransform::Ratio => Metric {
+            name: text(format!("ratio of {called}")),
+            formula: text(format!("{symbol}_A / {symbol}_B")),
+            reading: "how many times as large the value of A is",
+            range: (if lo < 0.0 { f64::NEG_INFINITY } else { 0.0 }, f64::INFINITY),
+            ideal: Some(1.0),
+            sign: RATIO_SIGN,
+            undefined_when: RATIO_UNDEFINED,
+            reads: match base.reads {
+                Reads::Rate(rate) => Reads::RateRatio(rate),
+                Reads::Score(score) => Reads::ScoreRatio(score),
+                _ => return None,
+            },
+            impaired,
+            unit: MetricUnit::Times,
+            ..common
+        },
+        GapTransform::ToTotal => Metric {
+            name: text(format!("distance to all in {called}")),
+            formula: text(format!("max |{symbol}_group - {symbol}_all|")),
+            reading: "how far the group that is furthest from everybody together is from them",
+            range: (0.0, width),
+            sign: "a distance: never negative",
+            undefined_when: "the metric is undefined for all groups together, or in each of them",
+            source: "the same metric of each group and of all, compared",
+            reads: match base.reads {
+                Reads::Rate(rate) => Reads::RateToTotal(rate),
+                Reads::Score(score) => Reads::ScoreToTotal(score),
+                _ => return None,
+            },
+            unit: if is_share { MetricUnit::Distance } else { MetricUnit::Number },
+            ..common
+        },
+    })
 }
 
-const fn to_total(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-) -> Metric {
-    Metric {
-        reading: "how far the group that is furthest from everybody together is from them",
-        range: (0.0, 1.0),
-        sign: "a distance: never negative",
-        undefined_when: "the metric is undefined for all groups together, or in each of them",
-        source: "the same metric of each group and of all, compared",
-        ..pair(id, symbol, name, formula)
-    }
+/// The parities that are a gap of one metric, under names of their own: what is made of what, and
+/// what its record says in place of the gap's.
+fn parities() -> impl Iterator<Item = Metric> {
+    use GapTransform::{Difference, Ratio};
+    let named = |base: &Metric, transform, named: fn(Metric) -> Metric| {
+        gap(base, transform, &[]).map(named)
+    };
+    [
+        named(&p::PPREV, Difference, |gap| Metric {
+            id: "demp_difference",
+            symbol: "DemP_difference",
+            name: "demographic parity difference",
+            reading: "demographic parity: how much more often people of A are predicted positive",
+            source: JOURNAL,
+            shown: &[At(L::PairGaps, 2), At(L::WidestGaps, 2), At(L::Slices, 1), At(L::ArmGaps, 2)],
+            ..gap
+        }),
+        named(&p::PPREV, Ratio, |gap| Metric {
+            id: "demp_ratio",
+            symbol: "DemP_ratio",
+            name: "demographic parity ratio",
+            reading: "demographic parity: how many times as often people of A are predicted \
+                      positive",
+            source: "The Matrix Reloaded, section 3.2.2",
+            shown: &[At(L::PairGaps, 3)],
+            ..gap
+        }),
+        Some(Metric {
+            reading: "the four-fifths form of demographic parity: smaller over larger rate of \
+                      positive predictions",
+            range: (0.0, 1.0),
+            ideal: Some(1.0),
+            sign: "without direction: the smaller rate stands above",
+            undefined_when: "a group is empty, or nobody is predicted positive in either",
+            source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
+                     fairlearn's demographic_parity_ratio",
+            needs_label: false,
+            reads: Reads::RateMinRatio(p::pprev),
+            impaired: ImpairedGroupRule::LowerRate(p::pprev),
+            unit: MetricUnit::Times,
+            ..pair(
+                "demp_min_ratio",
+                "DemP_min_ratio",
+                "demographic parity, smaller over larger",
+                "min(PPREV_A, PPREV_B) / max(PPREV_A, PPREV_B)",
+                &[At(L::PairGaps, 4), At(L::WidestGaps, 3)],
+            )
+        }),
+        Some(Metric {
+            reading: "disparate impact: how many times as often people of B get the favourable \
+                      prediction",
+            range: (0.0, f64::INFINITY),
+            ideal: Some(1.0),
+            sign: "B over A: below 1 people of B get the favourable prediction less often",
+            undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
+            source: "Amazon SageMaker Clarify, post-training bias metrics, DI",
+            needs_label: false,
+            impaired: ImpairedGroupRule::LowerRate(p::pprev),
+            unit: MetricUnit::Times,
+            ..pair(
+                "di",
+                "DI",
+                "disparate impact",
+                "favourable predictions / N of B, over the same of A",
+                &[
+                    At(L::PairGaps, 1),
+                    At(L::WidestGaps, 1),
+                    At(L::ClarifyOutcomes, 2),
+                    At(L::ArmGaps, 1),
+                ],
+            )
+        }),
+        named(&p::TPR, Difference, |gap| Metric {
+            id: "eopp_difference",
+            symbol: "EOpp_difference",
+            name: "equal opportunity difference",
+            reading: "equal opportunity: how much more often actual positives of A are predicted \
+                      positive",
+            undefined_when: "nobody has the positive label in one of the groups",
+            source: JOURNAL,
+            shown: &[At(L::PairGaps, 5), At(L::WidestGaps, 4), At(L::ArmGaps, 3)],
+            ..gap
+        }),
+        named(&p::FPR, Difference, |gap| Metric {
+            id: "pred_eq_difference",
+            symbol: "PredEq_difference",
+            name: "predictive equality difference",
+            reading: "predictive equality: how much more often actual negatives of A are \
+                      predicted positive",
+            undefined_when: "nobody has the negative label in one of the groups",
+            source: JOURNAL,
+            shown: &[At(L::PairGaps, 6), At(L::WidestGaps, 5), At(L::ArmGaps, 4)],
+            ..gap
+        }),
+        named(&p::PPV, Difference, |gap| Metric {
+            id: "pred_p_difference",
+            symbol: "PredP_difference",
+            name: "predictive parity difference",
+            reading: "predictive parity: how much more often a positive prediction is right in A",
+            undefined_when: "nobody is predicted positive in one of the groups",
+            source: JOURNAL,
+            shown: &[At(L::PairGaps, 9), At(L::WidestGaps, 8), At(L::ArmGaps, 6)],
+            ..gap
+        }),
+        Some(Metric {
+            reading: "equalized odds: the larger of the gaps in TPR and FPR",
+            range: (0.0, 1.0),
+            sign: "a maximum of absolute gaps: never negative",
+            undefined_when: "TPR or FPR is undefined in one of the groups",
+            source: JOURNAL,
+            reads: Reads::WidestGap([p::tpr, p::fpr]),
+            unit: MetricUnit::Distance,
+            ..pair(
+                "eodds",
+                "EOdds",
+                "equalized odds difference",
+                "max(|TPR_A - TPR_B|, |FPR_A - FPR_B|)",
+                &[At(L::PairGaps, 7), At(L::WidestGaps, 6), At(L::ArmGaps, 5)],
+            )
+        }),
+        Some(Metric {
+            reading: "average of the gaps in TPR and FPR; gaps of opposite sign cancel",
+            undefined_when: "TPR or FPR is undefined in one of the groups",
+            source: "Bellamy et al. 2018, AI Fairness 360",
+            reads: Reads::ScoreDifference(mean_odds),
+            ..pair(
+                "aod",
+                "AOD",
+                "average odds difference",
+                "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2",
+                &[At(L::PairGaps, 8), At(L::WidestGaps, 7)],
+            )
+        }),
+    ]
+    .into_iter()
+    .flatten()
 }
 
-/// Of a performance metric its difference, its ratio or its distance to all.
-macro_rules! gap {
-    (difference, $id:literal, $symbol:literal, $name:literal) => {
-        pair(
-            concat!($id, "_difference"),
-            concat!($symbol, "_difference"),
-            concat!("difference in ", $name),
-            concat!($symbol, "_A - ", $symbol, "_B"),
-        )
+/// The list of this family: the parities, then of each metric of one group its gaps of two groups,
+/// then the distances to all.
+pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+    let made = |to_total: bool| {
+        p::METRICS.iter().flat_map(move |base| {
+            let each = base.gaps.map_or(&[][..], |gaps| gaps.each);
+            each.iter()
+                .filter(move |(transform, _)| (*transform == GapTransform::ToTotal) == to_total)
+                .filter_map(move |(transform, shown)| gap(base, *transform, shown))
+        })
     };
-    (ratio, $id:literal, $symbol:literal, $name:literal) => {
-        ratio(
-            concat!($id, "_ratio"),
-            concat!($symbol, "_ratio"),
-            concat!("ratio of ", $name),
-            concat!($symbol, "_A / ", $symbol, "_B"),
-        )
-    };
-    (to_total, $id:literal, $symbol:literal, $name:literal) => {
-        to_total(
-            concat!($id, "_to_total"),
-            concat!($symbol, "_to_total"),
-            concat!("distance to all in ", $name),
-            concat!("max |", $symbol, "_group - ", $symbol, "_all|"),
-        )
-    };
-}
-
-/// The parities, then for each rate and each other value of [`performance`](super::performance) a
-/// difference and a ratio, then their distances to all. A rate says whom its gap impairs and
-/// whether it needs the label; another value how far apart two of it may be, and the smallest
-/// ratio.
-macro_rules! metrics {
-    (
-        parities: [$($parity:expr),* $(,)?],
-        rates: [$(($id:literal, $symbol:literal, $name:literal, $rate:expr, $impaired:expr,
-            $label:literal)),* $(,)?],
-        scores: [$(($of:literal, $sign:literal, $called:literal, $score:expr, $most:literal,
-            $least:expr)),* $(,)?] $(,)?
-    ) => {
-        &[
-            $($parity,)*
-            $(
-                Metric {
-                    reads: Reads::RateDifference($rate),
-                    impaired: $impaired,
-                    needs_label: $label,
-                    ..gap!(difference, $id, $symbol, $name)
-                },
-                Metric { reads: Reads::RateRatio($rate), impaired: $impaired, needs_label: $label,
-                    ..gap!(ratio, $id, $symbol, $name) },
-            )*
-            $(
-                Metric { range: (-$most, $most), reads: Reads::ScoreDifference($score),
-                    ..gap!(difference, $of, $sign, $called) },
-                Metric { range: ($least, f64::INFINITY), reads: Reads::ScoreRatio($score),
-                    ..gap!(ratio, $of, $sign, $called) },
-            )*
-            $(Metric { reads: Reads::RateToTotal($rate), needs_label: $label,
-                ..gap!(to_total, $id, $symbol, $name) },)*
-            $(Metric { range: (0.0, $most), reads: Reads::ScoreToTotal($score),
-                ..gap!(to_total, $of, $sign, $called) },)*
-        ]
-    };
-}
-
-/// The list of this family.
-pub const METRICS: &[Metric] = metrics! {
-    parities: [
-    Metric {
-        reading: "demographic parity: how much more often people of A are predicted positive",
-        source: JOURNAL,
-        reads: Reads::RateDifference(p::pprev),
-        impaired: ImpairedGroupRule::LowerRate(p::pprev),
-        needs_label: false,
-        ..pair("demp_difference", "DemP_difference", "demographic parity difference", "PPREV_A - \
-            PPREV_B")
-    },
-    Metric {
-        reading: "demographic parity: how many times as often people of A are predicted positive",
-        source: "The Matrix Reloaded, section 3.2.2",
-        reads: Reads::RateRatio(p::pprev),
-        impaired: ImpairedGroupRule::LowerRate(p::pprev),
-        needs_label: false,
-        ..ratio("demp_ratio", "DemP_ratio", "demographic parity ratio", "PPREV_A / PPREV_B")
-    },
-    Metric {
-        reading: "the four-fifths form of demographic parity: smaller over larger rate of positive \
-                  predictions",
-        range: (0.0, 1.0),
-        ideal: Some(1.0),
-        sign: "without direction: the smaller rate stands above",
-        undefined_when: "a group is empty, or nobody is predicted positive in either",
-        source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
-                 fairlearn's demographic_parity_ratio",
-        needs_label: false,
-        reads: Reads::RateMinRatio(p::pprev),
-        impaired: ImpairedGroupRule::LowerRate(p::pprev),
-        ..pair(
-            "demp_min_ratio",
-            "DemP_min_ratio",
-            "demographic parity, smaller over larger",
-            "min(PPREV_A, PPREV_B) / max(PPREV_A, PPREV_B)",
-        )
-    },
-    Metric {
-        reading: "disparate impact: how many times as often people of B get the favourable \
-                  prediction",
-        range: (0.0, f64::INFINITY),
-        ideal: Some(1.0),
-        sign: "B over A: below 1 people of B get the favourable prediction less often",
-        undefined_when: "a group is empty, or nobody in A gets the favourable prediction",
-        source: "Amazon SageMaker Clarify, post-training bias metrics, DI",
-        needs_label: false,
-        impaired: ImpairedGroupRule::LowerRate(p::pprev),
-        ..pair("di", "DI", "disparate impact", "favourable predictions / N of B, over the same of \
-            A")
-    },
-    Metric {
-        reading: "equal opportunity: how much more often actual positives of A are predicted \
-                  positive",
-        undefined_when: "nobody has the positive label in one of the groups",
-        source: JOURNAL,
-        reads: Reads::RateDifference(p::tpr),
-        impaired: ImpairedGroupRule::LowerRate(p::tpr),
-        ..pair("eopp_difference", "EOpp_difference", "equal opportunity difference", "TPR_A - \
-            TPR_B")
-    },
-    Metric {
-        reading: "predictive equality: how much more often actual negatives of A are predicted \
-                  positive",
-        undefined_when: "nobody has the negative label in one of the groups",
-        source: JOURNAL,
-        reads: Reads::RateDifference(p::fpr),
-        impaired: ImpairedGroupRule::LowerRate(p::fpr),
-        ..pair("pred_eq_difference", "PredEq_difference", "predictive equality difference", "FPR_A \
-            - FPR_B")
-    },
-    Metric {
-        reading: "predictive parity: how much more often a positive prediction is right in A",
-        undefined_when: "nobody is predicted positive in one of the groups",
-        source: JOURNAL,
-        reads: Reads::RateDifference(p::ppv),
-        impaired: ImpairedGroupRule::Unstated,
-        ..pair("pred_p_difference", "PredP_difference", "predictive parity difference", "PPV_A - \
-            PPV_B")
-    },
-    Metric {
-        reading: "equalized odds: the larger of the gaps in TPR and FPR",
-        range: (0.0, 1.0),
-        sign: "a maximum of absolute gaps: never negative",
-        undefined_when: "TPR or FPR is undefined in one of the groups",
-        source: JOURNAL,
-        reads: Reads::WidestGap([p::tpr, p::fpr]),
-        ..pair("eodds", "EOdds", "equalized odds difference", "max(|TPR_A - TPR_B|, |FPR_A - \
-            FPR_B|)")
-    },
-    Metric {
-        reading: "average of the gaps in TPR and FPR; gaps of opposite sign cancel",
-        undefined_when: "TPR or FPR is undefined in one of the groups",
-        source: "Bellamy et al. 2018, AI Fairness 360",
-        reads: Reads::ScoreDifference(mean_odds),
-        ..pair("aod", "AOD", "average odds difference", "((TPR_A - TPR_B) + (FPR_A - FPR_B)) / 2")
-    },
-    ],
-    rates: [
-        ("prev", "PREV", "prevalence", p::prev, ImpairedGroupRule::Unstated, true),
-        ("pprev", "PPREV", "predicted prevalence", p::pprev, ImpairedGroupRule::LowerRate(p::pprev),
-            false),
-        ("acc", "ACC", "accuracy", p::acc, ImpairedGroupRule::Unstated, true),
-        ("tpr", "TPR", "true positive rate", p::tpr, ImpairedGroupRule::LowerRate(p::tpr), true),
-        ("fnr", "FNR", "false negative rate", p::fnr, ImpairedGroupRule::LowerRate(p::tpr), true),
-        ("tnr", "TNR", "true negative rate", p::tnr, ImpairedGroupRule::LowerRate(p::fpr), true),
-        ("fpr", "FPR", "false positive rate", p::fpr, ImpairedGroupRule::LowerRate(p::fpr), true),
-        ("ppv", "PPV", "precision", p::ppv, ImpairedGroupRule::Unstated, true),
-        ("fdr", "FDR", "false discovery rate", p::fdr, ImpairedGroupRule::Unstated, true),
-        ("npv", "NPV", "negative predictive value", p::npv, ImpairedGroupRule::Unstated, true),
-        ("for", "FOR", "false omission rate", p::fomr, ImpairedGroupRule::Unstated, true),
-    ],
-    scores: [
-        ("bacc", "BACC", "balanced accuracy", p::bacc, 1.0, 0.0),
-        ("f1", "F1", "F1 score", p::f1, 1.0, 0.0),
-        ("mcc", "MCC", "Matthews correlation", p::mcc, 2.0, f64::NEG_INFINITY),
-    ],
-};
+    parities().chain(made(false)).chain(made(true)).collect()
+});
 
 /// The mean of TPR and FPR, of which the average odds difference is the gap.
 fn mean_odds(c: &Confusion) -> MetricValue {

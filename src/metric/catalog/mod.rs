@@ -7,4 +7,5 @@ pub mod eccm;
 pub mod graph;
 pub mod group;
 pub mod performance;
+pub mod place;
 pub mod shift;

@@ -2,9 +2,14 @@
 //!
 //! All are about class 1. Complements are divided from counts, never taken as 1 - x.
 
+use super::place::PageList as L;
+use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads, combine, phi};
+use crate::metric::{
+    CatalogFamily, GapTransform, ImpairedGroupRule, Metric, MetricGaps, MetricUnit, Reads, combine,
+    phi,
+};
 
 const FAWCETT: &str = "Fawcett 2006, An introduction to ROC analysis";
 const EMPTY: &str = "the group is empty";
@@ -31,73 +36,176 @@ const fn metric(
         needs_label: true,
         reads,
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Share,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
     }
 }
+
+const fn gaps(
+    called: &'static str,
+    impaired: ImpairedGroupRule,
+    each: &'static [(GapTransform, &'static [PagePlace])],
+) -> Option<MetricGaps> {
+    Some(MetricGaps { called, impaired, each })
+}
+
+/// A difference and a ratio in the row of the metric.
+const GAPS: &[(GapTransform, &[PagePlace])] = &[
+    (GapTransform::Difference, &[BesideBase]),
+    (GapTransform::Ratio, &[BesideBase]),
+    (GapTransform::ToTotal, &[TablesOnly]),
+];
+
+/// The same with the distance to all in the row of the widest gap.
+const GAPS_AND_DISTANCE: &[(GapTransform, &[PagePlace])] = &[
+    (GapTransform::Difference, &[BesideBase]),
+    (GapTransform::Ratio, &[BesideBase]),
+    (GapTransform::ToTotal, &[BesideWidest]),
+];
+
+const GAPS_OF_ACC: &[(GapTransform, &[PagePlace])] = &[
+    (
+        GapTransform::Difference,
+        &[BesideBase, At(L::PairGaps, 10), At(L::WidestGaps, 9), At(L::ArmGaps, 7)],
+    ),
+    (GapTransform::Ratio, &[BesideBase]),
+    (GapTransform::ToTotal, &[BesideWidest]),
+];
+
+const GAPS_OF_F1: &[(GapTransform, &[PagePlace])] = &[
+    (GapTransform::Difference, &[BesideBase, At(L::WidestGaps, 10)]),
+    (GapTransform::Ratio, &[BesideBase]),
+    (GapTransform::ToTotal, &[BesideWidest]),
+];
+
+const GAPS_OF_MCC: &[(GapTransform, &[PagePlace])] = &[
+    (GapTransform::Difference, &[BesideBase, At(L::WidestGaps, 11)]),
+    (GapTransform::Ratio, &[BesideBase]),
+    (GapTransform::ToTotal, &[BesideWidest]),
+];
+
+/// Of which demographic parity is the gap.
+pub(super) const PPREV: Metric = Metric {
+    formula: "people predicted positive / people with a prediction",
+    reading: "share of people predicted positive; the selection rate",
+    needs_label: false,
+    shown: &[
+        At(L::GroupRows, 1),
+        At(L::GroupColumns, 1),
+        At(L::ClassGroups, 2),
+        At(L::ArmPerformance, 8),
+    ],
+    gaps: gaps("predicted prevalence", ImpairedGroupRule::LowerRate(pprev), GAPS_AND_DISTANCE),
+    ..metric("pprev", "PPREV", "predicted prevalence", None, Reads::Rate(pprev))
+};
+
+/// Of which equal opportunity is the gap.
+pub(super) const TPR: Metric = Metric {
+    formula: "TP / (TP + FN)",
+    reading: "share of actual positives predicted positive",
+    undefined_when: "nobody has the positive label",
+    shown: &[
+        At(L::GroupRows, 5),
+        At(L::GroupColumns, 4),
+        At(L::ClassGroups, 3),
+        At(L::ArmPerformance, 3),
+        At(L::ArmFolds, 2),
+    ],
+    gaps: gaps("true positive rate", ImpairedGroupRule::LowerRate(tpr), GAPS_AND_DISTANCE),
+    ..metric("tpr", "TPR", "true positive rate, recall", Some(1.0), Reads::Rate(tpr))
+};
+
+/// Of which predictive equality is the gap.
+pub(super) const FPR: Metric = Metric {
+    formula: "FP / (TN + FP)",
+    reading: "share of actual negatives predicted positive",
+    undefined_when: "nobody has the negative label",
+    shown: &[At(L::GroupRows, 8), At(L::GroupColumns, 5), At(L::ClassGroups, 4)],
+    gaps: gaps("false positive rate", ImpairedGroupRule::LowerRate(fpr), GAPS_AND_DISTANCE),
+    ..metric("fpr", "FPR", "false positive rate", Some(0.0), Reads::Rate(fpr))
+};
+
+/// Of which predictive parity is the gap.
+pub(super) const PPV: Metric = Metric {
+    formula: "TP / (TP + FP)",
+    reading: "share of positive predictions that are right",
+    undefined_when: "nobody is predicted positive",
+    shown: &[
+        At(L::GroupRows, 9),
+        At(L::GroupColumns, 6),
+        At(L::ClassGroups, 5),
+        At(L::ArmPerformance, 5),
+    ],
+    gaps: gaps("precision", ImpairedGroupRule::Unstated, GAPS_AND_DISTANCE),
+    ..metric("ppv", "PPV", "positive predictive value, precision", Some(1.0), Reads::Rate(ppv))
+};
 
 /// The list of this family.
 pub const METRICS: &[Metric] = &[
     Metric {
         formula: "(TP + FN) / N",
         reading: "share of people with the positive label",
+        shown: &[At(L::GroupRows, 2), At(L::GroupColumns, 2), At(L::ClassGroups, 1)],
+        gaps: gaps("prevalence", ImpairedGroupRule::Unstated, GAPS),
         ..metric("prev", "PREV", "prevalence", None, Reads::Rate(prev))
     },
-    Metric {
-        formula: "people predicted positive / people with a prediction",
-        reading: "share of people predicted positive; the selection rate",
-        needs_label: false,
-        ..metric("pprev", "PPREV", "predicted prevalence", None, Reads::Rate(pprev))
-    },
+    PPREV,
     Metric {
         formula: "(TP + TN) / N",
         reading: "share of right predictions",
+        shown: &[
+            At(L::GroupRows, 3),
+            At(L::GroupColumns, 3),
+            At(L::Slices, 2),
+            At(L::ArmPerformance, 1),
+            At(L::ArmFolds, 1),
+        ],
+        gaps: gaps("accuracy", ImpairedGroupRule::Unstated, GAPS_OF_ACC),
         ..metric("acc", "ACC", "accuracy", Some(1.0), Reads::Rate(acc))
     },
-    Metric {
-        formula: "TP / (TP + FN)",
-        reading: "share of actual positives predicted positive",
-        undefined_when: "nobody has the positive label",
-        ..metric("tpr", "TPR", "true positive rate, recall", Some(1.0), Reads::Rate(tpr))
-    },
+    TPR,
     Metric {
         formula: "FN / (TP + FN)",
         reading: "share of actual positives predicted negative",
         undefined_when: "nobody has the positive label",
+        shown: &[At(L::GroupRows, 6)],
+        gaps: gaps("false negative rate", ImpairedGroupRule::LowerRate(tpr), GAPS),
         ..metric("fnr", "FNR", "false negative rate", Some(0.0), Reads::Rate(fnr))
     },
     Metric {
         formula: "TN / (TN + FP)",
         reading: "share of actual negatives predicted negative",
         undefined_when: "nobody has the negative label",
+        shown: &[At(L::GroupRows, 7), At(L::ArmPerformance, 4), At(L::ArmFolds, 3)],
+        gaps: gaps("true negative rate", ImpairedGroupRule::LowerRate(fpr), GAPS),
         ..metric("tnr", "TNR", "true negative rate, specificity", Some(1.0), Reads::Rate(tnr))
     },
-    Metric {
-        formula: "FP / (TN + FP)",
-        reading: "share of actual negatives predicted positive",
-        undefined_when: "nobody has the negative label",
-        ..metric("fpr", "FPR", "false positive rate", Some(0.0), Reads::Rate(fpr))
-    },
-    Metric {
-        formula: "TP / (TP + FP)",
-        reading: "share of positive predictions that are right",
-        undefined_when: "nobody is predicted positive",
-        ..metric("ppv", "PPV", "positive predictive value, precision", Some(1.0), Reads::Rate(ppv))
-    },
+    FPR,
+    PPV,
     Metric {
         formula: "FP / (TP + FP)",
         reading: "share of positive predictions that are wrong",
         undefined_when: "nobody is predicted positive",
+        shown: &[At(L::GroupRows, 10)],
+        gaps: gaps("false discovery rate", ImpairedGroupRule::Unstated, GAPS),
         ..metric("fdr", "FDR", "false discovery rate", Some(0.0), Reads::Rate(fdr))
     },
     Metric {
         formula: "TN / (TN + FN)",
         reading: "share of negative predictions that are right",
         undefined_when: "nobody is predicted negative",
+        shown: &[At(L::GroupRows, 11), At(L::GroupColumns, 7)],
+        gaps: gaps("negative predictive value", ImpairedGroupRule::Unstated, GAPS),
         ..metric("npv", "NPV", "negative predictive value", Some(1.0), Reads::Rate(npv))
     },
     Metric {
         formula: "FN / (TN + FN)",
         reading: "share of negative predictions that are wrong",
         undefined_when: "nobody is predicted negative",
+        shown: &[At(L::GroupRows, 12)],
+        gaps: gaps("false omission rate", ImpairedGroupRule::Unstated, GAPS),
         ..metric("for", "FOR", "false omission rate", Some(0.0), Reads::Rate(fomr))
     },
     Metric {
@@ -105,6 +213,8 @@ pub const METRICS: &[Metric] = &[
         reading: "accuracy with both labels weighing the same",
         undefined_when: "TPR or TNR is undefined",
         source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
+        shown: &[At(L::GroupRows, 4), At(L::ArmPerformance, 2)],
+        gaps: gaps("balanced accuracy", ImpairedGroupRule::Unstated, GAPS),
         ..metric("bacc", "BACC", "balanced accuracy", Some(1.0), Reads::Score(bacc))
     },
     Metric {
@@ -112,6 +222,14 @@ pub const METRICS: &[Metric] = &[
         reading: "harmonic mean of precision and recall",
         undefined_when: "there is neither a positive label nor a positive prediction",
         source: "van Rijsbergen 1979, Information Retrieval",
+        unit: MetricUnit::Number,
+        shown: &[
+            At(L::GroupRows, 13),
+            At(L::GroupColumns, 8),
+            At(L::ClassGroups, 6),
+            At(L::ArmPerformance, 6),
+        ],
+        gaps: gaps("F1 score", ImpairedGroupRule::Unstated, GAPS_OF_F1),
         ..metric("f1", "F1", "F1 score", Some(1.0), Reads::Score(f1))
     },
     Metric {
@@ -122,6 +240,14 @@ pub const METRICS: &[Metric] = &[
         undefined_when: "one label or one prediction does not occur",
         source: "Matthews 1975, Comparison of the predicted and observed secondary structure of T4 \
                  phage lysozyme",
+        unit: MetricUnit::Number,
+        shown: &[
+            At(L::GroupRows, 14),
+            At(L::GroupColumns, 9),
+            At(L::ClassGroups, 7),
+            At(L::ArmPerformance, 7),
+        ],
+        gaps: gaps("Matthews correlation", ImpairedGroupRule::Unstated, GAPS_OF_MCC),
         ..metric("mcc", "MCC", "Matthews correlation coefficient", Some(1.0), Reads::Score(mcc))
     },
 ];

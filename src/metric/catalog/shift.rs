@@ -15,11 +15,13 @@
 //! ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon needs S and C first,
 //! hence the second pass of [`divergence`](crate::metric::evidence::divergence).
 
+use super::place::PageList as L;
+use super::place::PagePlace::{At, TablesOnly};
 use crate::metric::evidence::shift::{
     CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
 };
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, Reads};
+use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricUnit, Reads};
 
 /// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
 ///
@@ -67,6 +69,10 @@ const fn metric(
         needs_label: false,
         reads: Reads::Shift(value),
         impaired: ImpairedGroupRule::Unstated,
+        unit: MetricUnit::Number,
+        shown: &[],
+        gaps: None,
+        gap_of: None,
     }
 }
 
@@ -76,17 +82,21 @@ pub const METRICS: &[Metric] = &[
         formula: "sqrt(mean (c - s)^2)",
         reading: "how far a score typically moves, large moves weighing more",
         source: JOURNAL_TABLES,
+        shown: &[At(L::ScoreShifts, 1), At(L::ClassSwitches, 7), At(L::ArmShifts, 1)],
         ..metric("rmscd", "RMSCD", "root mean squared counterfactual difference", (0.0, 1.0), rmscd)
     },
     Metric {
         formula: "mean (c - s)",
         reading: "where scores move on average",
         sign: "counterfactual minus factual: above 0 scores rise in the other group",
+        unit: MetricUnit::Signed,
+        shown: &[At(L::ScoreShifts, 2), At(L::ArmShifts, 2)],
         ..metric("mcd", "MCD", "mean counterfactual difference", (-1.0, 1.0), mcd)
     },
     Metric {
         formula: "mean |c - s|",
         reading: "how far a score moves on average, either way",
+        shown: &[At(L::ScoreShifts, 3)],
         ..metric("macd", "MACD", "mean absolute counterfactual difference", (0.0, 1.0), macd)
     },
     Metric {
@@ -94,6 +104,7 @@ pub const METRICS: &[Metric] = &[
         reading: "divergence of the scores, shared out over people, in nats",
         undefined_when: "there is no pair, all scores of one side are 0, or a score falls to 0",
         source: "Kullback and Leibler 1951, On information and sufficiency; paired as JSCD",
+        shown: &[At(L::ScoreShifts, 5)],
         ..metric("kld", "KLD", "Kullback-Leibler divergence", (0.0, f64::INFINITY), kld)
     },
     Metric {
@@ -103,6 +114,7 @@ pub const METRICS: &[Metric] = &[
                   does not show, and a total is no mean of its directions",
         undefined_when: "there is no pair, or all scores of one side are 0",
         source: JOURNAL_TABLES,
+        shown: &[At(L::ScoreShifts, 4), At(L::ClassSwitches, 8), At(L::ArmShifts, 3)],
         ..metric("jscd", "JSCD", "Jensen-Shannon counterfactual distance", (0.0, JSCD_MAX), jscd)
     },
     Metric {
@@ -110,6 +122,7 @@ pub const METRICS: &[Metric] = &[
                   m = (p + q) / 2",
         reading: "divergence of the two histograms of scores, in bits; who moved where does not \
                   show",
+        shown: &[At(L::ScoreShifts, 6)],
         ..metric(
             "jsd_hist",
             "JSD_hist",
@@ -122,6 +135,7 @@ pub const METRICS: &[Metric] = &[
         formula: "sum p ln(p/q) over the shares p, q of 50 equal bins",
         reading: "divergence of the two histograms of scores, in nats",
         undefined_when: "there is no pair, or a bin empties",
+        shown: &[TablesOnly],
         ..metric(
             "kld_hist",
             "KLD_hist",
@@ -134,6 +148,7 @@ pub const METRICS: &[Metric] = &[
         formula: "sum p ln(p/q) over the shares p, q of 50 equal bins, each with 1/2 added to its \
                   count (with weights: half the mean weight)",
         reading: "as kld_hist, but defined also where a bin empties",
+        shown: &[At(L::ScoreShifts, 7)],
         ..metric(
             "kld_hist_smoothed",
             "KLD_hist_smoothed",

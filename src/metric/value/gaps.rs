@@ -9,7 +9,9 @@ use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
+use crate::metric::value::measured::{
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
+};
 use crate::metric::value::settings::FavourablePrediction;
 use crate::metric::{
     CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads, combine, difference, ratio,
@@ -92,7 +94,7 @@ impl FactualMeasurement<'_> {
             true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
         };
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
-        let (interval, ci_method) = self.context.interval(value, || match (metric.reads, people) {
+        let (interval, method) = self.context.interval(value, || match (metric.reads, people) {
             (Reads::RateDifference(_), Some((x, y))) if !weighed => {
                 IntervalBasis::Formula(newcombe(x, y, self.context.z))
             }
@@ -115,26 +117,12 @@ impl FactualMeasurement<'_> {
         };
         let (n_a, n_b) =
             (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: None,
-            denominator: None,
-            weights: None,
-            n_rows: n_a + n_b,
-            interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: self
-                .context
-                .flags(n_a.min(n_b), people.map(|(x, y)| x.denominator.min(y.denominator))),
-            impaired: first
-                .and_then(|first| if first { scope.from_group() } else { scope.to_group() }),
-            switched: None,
-            placebo: None,
-            furthest: None,
-        }
+        let denominators = people.map(|(x, y)| (x.denominator, y.denominator));
+        let people = ValuePeople::two([n_a, n_b], denominators);
+        let impaired =
+            first.and_then(|first| if first { scope.from_group() } else { scope.to_group() });
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
+            .with_impaired(impaired)
     }
 
     /// Whether the rates of two subjects differ for sure, the two being one of so many pairs: the

@@ -70,6 +70,94 @@ pub struct MeasuredValue {
     pub furthest: Option<FurthestGroups>,
 }
 
+/// How many people and cases stand behind a value.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValuePeople {
+    /// People in all.
+    pub(crate) n: u64,
+    /// Of several groups the people of the smallest.
+    pub(crate) smallest_group: u64,
+    /// Of several rates the cases below the smallest; none where no rate is behind it.
+    pub(crate) smallest_denominator: Option<u64>,
+}
+
+impl ValuePeople {
+    /// Of one subject.
+    pub(crate) fn one(n: u64, rate: Option<Rate>) -> Self {
+        ValuePeople {
+            n,
+            smallest_group: n,
+            smallest_denominator: rate.map(|rate| rate.denominator),
+        }
+    }
+
+    /// Of two subjects, with the cases below each rate.
+    pub(crate) fn two([n_a, n_b]: [u64; 2], denominators: Option<(u64, u64)>) -> Self {
+        ValuePeople {
+            n: n_a + n_b,
+            smallest_group: n_a.min(n_b),
+            smallest_denominator: denominators.map(|(x, y)| x.min(y)),
+        }
+    }
+}
+
+impl MeasuredValue {
+    /// A value of a metric in a scope, with its interval or why there is none: the one place where
+    /// a measured value is put together. It is no rate, impairs nobody and has no placebo until
+    /// the methods below say so.
+    pub(crate) fn new(
+        context: &MeasureContext<'_>,
+        (metric, scope): (&'static Metric, MetricScope),
+        value: MetricValue,
+        (interval, ci_method): (Option<ValueInterval>, String),
+        people: ValuePeople,
+    ) -> Self {
+        let is_difference = matches!(scope, MetricScope::Difference(..));
+        MeasuredValue {
+            scope,
+            metric,
+            value,
+            numerator: None,
+            denominator: None,
+            weights: None,
+            n_rows: people.n,
+            interval,
+            ci_method,
+            ideal: if is_difference { Some(0.0) } else { metric.ideal },
+            flags: context.flags(people.smallest_group, people.smallest_denominator),
+            impaired: None,
+            switched: None,
+            placebo: None,
+            furthest: None,
+        }
+    }
+
+    /// The rate of people that the value is, and that of what they weigh.
+    pub(crate) fn with_rate(self, people: Option<Rate>, weights: Option<Rate>) -> Self {
+        MeasuredValue {
+            numerator: people.map(|rate| rate.numerator),
+            denominator: people.map(|rate| rate.denominator),
+            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
+            ..self
+        }
+    }
+
+    /// The group at a disadvantage.
+    pub(crate) fn with_impaired(self, impaired: Option<usize>) -> Self {
+        MeasuredValue { impaired, ..self }
+    }
+
+    /// People whose prediction switches, and what noise alone gives.
+    pub(crate) fn with_switches(self, switched: Option<u64>, placebo: Option<PlaceboBand>) -> Self {
+        MeasuredValue { switched, placebo, ..self }
+    }
+
+    /// Who holds a value of the scope `worst_case`.
+    pub(crate) fn with_furthest(self, furthest: FurthestGroups) -> Self {
+        MeasuredValue { furthest: Some(furthest), ..self }
+    }
+}
+
 /// Values of the families performance, group and clarify: each group, all together, every
 /// comparison. `flips` is what the flip test found; without it its metrics are not measured.
 pub fn measure_factual(
@@ -235,7 +323,7 @@ impl FactualMeasurement<'_> {
             _ => None,
         };
         let (people, n_rows) = (rate(&subject.people), subject.people.people(metric.needs_label));
-        let (interval, ci_method) = self.context.interval(value, || match metric.reads {
+        let interval = self.context.interval(value, || match metric.reads {
             Reads::Rate(_) if subject.weight.is_none() => {
                 IntervalBasis::Formula(people.and_then(|rate| wilson(rate, self.context.z)))
             }
@@ -246,26 +334,13 @@ impl FactualMeasurement<'_> {
                     .percentile(&self.context, |cells| of(&Confusion::from_cells(cells))),
             },
         });
-        MeasuredValue {
-            scope,
-            metric,
+        MeasuredValue::new(
+            &self.context,
+            (metric, scope),
             value,
-            numerator: people.map(|rate| rate.numerator),
-            denominator: people.map(|rate| rate.denominator),
-            weights: subject
-                .weight
-                .as_ref()
-                .and_then(rate)
-                .map(|rate| (rate.numerator, rate.denominator)),
-            n_rows,
             interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: self.context.flags(n_rows, people.map(|rate| rate.denominator)),
-            impaired: None,
-            switched: None,
-            placebo: None,
-            furthest: None,
-        }
+            ValuePeople::one(n_rows, people),
+        )
+        .with_rate(people, subject.weight.as_ref().and_then(rate))
     }
 }

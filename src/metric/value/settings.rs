@@ -1,7 +1,6 @@
 //! What a measurement is asked for: level, families, the favourable side, limits.
 
-use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads};
-
+use crate::metric::CatalogFamily;
 use crate::metric::scope::MetricScope;
 use crate::param::{Count, Level, Seed};
 
@@ -68,33 +67,6 @@ impl FavouredFacets {
             FavouredFacets::Rest if groups < 2 => Vec::new(),
             FavouredFacets::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
         }
-    }
-}
-
-pub(crate) const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
-
-pub(crate) const fn facets(
-    id: &'static str,
-    symbol: &'static str,
-    name: &'static str,
-    formula: &'static str,
-    reads: Reads,
-) -> Metric {
-    Metric {
-        id,
-        symbol,
-        name,
-        family: CatalogFamily::Clarify,
-        formula,
-        reading: "",
-        range: (-1.0, 1.0),
-        ideal: Some(0.0),
-        sign: "above 0 the disfavoured facet d is worse off",
-        undefined_when: "",
-        source: DOCUMENT,
-        needs_label: true,
-        reads,
-        impaired: ImpairedGroupRule::AboveZero(Facet::Second),
     }
 }
 

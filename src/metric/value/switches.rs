@@ -27,7 +27,7 @@ use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
 use crate::metric::{
     CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd, difference,
@@ -417,7 +417,7 @@ impl SwitchMeasurement<'_> {
         let everybody = value.is_ok_and(|value| value > 0.0);
         let shift = weighed.unwrap_or(of).shift.as_deref();
         let of_kind = switch_rate(metric, settings);
-        let (interval, ci_method) = self.context.interval(value, || {
+        let (interval, method) = self.context.interval(value, || {
             match (metric.reads, rate, value_of_cells(metric, settings)) {
                 (Reads::AnySwitch(_), Some(rate), _) if people.any_bootstrap.is_none() => {
                     IntervalBasis::Formula(wilson(rate, z))
@@ -458,26 +458,15 @@ impl SwitchMeasurement<'_> {
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: rate.map(|rate| rate.numerator),
-            denominator: rate.map(|rate| rate.denominator),
-            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
-            n_rows,
-            interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: self.context.flags(n_rows, rate.map(|rate| rate.denominator)),
-            impaired: value
-                .ok()
-                .filter(|_| clear)
-                .and_then(|value| impaired(metric, scope, value, switched, settings)),
-            switched,
-            placebo,
-            furthest: None,
-        }
+        let impaired = value
+            .ok()
+            .filter(|_| clear)
+            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let people = ValuePeople::one(n_rows, rate);
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
+            .with_rate(rate, weights)
+            .with_switches(switched, placebo)
+            .with_impaired(impaired)
     }
 
     /// The difference of two directions, from their values.
@@ -492,7 +481,7 @@ impl SwitchMeasurement<'_> {
         let (from_a, from_b) = (self.scope_index.direction(a, b), self.scope_index.direction(b, a));
         let value = difference(forth.value, back.value);
         let settings = self.context.settings;
-        let (interval, ci_method) = self.context.interval(value, || {
+        let (interval, method) = self.context.interval(value, || {
             match (switch_rate(metric, settings), value_of_cells(metric, settings)) {
                 (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
                     IntervalBasis::Formula(newcombe(
@@ -509,7 +498,6 @@ impl SwitchMeasurement<'_> {
                 _ => self.shift_interval(metric, scope),
             }
         });
-        let denominator = forth.denominator.zip(back.denominator).map(|(x, y)| x.min(y));
         let placebo = self.noise.band(|evidence| {
             difference(
                 evidence[from_a].value(metric, settings),
@@ -520,26 +508,15 @@ impl SwitchMeasurement<'_> {
             if first_is_worse(metric, value)? { forth.switched } else { back.switched }
         });
         let clear = is_clear(Some(0.0), interval.map(|i| (i.lo, i.hi)), placebo);
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: None,
-            denominator: None,
-            weights: None,
-            n_rows: forth.n_rows + back.n_rows,
-            interval,
-            ci_method,
-            ideal: Some(0.0),
-            flags: self.context.flags(forth.n_rows.min(back.n_rows), denominator),
-            impaired: value
-                .ok()
-                .filter(|_| clear)
-                .and_then(|value| impaired(metric, scope, value, switched, settings)),
-            switched,
-            placebo,
-            furthest: None,
-        }
+        let impaired = value
+            .ok()
+            .filter(|_| clear)
+            .and_then(|value| impaired(metric, scope, value, switched, settings));
+        let denominators = forth.denominator.zip(back.denominator);
+        let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators);
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
+            .with_switches(switched, placebo)
+            .with_impaired(impaired)
     }
 }
 

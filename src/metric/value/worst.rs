@@ -18,7 +18,9 @@ use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
-use crate::metric::value::measured::{FactualMeasurement, FactualSubject, MeasuredValue};
+use crate::metric::value::measured::{
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
+};
 use crate::metric::value::settings::{FavourablePrediction, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
 
@@ -198,7 +200,7 @@ impl FactualMeasurement<'_> {
             false => found.value,
             true => by_weight(found.value, || find(metric, favourable, &people).value),
         };
-        let (interval, ci_method) = self.context.interval(value, || {
+        let interval = self.context.interval(value, || {
             let worlds: Vec<&[ConfusionCells]> =
                 groups.iter().map(|subject| subject.bootstrap.replicates(&self.context)).collect();
             let mut world = cells.clone();
@@ -234,28 +236,17 @@ impl FactualMeasurement<'_> {
         };
         let smallest = least(&|group| Some(n(&people[group])))
             .unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
-        MeasuredValue {
-            scope: MetricScope::WorstCase,
-            metric,
-            value,
-            numerator: None,
-            denominator: None,
-            weights: None,
-            n_rows: people.iter().map(n).sum(),
-            interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: self.context.flags(
-                smallest,
-                least(&|group| {
-                    rate(metric, favourable, &people[group]).map(|rate| rate.denominator)
-                }),
-            ),
-            impaired,
-            switched: None,
-            placebo: None,
-            furthest: Some(furthest),
-        }
+        let people = ValuePeople {
+            n: people.iter().map(n).sum(),
+            smallest_group: smallest,
+            smallest_denominator: least(&|group| {
+                rate(metric, favourable, &people[group]).map(|rate| rate.denominator)
+            }),
+        };
+        let of = (metric, MetricScope::WorstCase);
+        MeasuredValue::new(&self.context, of, value, interval, people)
+            .with_impaired(impaired)
+            .with_furthest(furthest)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Numbers as the page prints them: three significant digits, per cent with a narrow no-break
 //! space, counts in groups of three.
 
+use crate::metric::MetricUnit;
 use crate::report::read::tally::WeightedCount;
 
 /// U+202F, between the digits of large numbers and before the per cent sign.
@@ -30,6 +31,17 @@ const MOST_DECIMALS: usize = 8;
 pub(crate) const ROUNDING: f64 = 1e-12;
 
 impl NumberFormat {
+    /// How values in a unit are printed.
+    pub(crate) fn of(unit: MetricUnit) -> Self {
+        match unit {
+            MetricUnit::Share => NumberFormat::Share,
+            MetricUnit::Points => NumberFormat::Points,
+            MetricUnit::Distance => NumberFormat::Distance,
+            MetricUnit::Signed => NumberFormat::Signed,
+            MetricUnit::Times | MetricUnit::Count | MetricUnit::Number => NumberFormat::Plain,
+        }
+    }
+
     fn scale(self) -> f64 {
         if matches!(self, NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance) {
             100.0

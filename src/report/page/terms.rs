@@ -1,7 +1,10 @@
 //! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
 //! intervals, sides of a decision.
 
+use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::rate::Undefined;
+use crate::metric::{MetricUnit, Reads, find};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
@@ -64,92 +67,31 @@ impl<'a> PageGlossary<'a> {
     }
 }
 
-/// Metrics that are shares of counts.
-const SHARES: &[&str] = &[
-    "prev",
-    "pprev",
-    "acc",
-    "tpr",
-    "fnr",
-    "tnr",
-    "fpr",
-    "ppv",
-    "fdr",
-    "npv",
-    "for",
-    "bacc",
-    "cr",
-    "sr",
-    "denied_by_group",
-    "favoured_by_group",
-    "psr",
-    "ncr",
-    "nsr",
-    "pcr",
-    "pcp",
-    "psdr",
-    "sr_any",
-    "psr_any",
-    "nsr_any",
-    "tsnr",
-    "fsnr",
-    "tspr",
-    "fspr",
-    "tpsr",
-    "fpsr",
-    "tnsr",
-    "fnsr",
-    "undefined_strata_share",
-];
-
-/// Metrics of two groups that are differences of shares and carry no base metric in their id.
-const GAPS: &[&str] = &[
-    "demp_difference",
-    "eopp_difference",
-    "pred_eq_difference",
-    "pred_p_difference",
-    "aod",
-    "dppl",
-    "rd",
-    "sd",
-    "dar",
-    "drr",
-    "ad",
-    "cddpl",
-    "cddpl_defined_strata_only",
-    "ft",
-    "ft_library_sign",
-];
-
-/// How a metric is printed in a scope.
+/// How a metric is printed in a scope; one that this version does not know, as a plain number.
 pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
-    let share = SHARES.contains(&metric);
-    if scope == "worst_case" {
-        // Highest minus lowest: a distance.
-        return match kind(metric, "pair") {
-            NumberFormat::Points => NumberFormat::Distance,
-            NumberFormat::Signed => NumberFormat::Plain,
-            other => other,
-        };
+    let unit = find(metric).map_or(MetricUnit::Number, |metric| metric.unit);
+    match scope {
+        "worst_case" => NumberFormat::of(unit.without_sign()),
+        "difference" => NumberFormat::of(unit).of_change(),
+        _ => NumberFormat::of(unit),
     }
-    if let Some(base) = metric.strip_suffix("_to_total") {
-        return if SHARES.contains(&base) { NumberFormat::Distance } else { NumberFormat::Plain };
-    }
-    match metric.strip_suffix("_difference") {
-        _ if scope == "difference" => {
-            if share {
-                NumberFormat::Points
-            } else {
-                NumberFormat::Signed
+}
+
+/// Which of two groups stands above in a ratio, as words after the name of a metric: `first` and
+/// `second` are what the groups are called; empty for what is no ratio, because a difference is the
+/// first minus the second.
+pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
+    match find(metric) {
+        Some(metric) if matches!(metric.reads, Reads::RateMinRatio(_)) => {
+            " lower over higher".to_owned()
+        }
+        Some(metric) if SwapEffect::of(metric) == SwapEffect::Reciprocal => {
+            match SwapEffect::second_over_first(metric) {
+                true => format!(" {second} over {first}"),
+                false => format!(" {first} over {second}"),
             }
         }
-        Some(base) if SHARES.contains(&base) => NumberFormat::Points,
-        _ if GAPS.contains(&metric) => NumberFormat::Points,
-        None if metric == "eodds" => NumberFormat::Distance,
-        Some(_) => NumberFormat::Signed,
-        None if share => NumberFormat::Share,
-        None if matches!(metric, "mcd" | "dcacc" | "dcr" | "te") => NumberFormat::Signed,
-        None => NumberFormat::Plain,
+        _ => String::new(),
     }
 }
 
@@ -164,35 +106,11 @@ pub(crate) fn missing_labels(row: &TableRecord<'_>) -> Option<&'static str> {
 
 /// Why a value is undefined, in words that end a sentence begun with "because".
 pub(crate) fn reason(code: &str) -> &str {
-    match code {
-        "empty_group" => "nobody is in the group",
-        "no_actual_positive" => "nobody has the positive label",
-        "no_actual_negative" => "nobody has the negative label",
-        "no_predicted_positive" => "nobody is predicted positive",
-        "no_predicted_negative" => "nobody is predicted negative",
-        "no_counterfactual_predicted_positive" => "no counterfactual is predicted positive",
-        "no_switched_positive" => "no prediction switches to positive",
-        "no_switched_negative" => "no prediction switches to negative",
-        "no_true_positive" => "there is no true positive",
-        "no_false_positive" => "there is no false positive",
-        "no_true_negative" => "there is no true negative",
-        "no_false_negative" => "there is no false negative",
-        "degenerate_marginal" => "all predictions on one side are the same",
-        "zero_negative_switch_rate" => "no prediction switches to negative",
-        "zero_reference_rate" => "the rate it is divided by is 0",
-        "all_false_negative" => "everybody is denied what they deserve",
-        "no_defined_stratum" => "in every stratum all predictions are alike",
-        "stratum_is_group" => "the strata are the groups themselves",
-        "zero_denominator" => "it would be divided by 0",
-        "zero_score_sum" => "all scores are 0",
-        "infinite" => "it is infinite",
-        "boundary" => "the interval cannot be estimated at the boundary",
-        "zero_weight" => "those it would be divided by weigh nothing",
-        "operand_undefined" => "a value it is made of is undefined",
-        "no_label" => "the job has no label",
-        "no_favourable_side" => "the job does not say which prediction people want",
-        "" => "no reason is given",
-        other => other,
+    match (Undefined::of_code(code), code) {
+        (Some(reason), _) => reason.clause(),
+        (None, "boundary") => "the interval cannot be estimated at the boundary",
+        (None, "") => "no reason is given",
+        (None, other) => other,
     }
 }
 
@@ -421,4 +339,45 @@ pub(crate) fn origin(panel: &AuditPanel) -> RichText {
         words.text(format!(" ({})", panel.strategy))
     };
     words.text(", model ").name(&panel.model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Undefined, above_and_below, kind, reason};
+    use crate::report::page::number::NumberFormat;
+
+    #[test]
+    fn the_record_says_how_a_value_is_printed_in_each_scope() {
+        for (metric, scope, format) in [
+            ("nsr", "direction", NumberFormat::Share),
+            ("nsr", "difference", NumberFormat::Points),
+            ("cmcc", "difference", NumberFormat::Signed),
+            ("aod", "pair", NumberFormat::Points),
+            ("aod", "worst_case", NumberFormat::Distance),
+            ("mcc_difference", "worst_case", NumberFormat::Plain),
+            ("tpr_to_total", "worst_case", NumberFormat::Distance),
+            ("mcc_to_total", "worst_case", NumberFormat::Plain),
+            ("of another version", "pair", NumberFormat::Plain),
+        ] {
+            assert_eq!(kind(metric, scope), format, "{metric} {scope}");
+        }
+    }
+
+    #[test]
+    fn ratios_say_what_stands_above() {
+        let said = |metric| above_and_below(metric, "first", "second");
+        assert_eq!(said("di"), " second over first");
+        assert_eq!(said("demp_ratio"), " first over second");
+        assert_eq!(said("f1_ratio"), " first over second");
+        assert_eq!(said("demp_min_ratio"), " lower over higher");
+        assert_eq!(said("demp_difference"), "");
+    }
+
+    #[test]
+    fn every_reason_is_told_in_words() {
+        for code in Undefined::ALL.iter().map(|reason| reason.code()) {
+            assert!(!reason(code).contains('_'), "{code}: {}", reason(code));
+        }
+        assert_eq!(reason("of_another_version"), "of_another_version");
+    }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{JobChange, RunComparison};
+use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -14,9 +15,6 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::section::models::{clearness, place};
 use crate::table::{REFITTED, TableFrame, TableRecord};
-
-/// The metrics that are drawn for each direction.
-const DRAWN: [&str; 3] = ["nsr", "psr", "sr"];
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -168,7 +166,7 @@ fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock
         .records()
         .filter(|row| row.text("scope") == "direction" && row.is_some("difference"))
     {
-        if DRAWN.contains(&row.text("metric"))
+        if PageList::ComparedRates.shows(row.text("metric"))
             && row.text("slice").is_empty()
             && row.text("arm").is_empty()
         {

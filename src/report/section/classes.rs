@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::metric::catalog::place::PageList;
 use crate::report::draw::palette;
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
@@ -25,12 +26,6 @@ const SHOWN: usize = 8;
 
 /// Groups whose matrices and classes stand on the page, for each attribute and model.
 const GROUPS_AT_MOST: usize = 8;
-
-/// Metrics of one class against all others, of one direction.
-const OF_DIRECTION: &[&str] = &["nsr", "psr", "p2nr", "cmcc", "tpsr", "fpsr", "rmscd", "jscd"];
-
-/// Metrics of one class against all others, of one group.
-const OF_GROUP: &[&str] = &["prev", "pprev", "tpr", "fpr", "ppv", "f1", "mcc"];
 
 /// The class before and the class after, or the label and the prediction.
 type ClassPair = (String, String);
@@ -293,7 +288,12 @@ pub(crate) fn of_panel(
     blocks.push(PageBlock::Tables(matrices.collect()));
     let one = |d: &&PanelDirection| {
         classes
-            .one_vs_all(&panel.direction(d), (&shown, OF_DIRECTION), title(d), glossary)
+            .one_vs_all(
+                &panel.direction(d),
+                (&shown, PageList::ClassSwitches.ids()),
+                title(d),
+                glossary,
+            )
             .map(PageBlock::Table)
     };
     blocks.extend(drawn.iter().filter_map(one).collect::<Vec<_>>());
@@ -344,7 +344,7 @@ pub(crate) fn of_groups(
     ));
     blocks.push(PageBlock::Tables(tables));
     for group in told {
-        let of = (shown.as_slice(), OF_GROUP);
+        let of = (shown.as_slice(), PageList::ClassGroups.ids());
         blocks.extend(
             classes
                 .one_vs_all(&at("group", group, ""), of, name(group), glossary)

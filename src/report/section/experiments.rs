@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::folder::manifest::ExperimentWords;
+use crate::metric::catalog::place::PageList;
 use crate::report::page::cells::level_in_words;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -17,26 +18,6 @@ use crate::report::read::audit::{ArmNumbers, AuditFolder};
 use crate::report::read::panel;
 use crate::report::read::panel::{EccmTallies, ReportedValue, ResultKey};
 use crate::table::TableRecord;
-
-/// What models are good for.
-const PERFORMANCE: &[&str] = &["acc", "bacc", "tpr", "tnr", "ppv", "f1", "mcc", "pprev"];
-
-/// Gaps of two groups.
-const GAPS: &[&str] = &[
-    "di",
-    "demp_difference",
-    "eopp_difference",
-    "pred_eq_difference",
-    "eodds",
-    "pred_p_difference",
-    "acc_difference",
-];
-
-/// How often decisions switch.
-const RATES: &[&str] = &["sr", "psr", "nsr", "tpsr", "fpsr", "tnsr", "fnsr"];
-
-/// How far scores move.
-const SHIFT: &[&str] = &["rmscd", "mcd", "jscd"];
 
 /// Pairs or directions of an attribute in one table.
 const PAIRS_AT_MOST: usize = 12;
@@ -251,8 +232,11 @@ impl<'a> ExperimentNumbers<'a> {
             .map(|name| self.key(name, false, "total", "", ""))
             .find(|key| self.has(key));
         if let Some(key) = first {
-            let rows: Vec<(RichText, ResultKey, &str)> =
-                PERFORMANCE.iter().map(|m| (glossary.title(m), key.clone(), *m)).collect();
+            let rows: Vec<(RichText, ResultKey, &str)> = PageList::ArmPerformance
+                .ids()
+                .iter()
+                .map(|m| (glossary.title(m), key.clone(), *m))
+                .collect();
             blocks.extend(self.table("Performance, all rows audited".into(), "Metric", rows));
         }
         for name in &attributes {
@@ -533,7 +517,8 @@ impl<'a> ExperimentNumbers<'a> {
         let mut blocks = Vec::new();
         for (a, b) in pairs.iter().take(PAIRS_AT_MOST) {
             let key = self.key(attribute, false, "pair", a, b);
-            let rows = GAPS.iter().map(|m| (glossary.title(m), key.clone(), *m)).collect();
+            let gaps = PageList::ArmGaps.ids().iter();
+            let rows = gaps.map(|m| (glossary.title(m), key.clone(), *m)).collect();
             let caption = RichText::from("Gaps by ")
                 .name(attribute)
                 .text(": ")
@@ -568,9 +553,11 @@ impl<'a> ExperimentNumbers<'a> {
         let n = directions.len();
         directions.truncate(PAIRS_AT_MOST);
         let mut blocks = Vec::new();
-        for (metrics, what, of) in
-            [(RATES, "Switch rates by ", "switches"), (SHIFT, "How far scores move by ", "scores")]
+        let rates = if n > 2 { PageList::ArmSwitchesOfMany } else { PageList::ArmSwitches };
+        for (list, what) in
+            [(rates, "Switch rates by "), (PageList::ArmShifts, "How far scores move by ")]
         {
+            let metrics = list.ids();
             let row = |key: &ResultKey, metric: &'static str, glossary: &mut PageGlossary<'_>| {
                 let head = match key.scope.as_str() {
                     "total" => RichText::from("all directions, "),
@@ -580,15 +567,10 @@ impl<'a> ExperimentNumbers<'a> {
             };
             let mut rows = Vec::new();
             for key in &directions {
-                rows.extend(
-                    metrics
-                        .iter()
-                        .filter(|m| of == "scores" || n <= 2 || MAIN.contains(m))
-                        .map(|m| row(key, m, glossary)),
-                );
+                rows.extend(metrics.iter().map(|m| row(key, m, glossary)));
             }
             let total = self.key(attribute, true, "total", "", "");
-            rows.extend(metrics[..1].iter().map(|m| row(&total, m, glossary)));
+            rows.extend(metrics.iter().take(1).map(|m| row(&total, m, glossary)));
             blocks.extend(self.table(
                 RichText::from(what).name(attribute),
                 "Direction and metric",
@@ -687,10 +669,9 @@ impl<'a> ExperimentNumbers<'a> {
                 (row.text("counterfactual"), row.text("sensitive"), row.text("metric"));
             let of_rows = set.is_empty()
                 && Some(&attribute) == attributes.first()
-                && ["acc", "tpr", "tnr"].contains(&metric);
-            let of_world = !set.is_empty()
-                && changed.contains(&attribute)
-                && ["sr", "psr", "nsr"].contains(&metric);
+                && PageList::ArmFolds.shows(metric);
+            let of_world =
+                !set.is_empty() && changed.contains(&attribute) && PageList::ArmFolds.shows(metric);
             if of_rows || of_world {
                 found
                     .entry((if of_world { attribute } else { "" }, set, attribute, metric))
@@ -739,9 +720,6 @@ impl<'a> ExperimentNumbers<'a> {
             .then(|| PageBlock::Fold("How the folds differ", vec![PageBlock::Table(table)]))
     }
 }
-
-/// Rates shown where there are many directions.
-const MAIN: &[&str] = &["sr", "psr", "nsr"];
 
 /// How a deviation of such values is printed.
 fn spread_format(kind: NumberFormat) -> NumberFormat {

@@ -1,6 +1,8 @@
 //! Below "Groups as they are": Clarify's metrics by comparison, the groups that are furthest apart,
 //! and each group against all others.
 
+use crate::metric::catalog::place::PageList;
+use crate::metric::{GapTransform, find};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -8,41 +10,6 @@ use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::section::switches::measures_of;
-
-/// Clarify's metrics of what people get.
-const OUTCOME_METRICS: &[&str] = &["dppl", "di", "cddpl", "cddpl_defined_strata_only", "ft"];
-
-/// Clarify's metrics of what people deserve.
-const DESERT_METRICS: &[&str] = &["dcacc", "dcr", "rd", "sd", "dar", "drr", "ad", "te"];
-
-/// What stands beside the metrics, where it says something.
-const NOTES_BESIDE: &[&str] = &["undefined_strata", "undefined_strata_share", "ft_library_sign"];
-
-/// Named gaps whose widest is shown.
-const WIDEST: &[&str] = &[
-    "di",
-    "demp_difference",
-    "demp_min_ratio",
-    "eopp_difference",
-    "pred_eq_difference",
-    "eodds",
-    "aod",
-    "pred_p_difference",
-    "acc_difference",
-    "f1_difference",
-    "mcc_difference",
-];
-
-/// Performance metrics whose largest distance to all is shown beside.
-const TO_TOTAL: &[(&str, &str)] = &[
-    ("demp_difference", "pprev_to_total"),
-    ("eopp_difference", "tpr_to_total"),
-    ("pred_eq_difference", "fpr_to_total"),
-    ("pred_p_difference", "ppv_to_total"),
-    ("acc_difference", "acc_to_total"),
-    ("f1_difference", "f1_to_total"),
-    ("mcc_difference", "mcc_to_total"),
-];
 
 /// Comparisons beyond which the page shows the widest only.
 const COMPARISONS_AT_MOST: usize = 6;
@@ -97,15 +64,20 @@ pub(crate) fn clarify(
         found.truncate(audit.rows_shown());
     }
     let total = at("total", "", "");
-    let benefit = audit.measure(&total, "ge");
-    let there = |metrics: &'static [&'static str]| {
-        metrics
+    let benefit: Vec<(&str, &ReportedValue)> = PageList::ClarifyTotals
+        .ids()
+        .iter()
+        .filter_map(|metric| Some((*metric, audit.measure(&total, metric)?)))
+        .collect();
+    let there = |list: PageList| {
+        list.ids()
             .iter()
             .copied()
             .filter(|m| found.iter().any(|key| audit.measure(key, m).is_some()))
             .collect::<Vec<&str>>()
     };
-    let clarifys = [OUTCOME_METRICS, DESERT_METRICS, NOTES_BESIDE].concat();
+    let lists = [PageList::ClarifyOutcomes, PageList::ClarifyDeserts, PageList::ClarifyNotes];
+    let clarifys = lists.map(PageList::ids).concat();
     let levels = level_in_words(measures_of(audit, &found.iter().collect::<Vec<_>>(), &clarifys));
     let some = if found.len() < all {
         format!(
@@ -119,12 +91,12 @@ pub(crate) fn clarify(
     match found.as_slice() {
         [] => {}
         [key] => {
-            let beside = there(NOTES_BESIDE)
+            let beside = there(PageList::ClarifyNotes)
                 .into_iter()
                 .filter(|m| audit.measure(key, m).and_then(|m| m.value).is_some_and(|v| v != 0.0));
-            let metrics: Vec<&str> = there(OUTCOME_METRICS)
+            let metrics: Vec<&str> = there(PageList::ClarifyOutcomes)
                 .into_iter()
-                .chain(there(DESERT_METRICS))
+                .chain(there(PageList::ClarifyDeserts))
                 .chain(beside)
                 .collect();
             let mut rows: Vec<ReportRow> = metrics
@@ -144,10 +116,10 @@ pub(crate) fn clarify(
                     }
                 })
                 .collect();
-            rows.extend(benefit.map(|ge| ReportRow {
+            rows.extend(benefit.into_iter().map(|(metric, value)| ReportRow {
                 id: String::new(),
-                head: glossary.title("ge").text(", everybody"),
-                cells: vec![cell(Some(ge), terms::kind("ge", "total")), "\u{2013}".into()],
+                head: glossary.title(metric).text(", everybody"),
+                cells: vec![cell(Some(value), terms::kind(metric, "total")), "\u{2013}".into()],
             }));
             let caption = RichText::from("Clarify's metrics, the favoured facet first: ")
                 .and(sides(key))
@@ -157,9 +129,9 @@ pub(crate) fn clarify(
         }
         _ => {
             for (what, metrics) in [
-                ("what people get", there(OUTCOME_METRICS)),
-                ("what they get and deserve", there(DESERT_METRICS)),
-                ("beside them", there(NOTES_BESIDE)),
+                ("what people get", there(PageList::ClarifyOutcomes)),
+                ("what they get and deserve", there(PageList::ClarifyDeserts)),
+                ("beside them", there(PageList::ClarifyNotes)),
             ] {
                 if metrics.is_empty() {
                     continue;
@@ -185,9 +157,9 @@ pub(crate) fn clarify(
                     prose: false,
                 }));
             }
-            blocks.extend(benefit.map(|ge| {
-                let PageCell { main, small, .. } = cell(Some(ge), terms::kind("ge", "total"));
-                let words = glossary.title("ge").text(" of everybody: ").and(main);
+            blocks.extend(benefit.into_iter().map(|(metric, value)| {
+                let PageCell { main, small, .. } = cell(Some(value), terms::kind(metric, "total"));
+                let words = glossary.title(metric).text(" of everybody: ").and(main);
                 PageBlock::Note(
                     small
                         .into_iter()
@@ -200,6 +172,12 @@ pub(crate) fn clarify(
     blocks
 }
 
+/// The distance to all that stands in the row of a gap: that of the metric whose difference it is.
+fn distance_to_all(gap: &str) -> Option<String> {
+    let (base, transform) = find(gap)?.gap_of?;
+    (transform == GapTransform::Difference).then(|| GapTransform::ToTotal.id(base))
+}
+
 /// The groups that are furthest apart, where there are more than two.
 pub(crate) fn worst(
     audit: &AuditFolder,
@@ -208,7 +186,8 @@ pub(crate) fn worst(
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
     let key = at("worst_case", "", "");
-    let metrics: Vec<&str> = WIDEST
+    let metrics: Vec<&str> = PageList::WidestGaps
+        .ids()
         .iter()
         .copied()
         .filter(|m| groups.len() > 2 && audit.measure(&key, m).is_some())
@@ -237,13 +216,12 @@ pub(crate) fn worst(
             let group = |of: fn(&ReportedValue) -> &String| {
                 group_of(measure.map_or("", |m| of(m).as_str()))
             };
-            let furthest =
-                TO_TOTAL.iter().find(|(gap, _)| *gap == metric).map(|(_, distance)| *distance);
-            let distance = furthest.and_then(|metric| Some((metric, audit.measure(&key, metric)?)));
+            let distance = distance_to_all(metric)
+                .and_then(|metric| Some((audit.measure(&key, &metric)?, metric)));
             let distance = distance.map_or_else(
                 || "\u{2013}".into(),
-                |(metric, measure)| {
-                    let mut cell = cell(Some(measure), terms::kind(metric, "worst_case"));
+                |(measure, metric)| {
+                    let mut cell = cell(Some(measure), terms::kind(&metric, "worst_case"));
                     if !measure.highest.is_empty() {
                         cell.small.push(RichText::new().name(&measure.highest));
                     }
@@ -270,7 +248,6 @@ pub(crate) fn rests(
     audit: &AuditFolder,
     groups: &[String],
     at: &FacetKeyFn<'_>,
-    gaps: &[&str],
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
     let mut keys: Vec<ResultKey> = groups
@@ -280,7 +257,8 @@ pub(crate) fn rests(
         .collect();
     let all = keys.len();
     keys.truncate(audit.rows_shown().max(COMPARISONS_AT_MOST));
-    let metrics: Vec<&str> = gaps
+    let metrics: Vec<&str> = PageList::PairGaps
+        .ids()
         .iter()
         .copied()
         .filter(|m| keys.iter().any(|key| audit.measure(key, m).is_some()))
@@ -300,12 +278,7 @@ pub(crate) fn rests(
     )
     .into();
     let mut head = vec!["Group".into()];
-    let turned = |metric: &str| match metric {
-        "di" => " others over group",
-        "demp_ratio" => " group over others",
-        "demp_min_ratio" => " lower over higher",
-        _ => "",
-    };
+    let turned = |metric: &str| terms::above_and_below(metric, "group", "others");
     head.extend(metrics.iter().map(|m| glossary.head(m).text(turned(m))));
     let row = |key: &ResultKey| ReportRow {
         id: String::new(),

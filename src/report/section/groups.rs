@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::place::PageList;
+use crate::metric::{GapTransform, find};
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
@@ -13,29 +16,6 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
 use crate::report::section::switches::measures_of;
 use crate::report::section::{classes, facets};
-
-/// Metrics of one group, in rows where there are two groups.
-const ALL: &[&str] = &[
-    "pprev", "prev", "acc", "bacc", "tpr", "fnr", "tnr", "fpr", "ppv", "fdr", "npv", "for", "f1",
-    "mcc",
-];
-
-/// Metrics of one group, in columns where there are more; the others are their complements.
-const MAIN: &[&str] = &["pprev", "prev", "acc", "tpr", "fpr", "ppv", "npv", "f1", "mcc"];
-
-/// Named gaps of a pair.
-const GAPS: &[&str] = &[
-    "di",
-    "demp_difference",
-    "demp_ratio",
-    "demp_min_ratio",
-    "eopp_difference",
-    "pred_eq_difference",
-    "eodds",
-    "aod",
-    "pred_p_difference",
-    "acc_difference",
-];
 
 /// Groups in one table.
 const GROUPS_AT_MOST: usize = 24;
@@ -124,7 +104,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         blocks.extend(gaps(audit, &groups, &at, glossary));
         blocks.extend(asked_in_reverse(audit, &at, glossary));
         blocks.extend(facets::worst(audit, &groups, &at, glossary));
-        blocks.extend(facets::rests(audit, &groups, &at, GAPS, glossary));
+        blocks.extend(facets::rests(audit, &groups, &at, glossary));
         blocks.extend(facets::clarify(audit, &groups, &at, glossary));
     }
     if tables.len() > TABLES_AT_MOST {
@@ -171,7 +151,8 @@ fn two_groups(
 ) -> PageBlock {
     let keys = groups.map(|g| at("group", g, ""));
     let (total, pair) = (at("total", "", ""), at("pair", groups[0], groups[1]));
-    let metrics: Vec<&str> = ALL
+    let metrics: Vec<&str> = PageList::GroupRows
+        .ids()
         .iter()
         .copied()
         .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
@@ -209,8 +190,8 @@ fn two_groups(
                 RichText::new().into()
             });
             cells.push(cell(audit.measure(&total, metric), kind));
-            for suffix in ["_difference", "_ratio"] {
-                let id = format!("{metric}{suffix}");
+            for transform in [GapTransform::Difference, GapTransform::Ratio] {
+                let id = transform.id(metric);
                 cells.push(cell(audit.measure(&pair, &id), terms::kind(&id, "pair")));
             }
             ReportRow { id: String::new(), head: glossary.title(metric), cells }
@@ -235,7 +216,8 @@ fn many_groups(
     let shown = groups.len().min(GROUPS_AT_MOST);
     let mut keys: Vec<ResultKey> = groups[..shown].iter().map(|g| at("group", g, "")).collect();
     keys.push(at("total", "", ""));
-    let metrics: Vec<&str> = MAIN
+    let metrics: Vec<&str> = PageList::GroupColumns
+        .ids()
         .iter()
         .copied()
         .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
@@ -280,23 +262,15 @@ fn many_groups(
     blocks
 }
 
-/// Which of the two groups stands above in a ratio; a difference is the first minus the second.
-fn turned(metric: &str) -> &'static str {
-    match metric {
-        "di" => " second over first",
-        "demp_ratio" => " first over second",
-        "demp_min_ratio" => " lower over higher",
-        _ => "",
-    }
-}
-
-/// The same with the names of the groups.
+/// Which of the two groups stands above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     let over =
         |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
-    match metric {
-        "di" => over(&key.to, &key.from),
-        "demp_ratio" => over(&key.from, &key.to),
+    match find(metric).map(|metric| (SwapEffect::of(metric), metric)) {
+        Some((SwapEffect::Reciprocal, metric)) if SwapEffect::second_over_first(metric) => {
+            over(&key.to, &key.from)
+        }
+        Some((SwapEffect::Reciprocal, _)) => over(&key.from, &key.to),
         // The name of the metric of the lower over the higher says it.
         _ => RichText::new(),
     }
@@ -320,8 +294,8 @@ fn asked_in_reverse(
             (gate.text("metric"), gate.text("from_group"), gate.text("to_group"));
         let same = gate.text("model") == here.model && gate.text("sensitive") == here.attribute;
         // Here only one order of a pair is shown.
-        let shown =
-            GAPS.contains(&metric) && audit.measure(&at("pair", to, from), metric).is_some();
+        let shown = PageList::PairGaps.shows(metric)
+            && audit.measure(&at("pair", to, from), metric).is_some();
         if same
             && shown
             && matches!(terms::kind(metric, "pair"), NumberFormat::Points | NumberFormat::Signed)
@@ -400,7 +374,8 @@ fn gaps(
     if groups.len() > 6 {
         pairs.truncate(audit.rows_shown());
     }
-    let metrics: Vec<&str> = GAPS
+    let metrics: Vec<&str> = PageList::PairGaps
+        .ids()
         .iter()
         .copied()
         .filter(|m| pairs.iter().any(|(_, k)| audit.measure(k, m).is_some()))
@@ -443,7 +418,9 @@ fn gaps(
         return Some(PageBlock::Table(PageTable { caption, head, rows, prose: false }));
     }
     let mut head = vec!["Pair".into()];
-    head.extend(metrics.iter().map(|m| glossary.head(m).text(turned(m))));
+    head.extend(
+        metrics.iter().map(|m| glossary.head(m).text(terms::above_and_below(m, "first", "second"))),
+    );
     let rows = pairs
         .iter()
         .map(|(_, key)| ReportRow {

@@ -1,6 +1,7 @@
 //! Section "How far scores move": histograms of change and of both scores per direction, and the
 //! distances between them.
 
+use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart::{self, DrawingLabel, HistogramAxes};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -11,9 +12,6 @@ use crate::report::read::audit::{AuditFolder, ScoreHistograms};
 use crate::report::read::panel::{AuditPanel, PanelDirection};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::section::switches;
-
-/// The metrics shown, in columns.
-const METRICS: &[&str] = &["rmscd", "mcd", "macd", "jscd", "kld", "jsd_hist", "kld_hist_smoothed"];
 
 /// The section; none where no score shift was measured.
 pub(crate) fn section(
@@ -26,7 +24,7 @@ pub(crate) fn section(
             && p.directions.iter().any(|d| {
                 let key = p.direction(d);
                 audit.histograms(&key).is_some()
-                    || METRICS.iter().any(|m| audit.measure(&key, m).is_some())
+                    || PageList::ScoreShifts.ids().iter().any(|m| audit.measure(&key, m).is_some())
             })
     };
     let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
@@ -217,7 +215,8 @@ fn table(
         let gap = RichText::direction(a, b).text(" minus ").and(RichText::direction(b, a));
         keys.push((gap, panel.difference(a, b)));
     }
-    let metrics: Vec<&str> = METRICS
+    let metrics: Vec<&str> = PageList::ScoreShifts
+        .ids()
         .iter()
         .copied()
         .filter(|m| keys.iter().any(|(_, k)| audit.measure(k, m).is_some()))

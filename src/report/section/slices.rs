@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::catalog::place::PageList;
+use crate::metric::{CatalogFamily, find};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -77,16 +79,28 @@ fn columns(
         [a, b] => key("", "pair", a, b),
         _ => key("", "worst_case", "", ""),
     };
-    columns.push(SliceColumn { key: gap, metric: "demp_difference", head: RichText::new() });
-    columns.push(SliceColumn {
-        key: key("", "total", "", ""),
-        metric: "acc",
-        head: RichText::new(),
-    });
+    let of_family = |wanted: fn(CatalogFamily) -> bool| {
+        PageList::Slices.ids().iter().filter_map(move |id| {
+            let metric = find(id)?;
+            wanted(metric.family).then_some(metric)
+        })
+    };
+    let as_they_are = |family| matches!(family, CatalogFamily::Group | CatalogFamily::Performance);
+    for metric in of_family(as_they_are) {
+        let key = match metric.family {
+            CatalogFamily::Group => gap.clone(),
+            _ => key("", "total", "", ""),
+        };
+        columns.push(SliceColumn { key, metric: metric.id, head: RichText::new() });
+    }
     for set in audit.manifest.counterfactuals.iter().take(SETS_AT_MOST) {
-        for metric in ["sr", "nsr", "psr"] {
+        for metric in of_family(|family| family == CatalogFamily::Ccm) {
             let head = RichText::new().text(", set ").name(&set.name);
-            columns.push(SliceColumn { key: key(&set.name, "total", "", ""), metric, head });
+            columns.push(SliceColumn {
+                key: key(&set.name, "total", "", ""),
+                metric: metric.id,
+                head,
+            });
         }
     }
     columns.retain(|column| audit.slices.values().any(|slice| at(slice, column).is_some()));

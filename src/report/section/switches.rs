@@ -5,6 +5,7 @@
 //! ones; the ECCM is split by label. The matrices are tables, so that screen readers and text
 //! browsers read the same numbers.
 
+use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::draw::palette;
 use crate::report::page::cells::{cell, level_in_words};
@@ -20,19 +21,6 @@ use crate::report::read::panel::{
 };
 use crate::report::read::tally::WeightedCount;
 use crate::report::section::{classes, graphs};
-
-/// Metrics of the rates table where two groups leave room for one row each.
-const RATES: &[&str] = &[
-    "sr", "cr", "psr", "ncr", "nsr", "pcr", "pcp", "psdr", "p2nr", "cmcc", "tpsr", "fpsr", "tnsr",
-    "fnsr", "tsnr", "fsnr", "tspr", "fspr",
-];
-
-/// Metrics of the rates table where directions are the rows; the others are complements or stand in
-/// `metrics.parquet`.
-const MAIN_RATES: &[&str] = &["sr", "psr", "nsr", "p2nr", "cmcc", "tpsr", "fpsr", "tnsr", "fnsr"];
-
-/// Metrics whose whiskers are drawn: how often something switches, on one axis.
-const DRAWN: &[&str] = &["sr", "psr", "nsr", "psdr", "tpsr", "fpsr", "tnsr", "fnsr"];
 
 /// Groups up to which the overview of all pairs is drawn.
 const OVERVIEW_UP_TO: usize = 24;
@@ -50,7 +38,8 @@ pub(crate) fn section(
     let has = |p: &&AuditPanel| {
         p.directions.iter().any(|d| {
             let key = p.direction(d);
-            audit.cells(&key).is_some() || RATES.iter().any(|m| audit.measure(&key, m).is_some())
+            audit.cells(&key).is_some()
+                || PageList::SwitchRows.ids().iter().any(|m| audit.measure(&key, m).is_some())
         })
     };
     let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
@@ -314,7 +303,8 @@ fn by_metric(
         .zip(b)
         .map(|(a, b)| panel.difference(a, b))
         .filter(|key| audit.measures.contains_key(key));
-    let shown: Vec<&str> = RATES
+    let shown: Vec<&str> = PageList::SwitchRows
+        .ids()
         .iter()
         .copied()
         .filter(|m| keys.iter().any(|k| audit.measure(k, m).is_some()))
@@ -322,7 +312,7 @@ fn by_metric(
     let of_shares = || {
         shown
             .iter()
-            .filter(|m| DRAWN.contains(m))
+            .filter(|m| PageList::SwitchWhiskers.shows(m))
             .flat_map(|m| keys.iter().filter_map(|k| audit.measure(k, m)))
     };
     let highest = of_shares()
@@ -361,7 +351,7 @@ fn by_metric(
             };
             let drawn: Vec<IntervalWhisker> =
                 measures.iter().flatten().filter_map(|m| whisker(m)).collect();
-            let whole = DRAWN.contains(metric) && drawn.len() == keys.len();
+            let whole = PageList::SwitchWhiskers.shows(metric) && drawn.len() == keys.len();
             cells.push(if whole {
                 RichText::new().drawing(chart::whiskers(&drawn, end)).into()
             } else {
@@ -406,7 +396,8 @@ fn by_direction(
 ) -> PageTable {
     let directions: Vec<_> =
         panel.directions.iter().take(panel.drawn).map(|d| (d, panel.direction(d))).collect();
-    let metrics: Vec<&str> = MAIN_RATES
+    let metrics: Vec<&str> = PageList::SwitchColumns
+        .ids()
         .iter()
         .copied()
         .filter(|m| directions.iter().any(|(_, k)| audit.measure(k, m).is_some()))
@@ -455,8 +446,9 @@ fn against_the_rest(
     panel: &AuditPanel,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    const ANY: [&str; 3] = ["sr_any", "psr_any", "nsr_any"];
-    let any = |group: &str| audit.measure(&panel.one_to_rest(group), ANY[0]).and_then(|m| m.value);
+    let metrics = PageList::AnySwitches.ids();
+    let first = metrics.first()?;
+    let any = |group: &str| audit.measure(&panel.one_to_rest(group), first).and_then(|m| m.value);
     let mut groups: Vec<&String> = panel
         .groups
         .iter()
@@ -469,13 +461,15 @@ fn against_the_rest(
         return None;
     }
     let mut head = vec!["Group".into()];
-    head.extend(ANY.map(|metric| glossary.head(metric)));
+    head.extend(metrics.iter().map(|metric| glossary.head(metric)));
     head.extend(
         ["to all others", "from all others"].map(|words| glossary.head("sr").text(" ").text(words)),
     );
     let cells = |of: &_, to_rest: &_, from_rest: Option<&_>| {
-        let mut cells: Vec<PageCell> =
-            ANY.iter().map(|metric| cell(audit.measure(of, metric), NumberFormat::Share)).collect();
+        let mut cells: Vec<PageCell> = metrics
+            .iter()
+            .map(|metric| cell(audit.measure(of, metric), terms::kind(metric, "total")))
+            .collect();
         cells.push(cell(audit.measure(to_rest, "sr"), NumberFormat::Share));
         cells.push(cell(
             from_rest.and_then(|from_rest| audit.measure(from_rest, "sr")),
@@ -501,7 +495,7 @@ fn against_the_rest(
     let levels = level_in_words(measures_of(
         audit,
         &keys.iter().collect::<Vec<_>>(),
-        &[ANY.as_slice(), &["sr"]].concat(),
+        &[metrics, &["sr"]].concat(),
     ));
     let caption = format!(
         "People whom any other group would switch, highest first{of}; each group's people as \

@@ -3,7 +3,9 @@
 
 use std::cmp::Ordering;
 
+use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::{CatalogFamily, find};
 use crate::report::draw::chart;
 use crate::report::export::deciding;
 use crate::report::page::number::{self, NumberFormat};
@@ -651,18 +653,18 @@ fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText
     }
     let (from, to) = (gate.text("from_group"), gate.text("to_group"));
     words = match (from.is_empty(), to.is_empty()) {
-        (false, false) if gate.text("counterfactual").is_empty() => match gate.text("metric") {
+        (false, false) if gate.text("counterfactual").is_empty() => {
             // A gate turns every metric of a pair to the order that its job asks for: the first
-            // minus, or over, the second.
-            "demp_min_ratio" => words.text(", ").name(from).text(" and ").name(to),
-            metric if metric == "di" || metric.ends_with("_ratio") => {
-                words.text(", ").name(from).text(" over ").name(to)
-            }
-            metric if metric.ends_with("_difference") => {
-                words.text(", ").name(from).text(" minus ").name(to)
-            }
-            _ => words.text(", ").name(from).text(" and ").name(to),
-        },
+            // minus, or over, the second. Of facets the name of the metric says it.
+            let of_pair =
+                find(gate.text("metric")).filter(|metric| metric.family == CatalogFamily::Group);
+            let between = match of_pair.map(SwapEffect::of) {
+                Some(SwapEffect::Negated) => " minus ",
+                Some(SwapEffect::Reciprocal) => " over ",
+                Some(SwapEffect::Same) | None => " and ",
+            };
+            words.text(", ").name(from).text(between).name(to)
+        }
         (false, false) if gate.text("scope") == "difference" => words
             .text(", ")
             .and(RichText::direction(from, to))

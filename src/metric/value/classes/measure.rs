@@ -34,7 +34,7 @@ use crate::metric::evidence::weights::{
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{CatalogFamily, Metric, difference, find};
 use crate::num::binomial::multinomial;
@@ -408,11 +408,7 @@ impl ClassSubject {
         let weights = self.weight.as_ref().and_then(|weight| of.rate(weight));
         let basis =
             || self.basis(ask, rate.map(|rate| (rate, weights, None)), |matrix| of.value(matrix));
-        let measured = self.measured(ask, metric, scope, value, rate, basis);
-        MeasuredValue {
-            weights: weights.map(|rate| (rate.numerator, rate.denominator)),
-            ..measured
-        }
+        self.measured(ask, metric, scope, value, rate, basis).with_rate(rate, weights)
     }
 
     fn measured(
@@ -424,24 +420,9 @@ impl ClassSubject {
         rate: Option<Rate>,
         basis: impl FnOnce() -> IntervalBasis,
     ) -> MeasuredValue {
-        let (interval, ci_method) = ask.interval(value, basis);
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: rate.map(|rate| rate.numerator),
-            denominator: rate.map(|rate| rate.denominator),
-            weights: None,
-            n_rows: self.n,
-            interval,
-            ci_method,
-            ideal: metric.ideal,
-            flags: ask.flags(self.n, rate.map(|rate| rate.denominator)),
-            impaired: None,
-            switched: None,
-            placebo: None,
-            furthest: None,
-        }
+        let interval = ask.interval(value, basis);
+        let people = ValuePeople::one(self.n, rate);
+        MeasuredValue::new(ask, (metric, scope), value, interval, people).with_rate(rate, None)
     }
 
     /// This one's value minus the other's.
@@ -458,7 +439,7 @@ impl ClassSubject {
             other.value(|matrix| of.value(matrix)),
         );
         let rates = of.rate(&self.people).zip(of.rate(&other.people));
-        let (interval, ci_method) = ask.interval(value, || match rates {
+        let interval = ask.interval(value, || match rates {
             Some((a, b)) if self.is_plain() && other.is_plain() => {
                 IntervalBasis::Formula(newcombe(a, b, ask.z))
             }
@@ -470,24 +451,9 @@ impl ClassSubject {
                 )
             }
         });
-        let smallest = rates.map(|(a, b)| a.denominator.min(b.denominator));
-        MeasuredValue {
-            scope,
-            metric,
-            value,
-            numerator: None,
-            denominator: None,
-            weights: None,
-            n_rows: self.n + other.n,
-            interval,
-            ci_method,
-            ideal: Some(0.0),
-            flags: ask.flags(self.n.min(other.n), smallest),
-            impaired: None,
-            switched: None,
-            placebo: None,
-            furthest: None,
-        }
+        let denominators = rates.map(|(a, b)| (a.denominator, b.denominator));
+        let people = ValuePeople::two([self.n, other.n], denominators);
+        MeasuredValue::new(ask, (metric, scope), value, interval, people)
     }
 
     fn transitions(&self, ask: &MeasureContext<'_>, scope: MetricScope) -> Vec<ClassTransition> {

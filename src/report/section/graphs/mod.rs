@@ -11,7 +11,9 @@
 
 mod drawing;
 
+use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
+use crate::metric::{MetricUnit, find};
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
@@ -20,9 +22,6 @@ use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTabl
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{Causes, LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
 use crate::report::read::panel::{GraphSpread, ReportedValue, ResultKey};
-
-/// The rates that are set side by side, where they are measured.
-const RATES: &[&str] = &["psr", "nsr", "sr"];
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -109,26 +108,32 @@ fn overview(
     scenarios: &[&ScenarioGraphs],
     glossary: &mut PageGlossary<'_>,
 ) -> PageBlock {
-    const METRICS: [&str; 5] = ["n_graphs", "n_graphs_distinct", "n_classes", "h_g", "h_ga"];
-    METRICS.iter().for_each(|metric| drop(glossary.show(metric)));
+    let metrics = PageList::GraphsFound.ids();
     let row = |scenario: &&ScenarioGraphs| {
         let cell = |metric: &&str| -> PageCell {
             let Some(value) = of_graphs(audit, attribute, &scenario.set, metric) else {
                 return "\u{2013}".into();
             };
-            if metric.starts_with("n_") {
+            if find(metric).is_some_and(|metric| metric.unit == MetricUnit::Count) {
                 number::count(value as i64).into()
             } else {
                 three_digits(value).into()
             }
         };
         let mut cells = vec![PageCell::from(number::count(scenario.bootstraps.len() as i64))];
-        cells.extend(METRICS.iter().map(cell));
+        cells.extend(metrics.iter().map(cell));
         ReportRow { id: String::new(), head: RichText::new().name(&scenario.set), cells }
     };
-    let head = ["Set", "Bootstraps", "Graphs", "Different", "Classes", "H_G", "H_GA"]
-        .map(RichText::from)
-        .to_vec();
+    let mut head = vec![RichText::from("Set"), "Bootstraps".into()];
+    head.extend(metrics.iter().map(|metric| {
+        let entry = glossary.show(metric);
+        RichText::from(match *metric {
+            "n_graphs" => "Graphs".to_owned(),
+            "n_graphs_distinct" => "Different".to_owned(),
+            "n_classes" => "Classes".to_owned(),
+            _ => entry.symbol,
+        })
+    }));
     let caption = "What the search found. H_G is how far graphs disagree on all edges, H_GA on \
                    those below the attribute: 0 they agree, 1 every edge is in half of them. \
                    Neither ranks scenarios by how far their rates can be trusted: graphs that \
@@ -500,7 +505,7 @@ fn rates(
     let [a, b] = groups.as_slice() else { return None };
     let mut found: Vec<(RichText, &str, Vec<Option<&ReportedValue>>)> = Vec::new();
     for (from, to) in [(a, b), (b, a)] {
-        for metric in RATES {
+        for metric in PageList::GraphRates.ids() {
             let of = |s: &&ScenarioGraphs| {
                 audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
             };
