@@ -5,7 +5,7 @@
 //! with a binary class, their vectors in z-space. Output: for each synthetic row its base, a
 //! neighbour and the position between them.
 //!
-//! With m_s rows of the rarer class and m_l of the other: no rows where m_s / m_l >= `threshold`
+//! With m_s rows of the rarer class and m_l of the other: no rows where m_s / m_l >= `ratio`
 //! (d_th), else G = (m_l - m_s) beta. r_i = share of the other class among the K nearest of all
 //! other rows; row i is the base of g_i = floor(G r_i / sum(r) + 0.5 + 1e-9) rows, the t-th towards
 //! element floor(u01(h(seed, i, 2t)) k) of its k = min(K, m_s - 1) nearest rows of its class, at
@@ -21,6 +21,7 @@
 
 use rayon::prelude::*;
 
+use super::knobs::AdasynArm;
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::conditional::ReferenceCounts;
 use crate::counterfactual::space::ReferenceSpace;
@@ -32,15 +33,11 @@ use crate::num::seed::{h, u01};
 /// Units in a squared distance of 1.
 const DISTANCE_UNITS: f64 = 1e9;
 
-/// The settings of ADASYN.
+/// What the job says, and the seed of the draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdasynSettings {
-    /// K: number of neighbours, at least 1.
-    pub neighbours: usize,
-    /// Share of the class difference that synthetic rows fill, at least 0; 1 = all of it.
-    pub beta: f64,
-    /// d_th: no rows are added where the rarer class has at least this share of the other's size.
-    pub threshold: f64,
+    /// The knobs.
+    pub arm: AdasynArm,
     /// The seed of the draws.
     pub seed: u64,
 }
@@ -103,17 +100,19 @@ impl AdasynSettings {
             rows_per_base: vec![0; rows.len()],
             synthetic: Vec::new(),
         };
-        if rows.len() < 2 || m_s / m_l >= self.threshold {
+        let AdasynArm { neighbours, beta, ratio } = self.arm;
+        let neighbours = usize::try_from(neighbours.get()).unwrap_or(usize::MAX);
+        if rows.len() < 2 || m_s / m_l >= ratio.get() {
             return none;
         }
         let all = (0_u32..).take(classes.len()).collect();
-        let most = self.neighbours + 1;
+        let most = neighbours.saturating_add(1);
         let everybody = NeighbourTree::new(points, all, most).in_units(DISTANCE_UNITS);
         let own = NeighbourTree::new(points, rows.clone(), most).in_units(DISTANCE_UNITS);
         let nearest = |tree: &NeighbourTree, i: u32| {
             let mut found = NearestPoints::new(most);
             tree.search(points.at(i), &mut found);
-            found.numbers().filter(|&other| other != i).take(self.neighbours).collect::<Vec<_>>()
+            found.numbers().filter(|&other| other != i).take(neighbours).collect::<Vec<_>>()
         };
         let share = |&i: &u32| {
             let near = nearest(&everybody, i);
@@ -125,7 +124,7 @@ impl AdasynSettings {
         if sum == 0.0 {
             return none;
         }
-        let lacking = (m_l - m_s) * self.beta;
+        let lacking = (m_l - m_s) * beta.get();
         let g: Vec<u64> =
             r.iter().map(|r| (lacking * r / sum + 0.5 + 1e-9).floor() as u64).collect();
         let of_row = |(&i, &g): (&u32, &u64)| {

@@ -20,6 +20,7 @@
 
 pub mod adasyn;
 pub mod choose;
+pub mod knobs;
 
 #[cfg(test)]
 mod tests;

@@ -4,10 +4,12 @@ use serde_json::{Value as Json, json};
 
 use super::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use super::choose::{CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule};
+use super::knobs::AdasynArm;
 use crate::counterfactual::tests::frame::{self, JsonFrame};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::num::neighbours::PointMatrix;
+use crate::param::{Count, Finite, Fraction};
 use crate::tests::{expected, json, shared};
 
 fn reals(values: &Json) -> Vec<f64> {
@@ -50,12 +52,21 @@ fn candidate(row_key: u64) -> CounterfactualCandidate {
     }
 }
 
+fn adasyn(neighbours: u64, beta: f64, ratio: f64, seed: u64) -> AdasynSettings {
+    let arm = AdasynArm {
+        neighbours: Count::new(neighbours).unwrap(),
+        beta: Finite::new(beta).unwrap(),
+        ratio: Fraction::new(ratio).unwrap(),
+    };
+    AdasynSettings { arm, seed }
+}
+
 #[test]
 fn adasyn_of_a_handful_of_rows() {
     let case = &json(expected("generation/augmentation/micro.json"))["adasyn"];
     let x = reals(&case["x"]);
     let classes: Vec<bool> = reals(&case["y"]).iter().map(|&y| y == 1.0).collect();
-    let adasyn = AdasynSettings { neighbours: 3, beta: 1.0, threshold: 1.0, seed: 7 };
+    let adasyn = adasyn(3, 1.0, 1.0, 7);
     let plan = adasyn.plan(PointMatrix { coordinates: &x, width: 1 }, &classes);
     assert_eq!(
         (plan.other_class_shares.clone(), plan.rows_per_base.clone()),
@@ -117,7 +128,7 @@ fn adasyn_of_people() {
     ];
     let (coordinates, width) = vectors(&variables, &rows);
     let classes: Vec<bool> = column(&input, "sex").iter().map(|&sex| sex == 1.0).collect();
-    let adasyn = AdasynSettings { neighbours: 5, beta: 1.0, threshold: 1.0, seed: 42 };
+    let adasyn = adasyn(5, 1.0, 1.0, 42);
     let plan = adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &classes);
     assert!(!plan.class);
     near(&plan.other_class_shares, &reals(&case["r"]));
@@ -175,26 +186,26 @@ fn ordinals_and_missing_numbers_take_values_that_are_there() {
 fn adasyn_makes_nothing_where_nothing_lacks_or_nobody_is_near() {
     let x: Vec<f64> = (0..8).map(f64::from).collect();
     let points = PointMatrix { coordinates: &x, width: 1 };
-    let adasyn = AdasynSettings { neighbours: 2, beta: 1.0, threshold: 1.0, seed: 1 };
+    let whole = adasyn(2, 1.0, 1.0, 1);
     let made =
         |classes: &[bool], adasyn: AdasynSettings| adasyn.plan(points, classes).synthetic.len();
     let at = |positive: &[usize]| (0..8).map(|i| positive.contains(&i)).collect::<Vec<_>>();
     // Classes of equal size, a class of one row, and an empty class.
     for classes in [at(&[0, 1, 2, 3]), at(&[3]), at(&[])] {
-        assert_eq!(made(&classes, adasyn), 0, "{classes:?}");
+        assert_eq!(made(&classes, whole), 0, "{classes:?}");
     }
     // Three rows of one class that lie close together, far from the others.
     let apart = [0.0, 1.0, 2.0, 3.0, 4.0, 50.0, 51.0, 52.0];
-    let plan = adasyn.plan(PointMatrix { coordinates: &apart, width: 1 }, &at(&[5, 6, 7]));
+    let plan = whole.plan(PointMatrix { coordinates: &apart, width: 1 }, &at(&[5, 6, 7]));
     assert_eq!(
         (plan.other_class_shares, plan.rows_per_base, plan.synthetic.len()),
         (vec![0.0; 3], vec![0; 3], 0)
     );
-    assert_eq!(made(&at(&[2, 5]), adasyn), 4);
-    assert_eq!(made(&at(&[2, 5]), AdasynSettings { beta: 0.5, ..adasyn }), 2);
-    assert_eq!(made(&at(&[2, 5]), AdasynSettings { threshold: 0.3, ..adasyn }), 0);
+    assert_eq!(made(&at(&[2, 5]), whole), 4);
+    assert_eq!(made(&at(&[2, 5]), adasyn(2, 0.5, 1.0, 1)), 2);
+    assert_eq!(made(&at(&[2, 5]), adasyn(2, 1.0, 0.3, 1)), 0);
     // The positive class may be the larger one.
-    let mostly = AdasynSettings { neighbours: 2, ..adasyn }.plan(points, &at(&[0, 1, 3, 4, 6, 7]));
+    let mostly = whole.plan(points, &at(&[0, 1, 3, 4, 6, 7]));
     assert_eq!(
         (mostly.class, mostly.rows.as_slice(), mostly.synthetic.len()),
         (false, [2, 5].as_slice(), 4)

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use crate::error::{Exit, Result};
 use crate::exec::event::Observer;
 use crate::exec::files;
-use crate::job::{ExportFormat, FavourableClass, new};
+use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
 use crate::table::{TableCell, TableRecord};
 use serde_json::{Map, Value, json};
 
-use crate::cli::args::{DiffArgs, ExportArgs, ExportChoice, FavourableChoice, GateArgs, NewArgs};
+use crate::cli::args::{DiffArgs, ExportArgs, GateArgs, NewArgs};
 use crate::cli::owned_files::{self, OwnedFile};
 use crate::stage::measure::catalog;
 
@@ -72,16 +72,10 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
 
 /// Writes a finished folder in the form of another tool.
 pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
-    let form = match args.to {
-        ExportChoice::Junit => ExportFormat::Junit,
-        ExportChoice::Prometheus => ExportFormat::Prometheus,
-        ExportChoice::Csv => ExportFormat::Csv,
-        ExportChoice::Mlflow => ExportFormat::Mlflow,
-    };
     if let Some(file) = &args.file {
         owned_files::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
     }
-    let text = rejudge::export(&args.dir, form)?;
+    let text = rejudge::export(&args.dir, args.to)?;
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
         Some(file) => files::replace(file, text.as_bytes())?,
@@ -98,10 +92,7 @@ pub(crate) fn new(args: &NewArgs) -> Result<Exit> {
         sensitive: args.sensitive.clone(),
         score: args.score.clone(),
         positive: args.positive.clone(),
-        favourable: args.favourable.map(|side| match side {
-            FavourableChoice::Positive => FavourableClass::Positive,
-            FavourableChoice::Negative => FavourableClass::Negative,
-        }),
+        favourable: args.favourable,
         reference: args.reference.clone(),
     };
     let new::FirstJob { text, guesses } =

@@ -6,7 +6,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::job::{ExportFormat, FavourableClass};
 
 /// Audits classifiers for counterfactual fairness: would this person have got another decision, had
 /// they belonged to another group?
@@ -192,7 +195,7 @@ pub(crate) struct NewArgs {
     pub(crate) positive: Option<String>,
     /// Which prediction people want; left out: a guess, marked in the job.
     #[arg(long, value_enum)]
-    pub(crate) favourable: Option<FavourableChoice>,
+    pub(crate) favourable: Option<FavourableClass>,
     /// The reference group; left out: the largest, marked in the job.
     #[arg(long, value_name = "GROUP")]
     pub(crate) reference: Option<String>,
@@ -201,13 +204,17 @@ pub(crate) struct NewArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
-/// Which prediction people want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FavourableChoice {
-    /// The positive one.
-    Positive,
-    /// The negative one.
-    Negative,
+impl ValueEnum for FavourableClass {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[FavourableClass::Positive, FavourableClass::Negative]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            FavourableClass::Positive => PossibleValue::new("positive").help("The positive one"),
+            FavourableClass::Negative => PossibleValue::new("negative").help("The negative one"),
+        })
+    }
 }
 
 /// `cfaudit export`.
@@ -217,23 +224,28 @@ pub(crate) struct ExportArgs {
     pub(crate) dir: PathBuf,
     /// The form.
     #[arg(long, value_enum)]
-    pub(crate) to: ExportChoice,
+    pub(crate) to: ExportFormat,
     /// Write to this file, as a whole, instead of standard output.
     #[arg(long, value_name = "F")]
     pub(crate) file: Option<PathBuf>,
 }
 
-/// Forms of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportChoice {
-    /// JUnit XML, one test case per gate.
-    Junit,
-    /// Prometheus text format, for the textfile collector.
-    Prometheus,
-    /// The table of metrics as CSV.
-    Csv,
-    /// A JSON object of values for `mlflow.log_metrics`.
-    Mlflow,
+impl ValueEnum for ExportFormat {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[ExportFormat::Junit, ExportFormat::Prometheus, ExportFormat::Csv, ExportFormat::Mlflow]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, help) = match self {
+            ExportFormat::Junit => ("junit", "JUnit XML, one test case per gate"),
+            ExportFormat::Prometheus => {
+                ("prometheus", "Prometheus text format, for the textfile collector")
+            }
+            ExportFormat::Csv => ("csv", "The table of metrics as CSV"),
+            ExportFormat::Mlflow => ("mlflow", "A JSON object of values for `mlflow.log_metrics`"),
+        };
+        Some(PossibleValue::new(word).help(help))
+    }
 }
 
 /// `cfaudit gate`.

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use serde_json::Value;
 
-use crate::cli::args::ExportChoice;
 use crate::folder::read::manifest;
+use crate::job::ExportFormat;
 
 /// What is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub(crate) enum OwnedFile {
     /// Log lines as JSON.
     Log,
     /// A finished folder in another form.
-    Export(ExportChoice),
+    Export(ExportFormat),
 }
 
 impl OwnedFile {
@@ -40,12 +40,12 @@ impl OwnedFile {
         let start: &[u8] = match self {
             OwnedFile::Summary => b"{\"cfaudit\":",
             OwnedFile::Log => b"{\"ts\":",
-            OwnedFile::Export(ExportChoice::Junit) => {
+            OwnedFile::Export(ExportFormat::Junit) => {
                 b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
             }
-            OwnedFile::Export(ExportChoice::Prometheus) => b"# HELP cfaudit_",
-            OwnedFile::Export(ExportChoice::Csv) => b"arm,model,counterfactual,",
-            OwnedFile::Export(ExportChoice::Mlflow) => {
+            OwnedFile::Export(ExportFormat::Prometheus) => b"# HELP cfaudit_",
+            OwnedFile::Export(ExportFormat::Csv) => b"arm,model,counterfactual,",
+            OwnedFile::Export(ExportFormat::Mlflow) => {
                 let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
                 // Other programs write flat objects of numbers too; every name of ours is a path,
                 // the metric behind its scope.

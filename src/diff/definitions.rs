@@ -27,7 +27,7 @@ use crate::folder::manifest::{JobChange, PolicyVersions};
 use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::Rate;
-use crate::metric::{CatalogFamily, Metric, Reads, find};
+use crate::metric::{Metric, MetricFamily, Reads, find};
 use crate::table::TableRecord;
 
 /// The values of a resolved job by their path.
@@ -126,7 +126,7 @@ impl DefinitionBreak {
         fitted: &BTreeSet<String>,
         graphs: &BTreeSet<String>,
     ) -> bool {
-        let clarify = row.text("family") == CatalogFamily::Clarify.as_str();
+        let clarify = row.text("family") == MetricFamily::Clarify.as_str();
         let set = row.text("counterfactual");
         let block = block_of_set(row);
         let moves = fitted.contains(block);

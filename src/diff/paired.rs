@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::value::changes::changes;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
-use crate::metric::value::settings::FavouredFacets;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
-use crate::metric::{CatalogFamily, catalog};
+use crate::metric::value::settings::FavouredGroups;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::{MetricFamily, catalog};
 use crate::param::Count;
 use crate::table::TableFrame;
 
@@ -132,7 +132,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
 /// Models, attributes and sets whose score metrics a run has.
 fn sets_with_scores(metrics: &TableFrame) -> BTreeSet<OutcomeSetKey> {
     let rows = metrics.records().filter(|row| {
-        row.text("family") == CatalogFamily::Shift.as_str()
+        row.text("family") == MetricFamily::Shift.as_str()
             && ["arm", "slice", "class"].iter().all(|column| row.text(column).is_empty())
     });
     rows.map(|row| {
@@ -161,19 +161,19 @@ impl PairedValues {
     ) {
         let settings = MeasureSettings {
             families: vec![
-                CatalogFamily::Performance,
-                CatalogFamily::Group,
-                CatalogFamily::Ccm,
-                CatalogFamily::Eccm,
-                CatalogFamily::Shift,
+                MetricFamily::Performance,
+                MetricFamily::Group,
+                MetricFamily::Ccm,
+                MetricFamily::Eccm,
+                MetricFamily::Shift,
             ],
             favourable: if side.favourable_is_positive {
-                FavourablePrediction::Positive
+                FavourableClass::Positive
             } else {
-                FavourablePrediction::Negative
+                FavourableClass::Negative
             },
             favourable_stated: side.favourable_stated,
-            favoured: FavouredFacets::Rest,
+            favoured: FavouredGroups::Rest,
             level: side.level,
             samples: side.samples,
             seed: side.seed,
@@ -234,7 +234,7 @@ impl PairedValues {
                         scope: &str,
                         from: Option<usize>,
                         to: Option<usize>,
-                        families: &[CatalogFamily]| {
+                        families: &[MetricFamily]| {
             for metric in catalog().filter(|metric| families.contains(&metric.family)) {
                 self.values.entry(key(set, scope, from, to, metric.id)).or_default().identical =
                     true;
@@ -244,13 +244,13 @@ impl PairedValues {
         let all = (0..n).all(one);
         for a in 0..n {
             if one(a) {
-                mark("", "group", Some(a), None, &[CatalogFamily::Performance]);
+                mark("", "group", Some(a), None, &[MetricFamily::Performance]);
             }
             for b in (0..n).filter(|b| *b != a && one(*b) && one(a)) {
-                mark("", "pair", Some(a), Some(b), &[CatalogFamily::Group]);
+                mark("", "pair", Some(a), Some(b), &[MetricFamily::Group]);
             }
             if all {
-                mark("", "one_vs_rest", Some(a), None, &[CatalogFamily::Group]);
+                mark("", "one_vs_rest", Some(a), None, &[MetricFamily::Group]);
             }
         }
         if all {
@@ -259,9 +259,9 @@ impl PairedValues {
                 "total",
                 None,
                 None,
-                &[CatalogFamily::Performance, CatalogFamily::Group, CatalogFamily::Clarify],
+                &[MetricFamily::Performance, MetricFamily::Group, MetricFamily::Clarify],
             );
-            mark("", "worst_case", None, None, &[CatalogFamily::Group]);
+            mark("", "worst_case", None, None, &[MetricFamily::Group]);
         }
         for (set, after) in &after.sets {
             let Some(before) = before.sets.get(set) else { continue };
@@ -274,11 +274,11 @@ impl PairedValues {
             };
             let families = |holds: &dyn Fn(usize, usize) -> bool| {
                 let (old, new) = (sum(before, holds), sum(after, holds));
-                let of_predictions = [CatalogFamily::Ccm, CatalogFamily::Eccm]
+                let of_predictions = [MetricFamily::Ccm, MetricFamily::Eccm]
                     .into_iter()
                     .filter(|_| old.predictions == new.predictions);
                 of_predictions
-                    .chain((old.scores == new.scores).then_some(CatalogFamily::Shift))
+                    .chain((old.scores == new.scores).then_some(MetricFamily::Shift))
                     .collect::<Vec<_>>()
             };
             for a in 0..n {

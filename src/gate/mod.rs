@@ -18,6 +18,7 @@
 //! the two runs define the value differently it is inconclusive.
 
 mod audited;
+pub mod decide_by;
 mod holm;
 pub mod recourse;
 mod unseen;
@@ -33,20 +34,10 @@ use crate::metric::rate::Undefined;
 use crate::metric::value::worlds::{
     ATTRIBUTE_FOLLOWS, ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside,
 };
-use crate::metric::{CatalogFamily, Reads, find};
+use crate::metric::{MetricFamily, Reads, find};
 use crate::table::{GATES, TableCell, TableFrame, TableRecord};
+use decide_by::GateDecideBy;
 use unseen::{UNTESTED, unseen, untested};
-
-/// What decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateDecisionRule {
-    /// The interval.
-    Interval,
-    /// The interval over causal graphs and refits of their coefficients.
-    Worlds,
-    /// The value alone.
-    Estimate,
-}
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -153,7 +144,7 @@ pub struct GateQuestion {
     /// a negated number its fall.
     pub limit: GateLimit,
     /// What decides.
-    pub decide_by: GateDecisionRule,
+    pub decide_by: GateDecideBy,
     /// Bootstraps that its graphs rest on, 0 where these are of the training rows as they are; none
     /// where its set has no graphs.
     pub bootstraps: Option<u64>,
@@ -306,7 +297,7 @@ pub fn judge(
         };
         if question.quantity == GateQuantity::Value
             && question.scope == GateSubject::WorstCase
-            && question.decide_by == GateDecisionRule::Interval
+            && question.decide_by == GateDecideBy::Interval
         {
             rulings.iter_mut().for_each(|ruling| judge_by_pairs(question, ruling, metrics));
         }
@@ -511,7 +502,7 @@ fn matches(question: &GateQuestion, row: &TableRecord<'_>) -> bool {
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
                 // Facets do not change places: other neighbours vote, other strata have no share.
-                let may_turn = row.text("family") != CatalogFamily::Clarify.as_str();
+                let may_turn = row.text("family") != MetricFamily::Clarify.as_str();
                 compared && ((from == a && to == b) || (may_turn && from == b && to == a))
             }
             GateSubject::WorstCase => scope == "worst_case",
@@ -519,7 +510,7 @@ fn matches(question: &GateQuestion, row: &TableRecord<'_>) -> bool {
 }
 
 fn oriented(question: &GateQuestion, row: &TableRecord<'_>) -> GateObservation {
-    let worlds = question.decide_by == GateDecisionRule::Worlds;
+    let worlds = question.decide_by == GateDecideBy::Worlds;
     let (lo, hi, level) =
         if worlds { ("world_lo", "world_hi", "world_level") } else { ("lo", "hi", "level") };
     // Of graphs that were fitted once there is no interval over refits.
@@ -635,10 +626,10 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
     if let Some(small) = small_flags(seen) {
         return Some(format!("too few to tell: {small}"));
     }
-    if question.decide_by == GateDecisionRule::Worlds && fits_once(question) {
+    if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
         return Some(NO_REFIT.to_owned());
     }
-    (question.decide_by != GateDecisionRule::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
+    (question.decide_by != GateDecideBy::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
         .then(|| format!("there is no interval: {}", seen.why_no_interval))
 }
 
@@ -655,11 +646,11 @@ fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
         return GateRuling { observation: seen, verdict: GateStatus::Inconclusive, reason };
     }
     match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
-        (GateDecisionRule::Estimate, Some(value), _) => {
+        (GateDecideBy::Estimate, Some(value), _) => {
             let kept = limit.kept_by(value);
             let what = if seen.is_change { "change" } else { "value" };
             let is_of_graphs =
-                find(&question.metric).is_some_and(|metric| metric.family == CatalogFamily::Graph);
+                find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph);
             let caution = if is_of_graphs { few_bootstraps(question, "it") } else { String::new() };
             let reason =
                 format!("the {what} {} the limit{caution}", if kept { "keeps" } else { "breaks" });
@@ -671,7 +662,7 @@ fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
         }
         (_, _, Some((lo, hi))) => {
             let (interval, caution) = match question.decide_by {
-                GateDecisionRule::Worlds => over_graphs(question, &seen),
+                GateDecideBy::Worlds => over_graphs(question, &seen),
                 _ => ("interval".to_owned(), String::new()),
             };
             let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
@@ -877,10 +868,10 @@ fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> Vec<Table
         (GateQuantity::Change, GateLimit::AtLeast(_)) => "fall_at_most",
     };
     let by = match question.decide_by {
-        GateDecisionRule::Interval if question.holm => "interval, holm",
-        GateDecisionRule::Interval => "interval",
-        GateDecisionRule::Worlds => "worlds",
-        GateDecisionRule::Estimate => "estimate",
+        GateDecideBy::Interval if question.holm => "interval, holm",
+        GateDecideBy::Interval => "interval",
+        GateDecideBy::Worlds => "worlds",
+        GateDecideBy::Estimate => "estimate",
     };
     vec![
         question.name.as_str().into(),

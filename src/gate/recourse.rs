@@ -14,9 +14,7 @@ use crate::table::file::read_frame;
 use crate::table::picked::read_matching;
 use crate::table::recourse::{RECOURSE, SUBGROUPS, UNFAIR_SUBGROUPS};
 
-use super::{
-    GateDecisionRule, GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject,
-};
+use super::{GateDecideBy, GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
@@ -147,7 +145,7 @@ pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRe
         scope: GateSubject::Total,
         quantity: GateQuantity::Value,
         limit: GateLimit::AtMost(question.at_most as f64),
-        decide_by: GateDecisionRule::Estimate,
+        decide_by: GateDecideBy::Estimate,
         bootstraps: None,
         holm: false,
         // How many people a subgroup needs was asked before; without any there is no value.

@@ -1,7 +1,7 @@
 //! Gates on small tables of metrics worked by hand.
 
 use super::{
-    GateBaseline, GateDecisionRule, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus,
+    GateBaseline, GateDecideBy, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus,
     GateSubject, UnshownChange,
 };
 use crate::metric::bootstrap::interval::{wilson, z_of_level};
@@ -104,7 +104,7 @@ fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
         scope,
         quantity: GateQuantity::Value,
         limit,
-        decide_by: GateDecisionRule::Interval,
+        decide_by: GateDecideBy::Interval,
         bootstraps: Some(100),
         holm: false,
         min_cases: 10,
@@ -140,7 +140,7 @@ fn the_interval_decides() {
 #[test]
 fn the_estimate_decides_where_asked() {
     let mut q = question(direction(), GateLimit::AtMost(0.131));
-    q.decide_by = GateDecisionRule::Estimate;
+    q.decide_by = GateDecideBy::Estimate;
     assert_eq!(
         judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).verdict,
         Some(GateStatus::Pass)
@@ -193,7 +193,7 @@ fn reasons_say_what_is_missing() {
 /// Labels that are missing for some more than for others say nothing of all, whatever decides.
 #[test]
 fn selective_labels_are_never_a_pass() {
-    for decide_by in [GateDecisionRule::Interval, GateDecisionRule::Estimate] {
+    for decide_by in [GateDecideBy::Interval, GateDecideBy::Estimate] {
         let q = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(0.9)) };
         let mut table = metrics(&[NSR]);
         assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(GateStatus::Pass));
@@ -221,7 +221,7 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     };
     let mut q =
         question(GateSubject::Pair("Female".into(), "Male".into()), GateLimit::AtLeast(0.8));
-    q.decide_by = GateDecisionRule::Estimate;
+    q.decide_by = GateDecideBy::Estimate;
     let mut table = metrics(&[di]);
     let verdict =
         |q: &GateQuestion, table: &TableFrame| judge(std::slice::from_ref(q), table, None).verdict;
@@ -554,14 +554,14 @@ fn graphs_decide_where_the_gate_asks_them() {
     let verdict = |frame: &TableFrame, limit, decide_by| {
         judge(&[asked(limit, decide_by)], frame, None).verdict
     };
-    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Worlds), Some(GateStatus::Inconclusive));
+    assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
     frame.rows[0][at("world_lo")] = TableCell::Real(0.12);
     frame.rows[0][at("world_hi")] = TableCell::Real(0.14);
-    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Interval), Some(GateStatus::Inconclusive));
-    assert_eq!(verdict(&frame, 0.15, GateDecisionRule::Worlds), Some(GateStatus::Pass));
-    assert_eq!(verdict(&frame, 0.13, GateDecisionRule::Worlds), Some(GateStatus::Inconclusive));
-    assert_eq!(verdict(&frame, 0.11, GateDecisionRule::Worlds), Some(GateStatus::Fail));
-    let table = judge(&[asked(0.15, GateDecisionRule::Worlds)], &frame, None).table;
+    assert_eq!(verdict(&frame, 0.15, GateDecideBy::Interval), Some(GateStatus::Inconclusive));
+    assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Pass));
+    assert_eq!(verdict(&frame, 0.13, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
+    assert_eq!(verdict(&frame, 0.11, GateDecideBy::Worlds), Some(GateStatus::Fail));
+    let table = judge(&[asked(0.15, GateDecideBy::Worlds)], &frame, None).table;
     assert!(
         table
             .records()
@@ -595,25 +595,22 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     };
     ends(&mut frame, 0.12, 0.14);
     let plain = "the whole 95 % interval over graphs and refits keeps the limit";
-    assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecisionRule::Worlds)), [plain; 2]);
+    assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecideBy::Worlds)), [plain; 2]);
     let few = "; it rests on 10 bootstraps, fewer than 40, so another seed may move its ends far";
-    assert_eq!(reason(&frame, 10, GateDecisionRule::Worlds), format!("{plain}{few}"));
+    assert_eq!(reason(&frame, 10, GateDecideBy::Worlds), format!("{plain}{few}"));
     // One bootstrap, or none, has refitted nothing: there is no such interval.
     for n in [0, 1] {
         assert_eq!(
-            reason(&frame, n, GateDecisionRule::Worlds),
+            reason(&frame, n, GateDecideBy::Worlds),
             "no refit of the coefficients was measured: give the set `bootstraps`, 100 are usual"
         );
     }
-    assert_eq!(
-        reason(&frame, 10, GateDecisionRule::Interval),
-        "the limit lies inside the interval"
-    );
+    assert_eq!(reason(&frame, 10, GateDecideBy::Interval), "the limit lies inside the interval");
     // The value is 0.131.
     ends(&mut frame, 0.0, 0.0);
     let outside = "; the mean over graphs lies outside of it, because a few graphs differ much \
                    from the others";
-    assert_eq!(reason(&frame, 100, GateDecisionRule::Worlds), format!("{plain}{outside}"));
+    assert_eq!(reason(&frame, 100, GateDecideBy::Worlds), format!("{plain}{outside}"));
 }
 
 /// An interval over graphs in which nothing was refitted passes nothing, and breaks nothing.
@@ -626,7 +623,7 @@ fn graphs_that_were_fitted_once_decide_nothing() {
     let verdict = |limit: f64, bootstraps: u64| {
         let asked = GateQuestion {
             bootstraps: Some(bootstraps),
-            decide_by: GateDecisionRule::Worlds,
+            decide_by: GateDecideBy::Worlds,
             ..question(direction(), GateLimit::AtMost(limit))
         };
         let judged = judge(&[asked], &frame, None);
@@ -659,7 +656,7 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
         let asked = GateQuestion {
             metric: metric.into(),
             bootstraps,
-            decide_by: GateDecisionRule::Estimate,
+            decide_by: GateDecideBy::Estimate,
             ..question(GateSubject::Total, GateLimit::AtMost(0.5))
         };
         let row = GateValueRow { metric, ..graphs };
@@ -787,7 +784,7 @@ fn a_change_is_judged_by_its_own_interval() {
     let row = check_change(&fall(0.01), &frame, GateStatus::Pass, "keeps");
     assert_eq!(row[crate::table::GATES.column("limit").unwrap()], TableCell::Real(0.01));
     assert_eq!(row[crate::table::GATES.column("rule").unwrap()], "fall_at_most, interval".into());
-    let estimate = GateQuestion { decide_by: GateDecisionRule::Estimate, ..rise(0.12) };
+    let estimate = GateQuestion { decide_by: GateDecideBy::Estimate, ..rise(0.12) };
     check_change(&estimate, &frame, GateStatus::Fail, "the change breaks");
     // The fewer cases of both count.
     check_change(
@@ -1032,7 +1029,7 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
         "{reason}"
     );
     let broken =
-        GateQuestion { limit: GateLimit::AtMost(0.01), decide_by: GateDecisionRule::Estimate, ..q };
+        GateQuestion { limit: GateLimit::AtMost(0.01), decide_by: GateDecideBy::Estimate, ..q };
     assert_eq!(decided(&broken, &table).0, GateStatus::Fail, "what was seen breaks it");
 }
 

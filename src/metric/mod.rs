@@ -30,6 +30,9 @@ pub mod scope;
 mod tests;
 pub mod value;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::metric::evidence::person::{Confusion, Eccm};
 use crate::metric::evidence::shift::ScoreShift;
 use evidence::patterns::AnySwitch;
@@ -53,47 +56,57 @@ pub const WHO_COUNTS: u32 = 2;
 /// when that rule changes.
 pub const BOUNDARIES: u32 = 2;
 
-/// A family of metrics: what kind of evidence they rest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CatalogFamily {
-    /// Confusion counts of each group.
+/// A family of metrics.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricFamily {
+    /// Confusion counts of each group: accuracy, recall, precision, ...
     Performance,
     /// Differences and ratios between groups.
     Group,
-    /// Counterfactual confusion matrix.
+    /// Counterfactual confusion matrix: consistency and switch rates.
     Ccm,
-    /// Extended counterfactual confusion matrix.
+    /// Extended counterfactual confusion matrix: switch rates by correctness. Needs a label.
     Eccm,
     /// How far scores move.
     Shift,
-    /// A favoured and a disfavoured facet, as Clarify compares them.
+    /// A favoured and a disfavoured facet, as SageMaker Clarify compares them.
     Clarify,
-    /// How far causal graphs agree; no model has a part in it.
+    /// How good counterfactuals are: near to their rows, like the target group. Of sets that move
+    /// features.
+    CfQuality,
+    /// How far the graphs of a set agree. Always measured where there are any, so that no job asks
+    /// for it.
+    #[serde(skip)]
     Graph,
 }
 
-impl CatalogFamily {
-    /// All families, in order of the documentation.
-    pub const ALL: [CatalogFamily; 7] = [
-        CatalogFamily::Performance,
-        CatalogFamily::Group,
-        CatalogFamily::Ccm,
-        CatalogFamily::Eccm,
-        CatalogFamily::Shift,
-        CatalogFamily::Clarify,
-        CatalogFamily::Graph,
+impl MetricFamily {
+    /// The families of the catalog, in order of the documentation; measures of counterfactuals
+    /// ([`catalog::cf_quality`]) have a list of their own.
+    pub const OF_CATALOG: [MetricFamily; 7] = [
+        MetricFamily::Performance,
+        MetricFamily::Group,
+        MetricFamily::Ccm,
+        MetricFamily::Eccm,
+        MetricFamily::Shift,
+        MetricFamily::Clarify,
+        MetricFamily::Graph,
     ];
 
     /// The word of job files and tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            CatalogFamily::Performance => "performance",
-            CatalogFamily::Group => "group",
-            CatalogFamily::Ccm => "ccm",
-            CatalogFamily::Eccm => "eccm",
-            CatalogFamily::Shift => "shift",
-            CatalogFamily::Clarify => "clarify",
-            CatalogFamily::Graph => "graph",
+            MetricFamily::Performance => "performance",
+            MetricFamily::Group => "group",
+            MetricFamily::Ccm => "ccm",
+            MetricFamily::Eccm => "eccm",
+            MetricFamily::Shift => "shift",
+            MetricFamily::Clarify => "clarify",
+            MetricFamily::CfQuality => "cf_quality",
+            MetricFamily::Graph => "graph",
         }
     }
 }
@@ -299,7 +312,7 @@ pub struct Metric {
     /// Name in words.
     pub name: &'static str,
     /// Its family.
-    pub family: CatalogFamily,
+    pub family: MetricFamily,
     /// Formula in plain text.
     pub formula: &'static str,
     /// What it says.

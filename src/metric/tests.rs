@@ -12,7 +12,7 @@ mod who_counts;
 use std::collections::BTreeSet;
 
 use super::scope::MetricScope;
-use super::{CatalogFamily, ImpairedGroupRule, Reads, catalog, find, nearest};
+use super::{ImpairedGroupRule, MetricFamily, Reads, catalog, find, nearest};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftEvidence};
@@ -29,9 +29,9 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Undefined;
 use crate::metric::value::gaps;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredFacets;
+use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{
-    FavourablePrediction, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
+    FavourableClass, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
 };
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::{RandomStream, h};
@@ -39,15 +39,15 @@ use crate::param::{Count, Level, Seed};
 
 fn settings() -> MeasureSettings {
     MeasureSettings {
-        families: CatalogFamily::ALL.to_vec(),
-        favourable: FavourablePrediction::Positive,
+        families: MetricFamily::OF_CATALOG.to_vec(),
+        favourable: FavourableClass::Positive,
         favourable_stated: true,
         level: Some(Level::DEFAULT),
         samples: Count::new(2000).unwrap(),
         seed: Seed(42),
         min_group_size: Count::new(30).unwrap(),
         min_denominator: Count::new(10).unwrap(),
-        favoured: FavouredFacets::Groups(vec![0]),
+        favoured: FavouredGroups::Groups(vec![0]),
     }
 }
 
@@ -223,30 +223,30 @@ fn the_catalog_is_sound() {
         let (lo, hi) = metric.range;
         assert!(lo < hi && metric.ideal.is_none_or(|ideal| (lo..=hi).contains(&ideal)), "{id}");
         let fits = match metric.reads {
-            Reads::Rate(_) | Reads::Score(_) => metric.family == CatalogFamily::Performance,
+            Reads::Rate(_) | Reads::Score(_) => metric.family == MetricFamily::Performance,
             Reads::RateDifference(_) | Reads::ScoreDifference(_) => {
-                matches!(metric.family, CatalogFamily::Group | CatalogFamily::Clarify)
+                matches!(metric.family, MetricFamily::Group | MetricFamily::Clarify)
             }
             Reads::RateRatio(_)
             | Reads::RateMinRatio(_)
             | Reads::FavourableRatio
-            | Reads::ScoreRatio(_) => metric.family == CatalogFamily::Group,
+            | Reads::ScoreRatio(_) => metric.family == MetricFamily::Group,
             Reads::WidestGap(_) | Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => {
-                metric.family == CatalogFamily::Group
+                metric.family == MetricFamily::Group
             }
             Reads::ScoreRise(_)
             | Reads::Benefit(_)
             | Reads::Strata(_)
             | Reads::StrataRate(_)
-            | Reads::Flips { .. } => metric.family == CatalogFamily::Clarify,
+            | Reads::Flips { .. } => metric.family == MetricFamily::Clarify,
             Reads::SwitchRate(_)
             | Reads::SwitchByFavour { .. }
             | Reads::SwitchScore(_)
             | Reads::AnySwitch(_) => {
-                matches!(metric.family, CatalogFamily::Ccm | CatalogFamily::Eccm)
+                matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm)
             }
-            Reads::Shift(_) => metric.family == CatalogFamily::Shift,
-            Reads::Graphs => metric.family == CatalogFamily::Graph,
+            Reads::Shift(_) => metric.family == MetricFamily::Shift,
+            Reads::Graphs => metric.family == MetricFamily::Graph,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(
@@ -298,7 +298,7 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::Shift(value) => value(&shift_of_none),
             // Neither reads counts.
             Reads::Flips { .. } | Reads::Graphs => continue,
-            _ => gaps::value(metric, FavourablePrediction::Positive, &none, &none),
+            _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);
     }
@@ -340,7 +340,7 @@ fn values_lie_in_their_range_and_intervals_hold_them() {
                 let width =
                     if matches!(m.scope, MetricScope::Difference(..)) { most - least } else { 0.0 };
                 assert!(
-                    m.metric.family != CatalogFamily::Shift
+                    m.metric.family != MetricFamily::Shift
                         || interval.lo >= least - width && interval.hi <= most + width,
                     "{what}"
                 );
@@ -405,7 +405,7 @@ fn swapping_the_groups_mirrors_every_value() {
             (ScoredPerson { group: 1 - person.group, ..*person }, cfs)
         })
         .collect();
-    let elsewhere = MeasureSettings { favoured: FavouredFacets::Groups(vec![1]), ..settings() };
+    let elsewhere = MeasureSettings { favoured: FavouredGroups::Groups(vec![1]), ..settings() };
     let (here, there) = (
         gather(&people, 2, true, 1, &settings()).measured,
         gather(&swapped, 2, true, 1, &elsewhere).measured,
@@ -415,7 +415,7 @@ fn swapping_the_groups_mirrors_every_value() {
             MetricScope::Group(g) => MetricScope::Group(1 - g),
             MetricScope::Direction(a, b) => MetricScope::Direction(b, a),
             // Facets keep their roles, so nothing but their numbers changes.
-            MetricScope::Pair(a, b) if m.metric.family == CatalogFamily::Clarify => {
+            MetricScope::Pair(a, b) if m.metric.family == MetricFamily::Clarify => {
                 MetricScope::Pair(b, a)
             }
             same => same,
@@ -427,7 +427,7 @@ fn swapping_the_groups_mirrors_every_value() {
         };
         let expected = match (m.scope, m.metric.reads) {
             (MetricScope::WorstCase, _) => value,
-            (MetricScope::Pair(..), _) if m.metric.family == CatalogFamily::Clarify => value,
+            (MetricScope::Pair(..), _) if m.metric.family == MetricFamily::Clarify => value,
             (MetricScope::Difference(..), _) => -value,
             (MetricScope::Pair(..), _) => SwapEffect::of(m.metric).apply(value).unwrap(),
             _ => value,
@@ -468,12 +468,12 @@ fn any_partition_gives_the_same_evidence_and_values() {
 fn a_value_does_not_depend_on_what_else_is_asked() {
     let people = people(2, 1, 400);
     let all = gather(&people, 2, true, 1, &settings()).measured;
-    for family in CatalogFamily::ALL {
+    for family in MetricFamily::OF_CATALOG {
         let alone =
             gather(&people, 2, true, 1, &MeasureSettings { families: vec![family], ..settings() })
                 .measured;
         assert!(alone.iter().all(|m| m.metric.family == family
-            || (family == CatalogFamily::Clarify && m.metric.id == "di")));
+            || (family == MetricFamily::Clarify && m.metric.id == "di")));
         for m in alone {
             assert_eq!(format!("{m:?}"), format!("{:?}", one(&all, m.metric.id, m.scope)));
         }
@@ -598,8 +598,8 @@ fn a_person_switches_once() {
     assert_eq!(one(&measured, "sr", MetricScope::OneToRest(0)).denominator, Some(7));
 }
 
-const COUNTERFACTUAL: [CatalogFamily; 3] =
-    [CatalogFamily::Ccm, CatalogFamily::Eccm, CatalogFamily::Shift];
+const COUNTERFACTUAL: [MetricFamily; 3] =
+    [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift];
 
 /// Where nothing switches every metric has its ideal value, but for those that divide what
 /// switches.
@@ -749,9 +749,7 @@ fn impaired_groups_follow_the_published_table() {
         ("tsnr", None, None),
         ("p2nr", None, None),
     ];
-    for (favourable, column) in
-        [(FavourablePrediction::Positive, 0), (FavourablePrediction::Negative, 1)]
-    {
+    for (favourable, column) in [(FavourableClass::Positive, 0), (FavourableClass::Negative, 1)] {
         let measured = measure_counterfactual(
             &counts,
             None,
@@ -786,13 +784,12 @@ fn impaired_groups_follow_the_published_table() {
 #[test]
 fn harm_is_a_switch_rate_by_the_favourable_side() {
     let people = people(3, 2, 400);
-    for (favourable, denied, favoured) in [
-        (FavourablePrediction::Positive, "psr", "nsr"),
-        (FavourablePrediction::Negative, "nsr", "psr"),
-    ] {
+    for (favourable, denied, favoured) in
+        [(FavourableClass::Positive, "psr", "nsr"), (FavourableClass::Negative, "nsr", "psr")]
+    {
         let settings = MeasureSettings {
             favourable,
-            families: vec![CatalogFamily::Ccm],
+            families: vec![MetricFamily::Ccm],
             samples: Count::new(50).unwrap(),
             ..settings()
         };
@@ -865,7 +862,7 @@ fn a_group_is_named_only_by_clear_numbers() {
             of(MetricScope::Difference(0, 1)),
         )
     };
-    let settings = MeasureSettings { families: vec![CatalogFamily::Ccm], ..settings() };
+    let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
     // 10 of 1,000 people switch, and 9: of the difference of the two nothing can be told.
     let few = counted([10, 9], 1000);
     assert_eq!(named(&few, None, &settings, "nsr"), (Some(1), None, None));
@@ -897,7 +894,7 @@ fn a_group_is_named_only_by_clear_numbers() {
         measure_factual(
             &factual,
             None,
-            &MeasureSettings { families: vec![CatalogFamily::Group], ..settings.clone() },
+            &MeasureSettings { families: vec![MetricFamily::Group], ..settings.clone() },
         )
     };
     let all = ["demp_difference", "demp_ratio", "demp_min_ratio", "di"];
@@ -930,7 +927,7 @@ fn the_group_with_fewer_favourable_predictions_is_impaired() {
     let measure =
         |favourable| measure_factual(&factual, None, &MeasureSettings { favourable, ..settings() });
     let (positive, negative) =
-        (measure(FavourablePrediction::Positive), measure(FavourablePrediction::Negative));
+        (measure(FavourableClass::Positive), measure(FavourableClass::Negative));
     for id in [
         "demp_difference",
         "demp_ratio",

@@ -20,15 +20,26 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("counterfactual", &["param", "num", "data", "causal"]),
     ("model", &["num", "data", "exec::files"]),
     ("metric", &["param", "num"]),
-    ("augment", &["num", "data", "counterfactual"]),
+    ("augment", &["param", "num", "data", "counterfactual"]),
     ("recourse", &["param", "num", "data"]),
     ("gate", &["table", "folder", "metric"]),
     ("diff", &["param", "num", "table", "folder", "metric"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs
-    // of strategies, `recourse` its own; a new job also names the metrics that it measures.
+    // of strategies, `recourse` and `augment` their own, `gate` what decides; `metric` has the
+    // families and the favourable side, and a new job also names the metrics that it measures.
     (
         "job",
-        &["param", "data", "counterfactual", "metric", "recourse", "exec::files", "exec::hash"],
+        &[
+            "param",
+            "data",
+            "counterfactual",
+            "metric",
+            "recourse",
+            "augment::knobs",
+            "gate::decide_by",
+            "exec::files",
+            "exec::hash",
+        ],
     ),
     ("report", &["table", "folder", "metric", "exec::files"]),
     ("explain", &["table", "folder", "metric", "job", "data"]),
@@ -262,4 +273,62 @@ fn lines_keep_to_a_hundred_columns() {
     }
     // What cannot be broken, such as a long link, may stay: 3 lines of 1,000.
     assert!(long.len() * 1000 <= lines * 3, "{} of {lines}: {}", long.len(), long.join(", "));
+}
+
+/// Enums of plain words that have the same words and mean different things.
+const ALIKE: &[[&str; 2]] = &[
+    // Whether a gate counts, and what an inconclusive one does.
+    ["GateLevel", "OnInconclusive"],
+    // A label or a prediction of a person, and the prediction that people want.
+    ["FavourableClass", "LabelSide"],
+];
+
+/// Enums without fields at the left margin of a file, with their sorted variants.
+fn plain_enums(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let Some((_, rest)) = line.split_once("enum ").filter(|(before, _)| {
+            !line.starts_with(' ') && (before.is_empty() || before.starts_with("pub"))
+        }) else {
+            continue;
+        };
+        let name = rest.trim_end_matches(" {").to_owned();
+        let body: Vec<&str> = lines.by_ref().take_while(|line| *line != "}").collect();
+        let told = |line: &&&str| !line.trim_start().starts_with(['/', '#']);
+        let mut words: Vec<String> = body
+            .iter()
+            .filter(told)
+            .map(|line| line.trim().trim_end_matches(',').to_owned())
+            .collect();
+        words.sort();
+        let plain = |word: &String| word.chars().all(char::is_alphanumeric);
+        if words.len() > 1 && words.iter().all(plain) {
+            found.push((name, words));
+        }
+    }
+    found
+}
+
+/// A word of the job is the engine's type: an enum that only repeats another, to be translated
+/// variant by variant, is a second name for one thing.
+#[test]
+fn no_enum_repeats_another() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let mut enums: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for file in &files {
+        for (name, words) in plain_enums(&fs::read_to_string(file).expect("a source file")) {
+            enums.entry(words).or_default().push(name);
+        }
+    }
+    assert!(enums.len() > 50, "enums are found: {}", enums.len());
+    let mut alike: Vec<Vec<String>> = enums.into_values().filter(|names| names.len() > 1).collect();
+    alike.iter_mut().for_each(|names| names.sort());
+    alike.retain(|names| !ALIKE.iter().any(|pair| names == pair));
+    assert!(alike.is_empty(), "one type serves: {alike:?}");
+    let text = "pub enum A {\n    /// X.\n    X,\n    #[default]\n    Y,\n}\n\
+                enum B {\n    X(u8),\n    Y,\n}\n";
+    assert_eq!(plain_enums(text), [("A".to_owned(), vec!["X".to_owned(), "Y".to_owned()])]);
 }

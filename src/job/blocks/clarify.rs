@@ -10,6 +10,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::DataBlock;
+pub use crate::metric::value::settings::FavouredGroups;
 use crate::param::{ColumnName, Count, Word};
 
 /// How the family clarify is measured.
@@ -20,7 +21,7 @@ pub struct ClarifyBlock {
     /// them; or `rest`: every group is compared with all others together. Left out: the reference
     /// group.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub favoured: IndexMap<ColumnName, FavouredGroups>,
+    pub favoured: IndexMap<ColumnName, FavouredGroups<Word>>,
     /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
     /// of it are left out of CDDPL and counted. Left out: CDDPL is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,16 +68,7 @@ pub enum FeatureScale {
     Standard,
 }
 
-/// The favoured groups of an attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FavouredGroups {
-    /// All others together.
-    Rest,
-    /// Each of these.
-    Groups(Vec<Word>),
-}
-
-impl Serialize for FavouredGroups {
+impl Serialize for FavouredGroups<Word> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             FavouredGroups::Rest => serializer.serialize_str("rest"),
@@ -85,17 +77,17 @@ impl Serialize for FavouredGroups {
     }
 }
 
-impl<'de> Deserialize<'de> for FavouredGroups {
+impl<'de> Deserialize<'de> for FavouredGroups<Word> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct FavouredVisitor;
         impl<'de> Visitor<'de> for FavouredVisitor {
-            type Value = FavouredGroups;
+            type Value = FavouredGroups<Word>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("`rest`, or the list of the favoured groups")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<FavouredGroups, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<FavouredGroups<Word>, E> {
                 if text == "rest" {
                     Ok(FavouredGroups::Rest)
                 } else {
@@ -105,7 +97,10 @@ impl<'de> Deserialize<'de> for FavouredGroups {
                 }
             }
 
-            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<FavouredGroups, A::Error> {
+            fn visit_seq<A: de::SeqAccess<'de>>(
+                self,
+                seq: A,
+            ) -> Result<FavouredGroups<Word>, A::Error> {
                 Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
                     .map(FavouredGroups::Groups)
             }
@@ -114,7 +109,7 @@ impl<'de> Deserialize<'de> for FavouredGroups {
     }
 }
 
-impl JsonSchema for FavouredGroups {
+impl JsonSchema for FavouredGroups<Word> {
     fn schema_name() -> Cow<'static, str> {
         "Favoured".into()
     }
@@ -127,7 +122,7 @@ impl JsonSchema for FavouredGroups {
 
 impl ClarifyBlock {
     /// Whom it favours among the groups of an attribute; the reference where it does not say.
-    pub fn favoured_of(&self, name: &ColumnName, data: &DataBlock) -> Option<FavouredGroups> {
+    pub fn favoured_of(&self, name: &ColumnName, data: &DataBlock) -> Option<FavouredGroups<Word>> {
         self.favoured
             .get(name)
             .cloned()

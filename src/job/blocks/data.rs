@@ -15,6 +15,7 @@ use crate::data::prepare::params::{DuplicateRule, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
 use crate::data::source::import::CsvBlock;
 use crate::data::source::synthetic::SyntheticBlock;
+pub use crate::metric::value::settings::FavourableClass;
 use crate::param::{ColumnName, Count, Finite, Word};
 use crate::recourse::knobs::RecourseBins;
 
@@ -276,16 +277,6 @@ pub struct ReferenceBlock {
     /// one, 1 of a column that holds 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Vec<Word>>,
-}
-
-/// Which side people want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum FavourableClass {
-    /// The positive prediction is the one people want.
-    Positive,
-    /// The negative prediction is the one people want.
-    Negative,
 }
 
 /// A sensitive attribute: its groups, and which of them the others are compared with. Its groups

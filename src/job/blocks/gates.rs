@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use crate::gate::decide_by::GateDecideBy;
 use crate::job::blocks::metrics::ten;
 use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
 use crate::recourse::definition::RecourseView;
@@ -251,21 +252,6 @@ impl JsonSchema for GateBetween {
         let map = generator.subschema_for::<BTreeMap<ColumnName, [Word; 2]>>();
         json_schema!({"anyOf": [{"const": "worst_case"}, map]})
     }
-}
-
-/// What decides a gate.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum GateDecideBy {
-    /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else
-    /// inconclusive.
-    #[default]
-    Interval,
-    /// The same with the interval over the graphs of a graph-uncertain set and refits of their
-    /// coefficients; what other people would give has no part in it.
-    Worlds,
-    /// The value alone: pass or fail.
-    Estimate,
 }
 
 /// Whether a gate counts for the exit status.

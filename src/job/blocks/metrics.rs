@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::job::blocks::clarify::ClarifyBlock;
+pub use crate::metric::MetricFamily;
 use crate::param::{ColumnName, Count, Level, Name};
 
 /// What is measured.
@@ -69,33 +70,6 @@ impl Default for MetricsBlock {
             compare: IndexMap::new(),
         }
     }
-}
-
-/// A family of metrics.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum MetricFamily {
-    /// Confusion counts of each group: accuracy, recall, precision, ...
-    Performance,
-    /// Differences and ratios between groups.
-    Group,
-    /// Counterfactual confusion matrix: consistency and switch rates.
-    Ccm,
-    /// Extended counterfactual confusion matrix: switch rates by correctness. Needs a label.
-    Eccm,
-    /// How far scores move.
-    Shift,
-    /// A favoured and a disfavoured facet, as SageMaker Clarify compares them.
-    Clarify,
-    /// How good counterfactuals are: near to their rows, like the target group. Of sets that move
-    /// features.
-    CfQuality,
-    /// How far the graphs of a set agree. Always measured where there are any, so that no job asks
-    /// for it.
-    #[serde(skip)]
-    Graph,
 }
 
 /// Intervals.

@@ -12,7 +12,7 @@ use crate::job::{
 use crate::param::{ColumnName, Finite, Name};
 
 use super::clarify::REST;
-use super::{GateScope, JobChecker, KnownMetric, RatioOrder, families, family_word, path};
+use super::{GateScope, JobChecker, KnownMetric, RatioOrder, families, path};
 
 /// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
 const HARM: &str = "denied_by_group";
@@ -418,7 +418,7 @@ impl JobChecker<'_> {
             .map(|(name, _)| name.as_str())
             .collect();
         let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };
-        let family = family_word(metric.family);
+        let family = metric.family.as_str();
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
@@ -501,11 +501,8 @@ impl JobChecker<'_> {
                     format!("add `{family}` to `metrics.families`"),
                 ),
                 None => {
-                    let words: Vec<&str> = measured
-                        .iter()
-                        .map(|family| family_word(*family))
-                        .chain([family])
-                        .collect();
+                    let words: Vec<&str> =
+                        measured.iter().map(|family| family.as_str()).chain([family]).collect();
                     let what = format!(
                         "`{id}` is of the family `{family}`, which is measured only where \
                          `metrics.families` names it"
@@ -774,7 +771,7 @@ impl JobChecker<'_> {
     }
 
     /// Who is favoured, by the job or as the reference.
-    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups> {
+    fn favoured_of(&self, attribute: &ColumnName) -> Option<FavouredGroups<Word>> {
         self.job.metrics.clarify.clone().unwrap_or_default().favoured_of(attribute, &self.job.data)
     }
 

@@ -306,20 +306,6 @@ fn needs_counterfactual(family: MetricFamily) -> bool {
     matches!(family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
 }
 
-/// The family as the job writes it.
-fn family_word(family: MetricFamily) -> &'static str {
-    match family {
-        MetricFamily::Performance => "performance",
-        MetricFamily::Group => "group",
-        MetricFamily::Ccm => "ccm",
-        MetricFamily::Eccm => "eccm",
-        MetricFamily::Shift => "shift",
-        MetricFamily::Clarify => "clarify",
-        MetricFamily::CfQuality => "cf_quality",
-        MetricFamily::Graph => "graph",
-    }
-}
-
 /// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
 /// depends on the number of rows.
 fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {

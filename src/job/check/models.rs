@@ -4,7 +4,7 @@ use crate::job::read::nearest::{all, list, suggest};
 use crate::job::{LogisticBlock, MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Name};
 
-use super::{JobChecker, families, family_word, needs_counterfactual, path};
+use super::{JobChecker, families, needs_counterfactual, path};
 
 impl JobChecker<'_> {
     /// The blocks `counterfactuals`, `models` and `metrics`.
@@ -47,7 +47,7 @@ impl JobChecker<'_> {
         else {
             return;
         };
-        let words: Vec<&str> = named.iter().map(|&f| family_word(f)).collect();
+        let words: Vec<&str> = named.iter().map(|f| f.as_str()).collect();
         if !self.check_distinct(
             "metrics.families",
             "family, or leave the key out for all that the job allows",
@@ -58,7 +58,7 @@ impl JobChecker<'_> {
         let no_label = self.job.data.label.column().is_none() && self.is_sound(&["data.label"]);
         let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
         for (i, &family) in named.iter().enumerate() {
-            let (at, word) = (format!("metrics.families[{i}]"), family_word(family));
+            let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
             if no_label && self.catalog.family_needs_label(family) {
                 self.push_problem(
                     "needs-label",
@@ -284,12 +284,12 @@ impl JobChecker<'_> {
                     let what = format!(
                         "the model `{name}` has no scores of counterfactuals, which the family \
                          `{}` needs",
-                        family_word(family)
+                        family.as_str()
                     );
                     let allowed: Vec<&str> = families(self.job, self.catalog)
                         .into_iter()
                         .filter(|&f| !needs_counterfactual(f))
-                        .map(family_word)
+                        .map(MetricFamily::as_str)
                         .collect();
                     let hint = format!(
                         "add `counterfactual: {{parquet: PATH, column: score}}`, or measure only \

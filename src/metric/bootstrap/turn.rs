@@ -48,9 +48,9 @@ mod tests {
     use crate::metric::evidence::person::Confusion;
     use crate::metric::scope::MetricScope;
     use crate::metric::value::measured::measure_factual;
-    use crate::metric::value::settings::FavouredFacets;
-    use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
-    use crate::metric::{CatalogFamily, catalog};
+    use crate::metric::value::settings::FavouredGroups;
+    use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+    use crate::metric::{MetricFamily, catalog};
     use crate::param::{Count, Seed};
 
     /// The same two groups counted in both orders must agree with [`SwapEffect`] for every metric
@@ -73,15 +73,15 @@ mod tests {
         let b = group(Confusion::labelled(25, 13, 9, 31));
         let count = |n| Count::new(n).expect("a count");
         let settings = MeasureSettings {
-            families: vec![CatalogFamily::Group],
-            favourable: FavourablePrediction::Positive,
+            families: vec![MetricFamily::Group],
+            favourable: FavourableClass::Positive,
             favourable_stated: true,
             level: None,
             samples: count(10),
             seed: Seed(1),
             min_group_size: count(1),
             min_denominator: count(1),
-            favoured: FavouredFacets::Rest,
+            favoured: FavouredGroups::Rest,
         };
         let measured = |first, second| {
             let mut counts = FactualCounts::new(0);
@@ -92,7 +92,7 @@ mod tests {
         let (there, back) = (measured(a, b), measured(b, a));
         let to_total =
             |m: &Metric| matches!(m.gap_of, Some((_, crate::metric::GapTransform::ToTotal)));
-        let of_pairs = catalog().filter(|m| m.family == CatalogFamily::Group && !to_total(m));
+        let of_pairs = catalog().filter(|m| m.family == MetricFamily::Group && !to_total(m));
         assert_eq!(there.len(), of_pairs.count());
         for (x, y) in there.iter().zip(&back) {
             let (x_value, y_value) = (x.value.expect("defined"), y.value.expect("defined"));

@@ -11,9 +11,9 @@ use super::place::PagePlace::{At, TablesOnly};
 use crate::metric::evidence::patterns::AnySwitch;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricUnit, Reads, WorseEnd, combine,
+    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, WorseEnd, combine,
     phi,
 };
 
@@ -37,7 +37,7 @@ const fn metric(
         id,
         symbol,
         name,
-        family: CatalogFamily::Ccm,
+        family: MetricFamily::Ccm,
         formula: "",
         reading: "",
         range: (0.0, 1.0),
@@ -300,8 +300,8 @@ pub(crate) fn switch_rate(
         Reads::SwitchRate(rate) => Some(rate),
         Reads::SwitchByFavour { .. } if !settings.favourable_stated => Some(of_no_side),
         Reads::SwitchByFavour { if_positive, if_negative } => Some(match settings.favourable {
-            FavourablePrediction::Positive => if_positive,
-            FavourablePrediction::Negative => if_negative,
+            FavourableClass::Positive => if_positive,
+            FavourableClass::Negative => if_negative,
         }),
         _ => None,
     }
@@ -309,11 +309,11 @@ pub(crate) fn switch_rate(
 
 /// Whether a rate that counts one kind of switch tells of harm to the group that people belong to,
 /// else to the one they are moved to; none where it counts both kinds, or is no such rate.
-pub fn harmed(metric: &Metric, favourable: FavourablePrediction) -> Option<bool> {
+pub fn harmed(metric: &Metric, favourable: FavourableClass) -> Option<bool> {
     let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
         return None;
     };
-    let side = if favourable == FavourablePrediction::Positive { if_positive } else { if_negative };
+    let side = if favourable == FavourableClass::Positive { if_positive } else { if_negative };
     let one_kind =
         if_positive != if_negative || matches!(metric.reads, Reads::SwitchByFavour { .. });
     one_kind.then_some(side == DirectionSide::Original)

@@ -3,7 +3,7 @@
 //! Source: Amazon SageMaker Clarify, post-training bias metrics. Two facets are compared: a, the
 //! favoured one, and d. All counts are those of favourable labels and predictions: where the
 //! negative prediction is the favourable one both classes change their names first.
-//! [`FavouredFacets`] says which groups are favoured; every comparison is a pair (a, d), or d and
+//! [`FavouredGroups`] says which groups are favoured; every comparison is a pair (a, d), or d and
 //! all others together. `di` belongs to the family group and is measured here too; DPPL, RD, SD,
 //! DAR and AD are its named gaps under Clarify's names, seen from the favourable side.
 //!
@@ -32,8 +32,8 @@ use crate::metric::value::gaps::first_is_impaired;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, stream_name,
 };
-use crate::metric::value::settings::FavourablePrediction;
-use crate::metric::{CatalogFamily, Facet, ImpairedGroupRule, Metric, MetricUnit, Reads, find};
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{Facet, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, find};
 
 const DOCUMENT: &str = "Amazon SageMaker Clarify, post-training bias metrics";
 
@@ -48,7 +48,7 @@ const fn facets(
         id,
         symbol,
         name,
-        family: CatalogFamily::Clarify,
+        family: MetricFamily::Clarify,
         formula,
         reading: "",
         range: (-1.0, 1.0),
@@ -356,11 +356,11 @@ impl FactualMeasurement<'_> {
             let (a, d) = facets_of(scope);
             let (of_a, of_d) = (of(a), of(d));
             // The family group has measured the pairs that stand in reference order.
-            let known = families.contains(&CatalogFamily::Group)
+            let known = families.contains(&MetricFamily::Group)
                 && matches!(scope, MetricScope::Pair(a, d) if a < d);
             out.extend(find("di").filter(|_| !known).map(|di| self.gap(di, scope, of_a, of_d)));
             let mut replicates = None;
-            for metric in self.context.metrics(CatalogFamily::Clarify) {
+            for metric in self.context.metrics(MetricFamily::Clarify) {
                 match metric.reads {
                     Reads::Benefit(_) => {}
                     Reads::Strata(_) | Reads::StrataRate(_) => {
@@ -388,7 +388,7 @@ impl FactualMeasurement<'_> {
         let mut out: Vec<MeasuredValue> = compared.into_iter().flatten().collect();
         let benefits = self
             .context
-            .metrics(CatalogFamily::Clarify)
+            .metrics(MetricFamily::Clarify)
             .filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
         out.extend(benefits.map(|metric| self.performance(metric, MetricScope::Total, all)));
         out
@@ -404,7 +404,7 @@ impl FactualMeasurement<'_> {
         replicates: &mut Option<Vec<[MetricValue; 2]>>,
     ) -> MeasuredValue {
         let (a, d) = facets_of(scope);
-        let turn = self.context.settings.favourable == FavourablePrediction::Negative;
+        let turn = self.context.settings.favourable == FavourableClass::Negative;
         let seen = |strata: Vec<FacetStratum>| {
             if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
         };
@@ -473,7 +473,7 @@ impl FactualMeasurement<'_> {
         reversed: bool,
     ) -> Option<MeasuredValue> {
         let (facet, blocks) = flips.facet(scope)?;
-        let better = self.context.settings.favourable == FavourablePrediction::Positive;
+        let better = self.context.settings.favourable == FavourableClass::Positive;
         let of = move |[to_positive, to_negative, same]: [u64; 3]| {
             let (plus, minus) = if better != reversed {
                 (to_positive, to_negative)
@@ -565,18 +565,18 @@ mod tests {
     use crate::metric::evidence::person::Confusion;
     use crate::metric::rate::Undefined;
     use crate::metric::scope::MetricScope;
-    use crate::metric::value::settings::FavouredFacets;
+    use crate::metric::value::settings::FavouredGroups;
 
     #[test]
     fn facets() {
-        let some = |groups: &[usize]| FavouredFacets::Groups(groups.to_vec()).facets(3);
+        let some = |groups: &[usize]| FavouredGroups::Groups(groups.to_vec()).facets(3);
         assert_eq!(some(&[0]), [MetricScope::Pair(0, 1), MetricScope::Pair(0, 2)]);
         assert_eq!(some(&[1, 2]), [MetricScope::Pair(1, 0), MetricScope::Pair(2, 0)]);
         assert_eq!(
-            FavouredFacets::Rest.facets(3),
+            FavouredGroups::Rest.facets(3),
             [MetricScope::RestVsOne(0), MetricScope::RestVsOne(1), MetricScope::RestVsOne(2)]
         );
-        assert!(some(&[0, 1, 2]).is_empty() && FavouredFacets::Rest.facets(1).is_empty());
+        assert!(some(&[0, 1, 2]).is_empty() && FavouredGroups::Rest.facets(1).is_empty());
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::place::PagePlace::At;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, MetricUnit, Reads, WorseEnd,
+    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads, WorseEnd,
 };
 
 const PAPERS: &str = "The Matrix Reloaded; Towards Counterfactual Group Fairness, extended \
@@ -26,7 +26,7 @@ const fn metric(
         id,
         symbol,
         name,
-        family: CatalogFamily::Eccm,
+        family: MetricFamily::Eccm,
         formula: "",
         reading: "",
         range: (0.0, 1.0),

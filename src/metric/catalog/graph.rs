@@ -7,7 +7,7 @@
 
 use super::place::PageList as L;
 use super::place::PagePlace::At;
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricUnit, Reads};
+use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
 
 const PAPER: &str = "Counterfactual Fairness with Graph Uncertainty, section 3.1";
 const ADDED: &str = "Counterfactual Fairness with Graph Uncertainty, Tables 1 and 3";
@@ -23,7 +23,7 @@ const fn metric(
         id,
         symbol,
         name,
-        family: CatalogFamily::Graph,
+        family: MetricFamily::Graph,
         formula: "",
         reading: "",
         range,

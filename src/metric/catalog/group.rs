@@ -18,7 +18,7 @@ use super::place::PagePlace::{self, At};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::MetricValue;
 use crate::metric::{
-    CatalogFamily, GapTransform, ImpairedGroupRule, Metric, MetricGaps, MetricUnit, Reads, combine,
+    GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine,
 };
 
 const DEFINED_HERE: &str = "the same metric of two groups, compared";
@@ -40,7 +40,7 @@ const fn pair(
         id,
         symbol,
         name,
-        family: CatalogFamily::Group,
+        family: MetricFamily::Group,
         formula,
         reading: "how much larger the value of A is",
         range: (-1.0, 1.0),

@@ -7,7 +7,7 @@ use super::place::PagePlace::{self, At, BesideBase, BesideWidest, TablesOnly};
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::{
-    CatalogFamily, GapTransform, ImpairedGroupRule, Metric, MetricGaps, MetricUnit, Reads, combine,
+    GapTransform, ImpairedGroupRule, Metric, MetricFamily, MetricGaps, MetricUnit, Reads, combine,
     phi,
 };
 
@@ -25,7 +25,7 @@ const fn metric(
         id,
         symbol,
         name,
-        family: CatalogFamily::Performance,
+        family: MetricFamily::Performance,
         formula: "",
         reading: "",
         range: (0.0, 1.0),

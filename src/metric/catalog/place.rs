@@ -136,7 +136,7 @@ static LISTS: LazyLock<BTreeMap<PageList, Vec<&'static str>>> = LazyLock::new(||
 #[cfg(test)]
 mod tests {
     use super::{PageList, PagePlace};
-    use crate::metric::{CatalogFamily, GapTransform, MetricUnit, Reads, catalog, find};
+    use crate::metric::{GapTransform, MetricFamily, MetricUnit, Reads, catalog, find};
 
     #[test]
     fn every_metric_has_a_place_and_every_list_an_order_without_holes() {
@@ -227,7 +227,7 @@ mod tests {
         let is_gap = |id: &str, base: &str, transform: GapTransform| {
             let gap = find(id).expect("a metric");
             assert_eq!(gap.gap_of, Some((base, transform)), "{id}");
-            assert_eq!(gap.family, CatalogFamily::Group);
+            assert_eq!(gap.family, MetricFamily::Group);
         };
         let bases = catalog().filter_map(|metric| Some((metric, metric.gaps?)));
         let mut made = 0;

@@ -21,7 +21,7 @@ use crate::metric::evidence::shift::{
     CHANGE_EDGES, SCORE_BINS, SCORE_EDGES, ScoreShift, bins, log_ratio, total_weight,
 };
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::metric::{CatalogFamily, ImpairedGroupRule, Metric, MetricUnit, Reads};
+use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
 
 /// Lower edge of a bin of scores, or the upper edge of the one before: i/50.
 ///
@@ -58,7 +58,7 @@ const fn metric(
         id,
         symbol,
         name,
-        family: CatalogFamily::Shift,
+        family: MetricFamily::Shift,
         formula: "",
         reading: "",
         range,

@@ -17,9 +17,9 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredFacets;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
-use crate::metric::{CatalogFamily, Reads, catalog};
+use crate::metric::value::settings::FavouredGroups;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::{MetricFamily, Reads, catalog};
 use crate::param::{Count, Level, Seed};
 use crate::tests::{json, shared};
 
@@ -37,7 +37,7 @@ fn counts(groups: &[Confusion]) -> FactualCounts {
 }
 
 fn plain() -> MeasureSettings {
-    MeasureSettings { families: vec![CatalogFamily::Clarify], level: None, ..settings() }
+    MeasureSettings { families: vec![MetricFamily::Clarify], level: None, ..settings() }
 }
 
 fn confusion(of: &Json) -> Confusion {
@@ -107,13 +107,13 @@ fn a_favourable_negative_turns_both_classes() {
         counts
     };
     let with = |favourable| MeasureSettings {
-        families: vec![CatalogFamily::Clarify],
+        families: vec![MetricFamily::Clarify],
         favourable,
         ..settings()
     };
     let (there, here) = (
-        measure_factual(&strata(false), None, &with(FavourablePrediction::Negative)),
-        measure_factual(&strata(true), None, &with(FavourablePrediction::Positive)),
+        measure_factual(&strata(false), None, &with(FavourableClass::Negative)),
+        measure_factual(&strata(true), None, &with(FavourableClass::Positive)),
     );
     let mut defined = 0;
     for (x, y) in there.iter().zip(&here) {
@@ -139,8 +139,8 @@ fn a_favourable_negative_turns_both_classes() {
         one(&measure_factual(&counts, None, &with(favourable)), "cddpl", MetricScope::Pair(0, 1))
             .value
     };
-    assert_eq!(alike(FavourablePrediction::Positive), Err(Undefined::NoPredictedNegative));
-    assert_eq!(alike(FavourablePrediction::Negative), Err(Undefined::NoPredictedNegative));
+    assert_eq!(alike(FavourableClass::Positive), Err(Undefined::NoPredictedNegative));
+    assert_eq!(alike(FavourableClass::Negative), Err(Undefined::NoPredictedNegative));
 }
 
 /// DPPL, RD, SD, DAR and AD are named gaps of the family group, with their intervals; `di` is
@@ -152,7 +152,7 @@ fn aliases_are_equal() {
         &counts(&groups),
         None,
         &MeasureSettings {
-            families: vec![CatalogFamily::Group, CatalogFamily::Clarify],
+            families: vec![MetricFamily::Group, MetricFamily::Clarify],
             ..settings()
         },
     );
@@ -192,8 +192,8 @@ fn aliases_are_equal() {
         "of the pair, and of the worst case"
     );
     let elsewhere = MeasureSettings {
-        favoured: FavouredFacets::Groups(vec![1]),
-        families: vec![CatalogFamily::Group, CatalogFamily::Clarify],
+        favoured: FavouredGroups::Groups(vec![1]),
+        families: vec![MetricFamily::Group, MetricFamily::Clarify],
         ..settings()
     };
     let measured = measure_factual(&counts(&groups), None, &elsewhere);
@@ -214,12 +214,12 @@ fn the_rest_is_all_other_groups() {
     ];
     let mut rest = groups[0];
     rest.merge(&groups[2]);
-    let families = vec![CatalogFamily::Group, CatalogFamily::Clarify];
+    let families = vec![MetricFamily::Group, MetricFamily::Clarify];
     let three = measure_factual(
         &counts(&groups),
         None,
         &MeasureSettings {
-            favoured: FavouredFacets::Rest,
+            favoured: FavouredGroups::Rest,
             families: families.clone(),
             ..settings()
         },
@@ -237,10 +237,10 @@ fn the_rest_is_all_other_groups() {
     let mut compared = 0;
     for m in two.iter().filter(|m| m.scope == MetricScope::Pair(0, 1)) {
         let other = match m.metric.family {
-            CatalogFamily::Clarify => one(&three, m.metric.id, MetricScope::RestVsOne(1)),
+            MetricFamily::Clarify => one(&three, m.metric.id, MetricScope::RestVsOne(1)),
             _ => one(&three, m.metric.id, MetricScope::OneVsRest(1)),
         };
-        let m = if m.metric.family == CatalogFamily::Clarify {
+        let m = if m.metric.family == MetricFamily::Clarify {
             m
         } else {
             one(&turned, m.metric.id, m.scope)
@@ -260,8 +260,8 @@ fn the_rest_is_all_other_groups() {
     );
     let many = groups.map(|c| Confusion::labelled(40 * c.tp, 40 * c.fp, 40 * c.fn_, 40 * c.tn));
     let rest = MeasureSettings {
-        favoured: FavouredFacets::Rest,
-        families: vec![CatalogFamily::Clarify],
+        favoured: FavouredGroups::Rest,
+        families: vec![MetricFamily::Clarify],
         ..settings()
     };
     assert_eq!(
@@ -360,7 +360,7 @@ fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipT
     let test = PreparedFlipTest::new(
         crowd,
         audited.order.len(),
-        &FavouredFacets::Rest.facets(audited.order.len()),
+        &FavouredGroups::Rest.facets(audited.order.len()),
         &knobs,
         None,
     );
@@ -369,16 +369,16 @@ fn flips(audited: &ClarifyFixture, features: &OracleColumns, most: u64) -> FlipT
     flips
 }
 
-fn favourable(word: &str) -> FavourablePrediction {
-    if word == "negative" { FavourablePrediction::Negative } else { FavourablePrediction::Positive }
+fn favourable(word: &str) -> FavourableClass {
+    if word == "negative" { FavourableClass::Negative } else { FavourableClass::Positive }
 }
 
-fn against_rest(favourable: FavourablePrediction) -> MeasureSettings {
+fn against_rest(favourable: FavourableClass) -> MeasureSettings {
     MeasureSettings {
-        favoured: FavouredFacets::Rest,
+        favoured: FavouredGroups::Rest,
         favourable,
         samples: Count::new(100).unwrap(),
-        families: vec![CatalogFamily::Clarify],
+        families: vec![MetricFamily::Clarify],
         ..settings()
     }
 }
@@ -395,8 +395,8 @@ fn check_dataset(folder: &Path) {
         let expected = json(folder.join(format!("expected_{model}.json")));
         let mut compared = 0;
         for (key, favourable) in [
-            ("clarify_reference", FavourablePrediction::Positive),
-            ("clarify_reference_favourable_negative", FavourablePrediction::Negative),
+            ("clarify_reference", FavourableClass::Positive),
+            ("clarify_reference_favourable_negative", FavourableClass::Negative),
         ] {
             for case in expected[key].as_array().into_iter().flatten() {
                 let audited = audited(
@@ -521,7 +521,7 @@ fn rests_and_worst_cases() {
             for (facet, classic) in object(&expected["classic"]) {
                 let audited = audited(&rows, facet, stratum);
                 let settings = MeasureSettings {
-                    families: vec![CatalogFamily::Group],
+                    families: vec![MetricFamily::Group],
                     samples: Count::new(200).unwrap(),
                     ..settings()
                 };

@@ -3,7 +3,7 @@
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
-use crate::metric::CatalogFamily;
+use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
@@ -176,7 +176,7 @@ fn several_classes() {
     };
     let people: Vec<ClassTestPerson> = (0..rows.texts["y"].len()).map(someone).collect();
     let settings = MeasureSettings {
-        families: vec![CatalogFamily::Performance, CatalogFamily::Ccm, CatalogFamily::Eccm],
+        families: vec![MetricFamily::Performance, MetricFamily::Ccm, MetricFamily::Eccm],
         samples: Count::new(50).unwrap(),
         ..settings()
     };
@@ -427,7 +427,7 @@ fn without_labels_or_people() {
     assert!(nobody.iter().all(|m| empty(m.value)) && transitions.iter().all(|t| empty(t.value)));
     let none = measure_switch_classes(
         &switches,
-        &MeasureSettings { families: vec![CatalogFamily::Shift], ..settings() },
+        &MeasureSettings { families: vec![MetricFamily::Shift], ..settings() },
     );
     assert!(none.0.is_empty() && none.1.is_empty());
 }
@@ -467,7 +467,7 @@ fn coverage() {
             let settings = MeasureSettings {
                 samples: Count::new(1000).unwrap(),
                 seed: Seed(trial),
-                families: vec![CatalogFamily::Ccm],
+                families: vec![MetricFamily::Ccm],
                 ..settings()
             };
             let (values, transitions) = measure_switch_classes(&switches, &settings);

@@ -10,7 +10,7 @@ use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_counterfactual, compare_factual};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Reads, difference};
+use crate::metric::{MetricFamily, Reads, difference};
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Seed};
 
@@ -95,10 +95,10 @@ fn differences_are_those_of_the_values_of_each() {
         let found = compared(&models[0], &models[1]);
         let wanted = measured[0].iter().filter(|m| {
             let family = [
-                CatalogFamily::Performance,
-                CatalogFamily::Group,
-                CatalogFamily::Ccm,
-                CatalogFamily::Eccm,
+                MetricFamily::Performance,
+                MetricFamily::Group,
+                MetricFamily::Ccm,
+                MetricFamily::Eccm,
             ]
             .contains(&m.metric.family);
             family
@@ -265,7 +265,7 @@ fn simulate(trials: u64, n: u64, p: f64) -> ([CoverageCount; 2], u64) {
         let settings = MeasureSettings {
             samples: Count::new(1000).unwrap(),
             seed,
-            families: vec![CatalogFamily::Performance, CatalogFamily::Ccm],
+            families: vec![MetricFamily::Performance, MetricFamily::Ccm],
             ..settings()
         };
         let mut all = compare_factual(&factual[0], &factual[1], &settings);
@@ -376,7 +376,7 @@ fn score_metrics_of_two_runs() {
         (new_counts, new_people, new_blocks, new_second),
     ] = [gathered(&old), gathered(&new)];
     let wanted = MeasureSettings {
-        families: vec![CatalogFamily::Shift],
+        families: vec![MetricFamily::Shift],
         samples: Count::new(1000).unwrap(),
         ..settings()
     };

@@ -18,8 +18,8 @@ use crate::metric::catalog::clarify::errors;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
-use crate::metric::{CatalogFamily, Reads, catalog};
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::{MetricFamily, Reads, catalog};
 use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::tests::{expected, json, shared};
@@ -206,15 +206,15 @@ fn published_matrices() {
             }
         }
         let favourable = if case["favourable_prediction"] == "positive" {
-            FavourablePrediction::Positive
+            FavourableClass::Positive
         } else {
-            FavourablePrediction::Negative
+            FavourableClass::Negative
         };
         let families = vec![
-            CatalogFamily::Performance,
-            CatalogFamily::Group,
-            CatalogFamily::Ccm,
-            CatalogFamily::Eccm,
+            MetricFamily::Performance,
+            MetricFamily::Group,
+            MetricFamily::Ccm,
+            MetricFamily::Eccm,
         ];
         let found = gather(
             &people,
@@ -235,7 +235,7 @@ fn published_matrices() {
         let value = |name: &str, scope: &str| {
             let (group, direction) = scopes(scope);
             let performance =
-                crate::metric::find(&id(name)).unwrap().family == CatalogFamily::Performance;
+                crate::metric::find(&id(name)).unwrap().family == MetricFamily::Performance;
             one(&found.measured, &id(name), if performance { group } else { direction })
         };
         for (scope, values) in object(&case["exact"]) {
@@ -572,7 +572,7 @@ fn bootstrap_of_scores() {
     let order = ["Female".to_owned(), "Male".to_owned()];
     let people = dataset(&german, "lgbm", "sex", &order);
     let settings = MeasureSettings {
-        families: vec![CatalogFamily::Shift],
+        families: vec![MetricFamily::Shift],
         samples: Count::new(20_000).unwrap(),
         ..settings()
     };

@@ -23,10 +23,10 @@ use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Rate;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredFacets;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::FavouredGroups;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{CatalogFamily, find};
+use crate::metric::{MetricFamily, find};
 use crate::param::Count;
 use crate::tests::json;
 
@@ -260,9 +260,9 @@ fn each_metric_counts_everybody_it_can() {
         let rows = files.entry(file.to_owned()).or_insert_with(|| parquet(folder.join(file)));
         let order = texts(&expected["declared_groups"]);
         let favourable = if expected["favourable"] == "positive" {
-            FavourablePrediction::Positive
+            FavourableClass::Positive
         } else {
-            FavourablePrediction::Negative
+            FavourableClass::Negative
         };
         for (rule, expected) in object(expected).iter().filter(|(key, _)| key.starts_with("rule")) {
             println!("{name} {rule}");
@@ -273,8 +273,8 @@ fn each_metric_counts_everybody_it_can() {
                 MeasureSettings { favourable, samples: Count::new(20).unwrap(), ..settings() };
             check(&mut all, &order, &measure(&case, &plain), expected, favourable);
             let rest = MeasureSettings {
-                favoured: FavouredFacets::Rest,
-                families: vec![CatalogFamily::Clarify],
+                favoured: FavouredGroups::Rest,
+                families: vec![MetricFamily::Clarify],
                 ..plain
             };
             check_rest(&mut all, &order, &measure(&case, &rest), expected, favourable);
@@ -296,7 +296,7 @@ fn check(
     order: &[&str],
     found: &CountingResult,
     expected: &Json,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
 ) {
     let place = |group: &Json| order.iter().position(|name| Some(*name) == group.as_str()).unwrap();
     let spreads = found.counts.cell_profiles();
@@ -433,7 +433,7 @@ fn check(
         &expected["clarify_ci95"],
     );
     let seen =
-        if favourable == FavourablePrediction::Negative { both[0].swap_classes() } else { both[0] };
+        if favourable == FavourableClass::Negative { both[0].swap_classes() } else { both[0] };
     let entropy = MeasuredValue {
         value: generalized_entropy(&seen),
         ..one(&found.measured, "ge", MetricScope::Total).clone()
@@ -521,7 +521,7 @@ fn check_rest(
     order: &[&str],
     found: &CountingResult,
     expected: &Json,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
 ) {
     for block in expected["clarify_one_vs_rest"].as_array().into_iter().flatten() {
         let d = order.iter().position(|name| Some(*name) == block["d"].as_str()).unwrap();
@@ -535,7 +535,7 @@ fn check_rest(
         );
         near(one(&found.measured, "ge", MetricScope::Total), &block["GE"], 1e-12);
         let everybody = cells(found, GroupSelection::All);
-        let seen = if favourable == FavourablePrediction::Negative {
+        let seen = if favourable == FavourableClass::Negative {
             everybody.swap_classes()
         } else {
             everybody

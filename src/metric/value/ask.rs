@@ -10,7 +10,7 @@ use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
 use crate::metric::rate::MetricValue;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
-use crate::metric::{CatalogFamily, Metric, catalog};
+use crate::metric::{Metric, MetricFamily, catalog};
 use crate::num::seed::RandomStream;
 use crate::param::Level;
 
@@ -129,7 +129,7 @@ impl<'a> MeasureContext<'a> {
 
     pub(crate) fn metrics(
         &self,
-        family: CatalogFamily,
+        family: MetricFamily,
     ) -> impl Iterator<Item = &'static Metric> + use<> {
         let asked = self.settings.families.contains(&family);
         catalog().filter(move |metric| asked && metric.family == family)

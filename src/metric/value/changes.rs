@@ -23,7 +23,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Reads, difference};
+use crate::metric::{MetricFamily, Reads, difference};
 use crate::param::Level;
 
 /// One of the two runs: what is drawn, and the first pass over the same people.
@@ -61,7 +61,7 @@ pub fn changes(
     });
     let mut out = Vec::new();
     for (m, metric) in
-        METRICS.iter().enumerate().filter(|_| settings.families.contains(&CatalogFamily::Shift))
+        METRICS.iter().enumerate().filter(|_| settings.families.contains(&MetricFamily::Shift))
     {
         let Reads::Shift(value) = metric.reads else { continue };
         let centred = HISTOGRAM_METRICS.contains(&metric.id);

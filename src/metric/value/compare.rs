@@ -39,7 +39,7 @@ use crate::metric::evidence::weights::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Metric, Reads, difference};
+use crate::metric::{Metric, MetricFamily, Reads, difference};
 
 /// One metric of two models.
 #[derive(Debug, Clone)]
@@ -204,7 +204,7 @@ pub fn change_factual(
         out
     };
     let of_family =
-        |family: CatalogFamily, of: &(dyn Fn(&'static Metric) -> Vec<ComparedValue> + Sync)| {
+        |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<ComparedValue> + Sync)| {
             let far = |metric: &&'static Metric| {
                 matches!(metric.reads, Reads::RateToTotal(_) | Reads::ScoreToTotal(_))
             };
@@ -218,8 +218,8 @@ pub fn change_factual(
                 .flatten()
                 .collect::<Vec<_>>()
         };
-    let mut out = of_family(CatalogFamily::Performance, &performance);
-    out.extend(of_family(CatalogFamily::Group, &gaps));
+    let mut out = of_family(MetricFamily::Performance, &performance);
+    out.extend(of_family(MetricFamily::Group, &gaps));
     out
 }
 
@@ -282,7 +282,7 @@ pub fn change_counterfactual(
             || matches!(metric.reads, Reads::SwitchScore(_));
         is_of_cells && (labelled || !metric.needs_label)
     };
-    let metrics: Vec<&'static Metric> = [CatalogFamily::Ccm, CatalogFamily::Eccm]
+    let metrics: Vec<&'static Metric> = [MetricFamily::Ccm, MetricFamily::Eccm]
         .into_iter()
         .flat_map(|family| ask.metrics(family))
         .filter(asked)

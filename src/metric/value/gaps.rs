@@ -12,15 +12,15 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
 };
-use crate::metric::value::settings::FavourablePrediction;
+use crate::metric::value::settings::FavourableClass;
 use crate::metric::{
-    CatalogFamily, Facet, ImpairedGroupRule, Metric, Reads, combine, difference, ratio,
+    Facet, ImpairedGroupRule, Metric, MetricFamily, Reads, combine, difference, ratio,
 };
 
 /// The value of a metric of two confusions.
 pub(crate) fn value(
     metric: &Metric,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
     a: &Confusion,
     b: &Confusion,
 ) -> MetricValue {
@@ -44,7 +44,7 @@ pub(crate) fn value(
 /// The two rates behind a value, the one on top or in front first.
 fn rates_behind(
     metric: &Metric,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
     a: &Confusion,
     b: &Confusion,
 ) -> Option<(Rate, Rate)> {
@@ -58,8 +58,8 @@ fn rates_behind(
 }
 
 /// The rate of favourable predictions.
-pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourablePrediction) -> Rate {
-    let numerator = c.predicted_as(favourable == FavourablePrediction::Positive);
+pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourableClass) -> Rate {
+    let numerator = c.predicted_as(favourable == FavourableClass::Positive);
     Rate { numerator, denominator: c.predicted(), empty: Undefined::EmptyGroup }
 }
 
@@ -69,12 +69,12 @@ impl FactualMeasurement<'_> {
     pub(crate) fn orientation(
         &self,
         metric: &Metric,
-    ) -> (FavourablePrediction, impl Fn(&Confusion) -> Confusion + Copy + use<>) {
+    ) -> (FavourableClass, impl Fn(&Confusion) -> Confusion + Copy + use<>) {
         let favourable = self.context.settings.favourable;
         let turned =
-            metric.family == CatalogFamily::Clarify && favourable == FavourablePrediction::Negative;
+            metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
         let seen = move |c: &Confusion| if turned { c.swap_classes() } else { *c };
-        (if turned { FavourablePrediction::Positive } else { favourable }, seen)
+        (if turned { FavourableClass::Positive } else { favourable }, seen)
     }
 
     /// One metric of two subjects.
@@ -170,14 +170,14 @@ pub(crate) fn first_is_impaired(impaired: ImpairedGroupRule, value: MetricValue)
 pub(crate) fn first_is_lower(
     first: Rate,
     second: Rate,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
 ) -> Option<bool> {
     if first.denominator == 0 || second.denominator == 0 {
         return None;
     }
     let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
     let (a, b) = (cross(first, second), cross(second, first));
-    (a != b).then_some((a < b) == (favourable == FavourablePrediction::Positive))
+    (a != b).then_some((a < b) == (favourable == FavourableClass::Positive))
 }
 
 #[cfg(test)]
@@ -186,14 +186,14 @@ mod tests {
     use crate::metric::evidence::person::Confusion;
     use crate::metric::find;
     use crate::metric::rate::Undefined;
-    use crate::metric::value::settings::FavourablePrediction;
+    use crate::metric::value::settings::FavourableClass;
 
     #[test]
     fn by_hand() {
         let a = Confusion::labelled(3, 1, 1, 3);
         let b = Confusion::labelled(1, 1, 1, 1);
         let of = |id: &str, a: &Confusion, b: &Confusion| {
-            value(find(id).unwrap(), FavourablePrediction::Positive, a, b)
+            value(find(id).unwrap(), FavourableClass::Positive, a, b)
         };
         assert_eq!(
             ["eodds", "aod", "demp_min_ratio"].map(|id| of(id, &a, &b)),

@@ -29,7 +29,7 @@ use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 pub use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Metric, Reads};
+use crate::metric::{Metric, MetricFamily, Reads};
 
 /// One value with everything that a table says about it.
 #[derive(Debug, Clone)]
@@ -203,7 +203,7 @@ pub fn measure_factual(
         out
     };
     let of_family =
-        |family: CatalogFamily, of: &(dyn Fn(&'static Metric) -> Vec<MeasuredValue> + Sync)| {
+        |family: MetricFamily, of: &(dyn Fn(&'static Metric) -> Vec<MeasuredValue> + Sync)| {
             let metrics: Vec<&'static Metric> = audit.context.metrics(family).collect();
             metrics
                 .into_par_iter()
@@ -213,9 +213,9 @@ pub fn measure_factual(
                 .flatten()
                 .collect::<Vec<MeasuredValue>>()
         };
-    let mut out = of_family(CatalogFamily::Performance, &performance);
-    out.extend(of_family(CatalogFamily::Group, &gaps));
-    if settings.families.contains(&CatalogFamily::Clarify) {
+    let mut out = of_family(MetricFamily::Performance, &performance);
+    out.extend(of_family(MetricFamily::Group, &gaps));
+    if settings.families.contains(&MetricFamily::Clarify) {
         out.extend(audit.clarify(counts, flips, (&groups, &rests, &all)));
     }
     out

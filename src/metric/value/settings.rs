@@ -1,15 +1,19 @@
 //! What a measurement is asked for: level, families, the favourable side, limits.
 
-use crate::metric::CatalogFamily;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::metric::MetricFamily;
 use crate::metric::scope::MetricScope;
 use crate::param::{Count, Level, Seed};
 
-/// The prediction that people want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FavourablePrediction {
-    /// Class 1.
+/// Which side people want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FavourableClass {
+    /// The positive prediction is the one people want.
     Positive,
-    /// Class 0.
+    /// The negative prediction is the one people want.
     Negative,
 }
 
@@ -17,15 +21,15 @@ pub enum FavourablePrediction {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasureSettings {
     /// The families asked for.
-    pub families: Vec<CatalogFamily>,
+    pub families: Vec<MetricFamily>,
     /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
     /// `favoured_by_group` and the family clarify, no other value.
-    pub favourable: FavourablePrediction,
+    pub favourable: FavourableClass,
     /// Whether the job says so; without, nobody is called impaired, and values that go by the
     /// wanted prediction are undefined, but for `di`.
     pub favourable_stated: bool,
     /// Which groups of the attribute are favoured; only the family clarify asks.
-    pub favoured: FavouredFacets,
+    pub favoured: FavouredGroups<usize>,
     /// Level of the intervals; none: no intervals.
     pub level: Option<Level>,
     /// Bootstrap replicates.
@@ -44,28 +48,29 @@ pub const SMALL_GROUP: &str = "small_group";
 /// Flag: a rate behind the value has fewer cases below it than asked for.
 pub const SMALL_DENOMINATOR: &str = "small_denominator";
 
-/// The favoured groups of an attribute.
+/// The favoured groups of an attribute: words in a job, positions where values are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FavouredFacets {
-    /// Each of these groups, against every group that is none of them; in reference order.
-    Groups(Vec<usize>),
+pub enum FavouredGroups<G> {
+    /// Each of these groups, against every group that is none of them; positions in reference
+    /// order.
+    Groups(Vec<G>),
     /// All others together, against every group.
     Rest,
 }
 
-impl FavouredFacets {
+impl FavouredGroups<usize> {
     /// The comparisons among so many groups.
     pub fn facets(&self, groups: usize) -> Vec<MetricScope> {
         match self {
-            FavouredFacets::Groups(favoured) => {
+            FavouredGroups::Groups(favoured) => {
                 let others = || (0..groups).filter(|group| !favoured.contains(group));
                 favoured
                     .iter()
                     .flat_map(|&a| others().map(move |d| MetricScope::Pair(a, d)))
                     .collect()
             }
-            FavouredFacets::Rest if groups < 2 => Vec::new(),
-            FavouredFacets::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
+            FavouredGroups::Rest if groups < 2 => Vec::new(),
+            FavouredGroups::Rest => (0..groups).map(MetricScope::RestVsOne).collect(),
         }
     }
 }

@@ -28,9 +28,9 @@ use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
-    CatalogFamily, DirectionSide, ImpairedGroupRule, Metric, Reads, WorseEnd, difference,
+    DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference,
 };
 use crate::param::Count;
 
@@ -57,9 +57,9 @@ pub fn measure_counterfactual(
         shift,
         noise,
     };
-    let families = [CatalogFamily::Ccm, CatalogFamily::Eccm, CatalogFamily::Shift]
+    let families = [MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift]
         .into_iter()
-        .filter(|&family| family != CatalogFamily::Shift || shift.is_some());
+        .filter(|&family| family != MetricFamily::Shift || shift.is_some());
     let metrics: Vec<&'static Metric> =
         families.flat_map(|family| audit.context.metrics(family)).collect();
     let people = |place: usize, scope, stream| {
@@ -566,14 +566,14 @@ fn impaired_side(
     metric: &Metric,
     from: Option<usize>,
     to: Option<usize>,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
 ) -> Option<usize> {
     let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
         return None;
     };
     let side = match favourable {
-        FavourablePrediction::Positive => if_positive,
-        FavourablePrediction::Negative => if_negative,
+        FavourableClass::Positive => if_positive,
+        FavourableClass::Negative => if_negative,
     };
     match side {
         DirectionSide::Original => from,

@@ -21,7 +21,7 @@ use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{
     FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
 };
-use crate::metric::value::settings::{FavourablePrediction, FurthestGroups};
+use crate::metric::value::settings::{FavourableClass, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
 
 /// The values of some groups: the highest and the lowest with their groups.
@@ -152,7 +152,7 @@ fn furthest_from_total(groups: &[Confusion], of: impl Fn(&Confusion) -> MetricVa
     WorstValue { value: Ok(distance), furthest }
 }
 
-fn find(metric: &Metric, favourable: FavourablePrediction, groups: &[Confusion]) -> WorstValue {
+fn find(metric: &Metric, favourable: FavourableClass, groups: &[Confusion]) -> WorstValue {
     match metric.reads {
         Reads::RateDifference(rate) => furthest_value(groups, |c| rate(c).value(), difference),
         Reads::ScoreDifference(score) | Reads::ScoreRise(score) => {
@@ -173,7 +173,7 @@ fn find(metric: &Metric, favourable: FavourablePrediction, groups: &[Confusion])
 }
 
 /// The rate behind a metric that is made of one.
-fn rate(metric: &Metric, favourable: FavourablePrediction, c: &Confusion) -> Option<Rate> {
+fn rate(metric: &Metric, favourable: FavourableClass, c: &Confusion) -> Option<Rate> {
     match metric.reads {
         Reads::RateDifference(rate)
         | Reads::RateRatio(rate)
@@ -256,11 +256,11 @@ mod tests {
     use crate::metric::evidence::person::Confusion;
     use crate::metric::find as metric;
     use crate::metric::rate::Undefined;
-    use crate::metric::value::settings::FavourablePrediction;
+    use crate::metric::value::settings::FavourableClass;
     use crate::metric::value::settings::FurthestGroups;
 
     fn of(id: &str, groups: &[Confusion]) -> WorstValue {
-        find(metric(id).unwrap(), FavourablePrediction::Positive, groups)
+        find(metric(id).unwrap(), FavourableClass::Positive, groups)
     }
 
     fn held(highest: Option<usize>, lowest: Option<usize>, n_undefined: u64) -> FurthestGroups {
@@ -290,7 +290,7 @@ mod tests {
         check("eodds", 0.5, held(Some(1), Some(3), 1));
         // All: TPR 6 of 12.
         check("tpr_to_total", 0.25, held(Some(1), None, 1));
-        let negative = find(metric("di").unwrap(), FavourablePrediction::Negative, &groups);
+        let negative = find(metric("di").unwrap(), FavourableClass::Negative, &groups);
         assert_eq!((negative.value, negative.furthest), (Ok(0.0), held(Some(3), Some(2), 0)));
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::metric::catalog::place::PageList;
-use crate::metric::{CatalogFamily, find};
+use crate::metric::{MetricFamily, find};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -79,22 +79,22 @@ fn columns(
         [a, b] => key("", "pair", a, b),
         _ => key("", "worst_case", "", ""),
     };
-    let of_family = |wanted: fn(CatalogFamily) -> bool| {
+    let of_family = |wanted: fn(MetricFamily) -> bool| {
         PageList::Slices.ids().iter().filter_map(move |id| {
             let metric = find(id)?;
             wanted(metric.family).then_some(metric)
         })
     };
-    let as_they_are = |family| matches!(family, CatalogFamily::Group | CatalogFamily::Performance);
+    let as_they_are = |family| matches!(family, MetricFamily::Group | MetricFamily::Performance);
     for metric in of_family(as_they_are) {
         let key = match metric.family {
-            CatalogFamily::Group => gap.clone(),
+            MetricFamily::Group => gap.clone(),
             _ => key("", "total", "", ""),
         };
         columns.push(SliceColumn { key, metric: metric.id, head: RichText::new() });
     }
     for set in audit.manifest.counterfactuals.iter().take(SETS_AT_MOST) {
-        for metric in of_family(|family| family == CatalogFamily::Ccm) {
+        for metric in of_family(|family| family == MetricFamily::Ccm) {
             let head = RichText::new().text(", set ").name(&set.name);
             columns.push(SliceColumn {
                 key: key(&set.name, "total", "", ""),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::{CatalogFamily, find};
+use crate::metric::{MetricFamily, find};
 use crate::report::draw::chart;
 use crate::report::export::deciding;
 use crate::report::page::number::{self, NumberFormat};
@@ -657,7 +657,7 @@ fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText
             // A gate turns every metric of a pair to the order that its job asks for: the first
             // minus, or over, the second. Of facets the name of the metric says it.
             let of_pair =
-                find(gate.text("metric")).filter(|metric| metric.family == CatalogFamily::Group);
+                find(gate.text("metric")).filter(|metric| metric.family == MetricFamily::Group);
             let between = match of_pair.map(SwapEffect::of) {
                 Some(SwapEffect::Negated) => " minus ",
                 Some(SwapEffect::Reciprocal) => " over ",

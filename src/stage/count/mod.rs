@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
 use crate::job::{self, Job, KeepRows, ModelBlock};
-use crate::metric::CatalogFamily;
+use crate::metric::MetricFamily;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::metric::value::classes::SwitchClassCounts;
@@ -150,7 +150,7 @@ fn interval_settings(b: &mut StageBuilder<'_, '_>) -> Option<score_shift::Interv
 impl StagePlan<'_> {
     /// Whether score metrics are asked for.
     pub(crate) fn wants_shift(&self) -> bool {
-        catalog::families(self.checked).contains(&CatalogFamily::Shift)
+        catalog::families(self.checked).contains(&MetricFamily::Shift)
     }
 
     /// The intervals of score metrics; none where the job makes none.

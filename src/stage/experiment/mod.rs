@@ -356,12 +356,7 @@ impl<'a> SelectionInputs<'a> {
             }
             _ => CounterfactualSelection::All,
         };
-        let adasyn = self.trial.adasyn(self.arm).map(|knobs| AdasynSettings {
-            neighbours: usize::try_from(knobs.neighbours.get()).unwrap_or(usize::MAX),
-            beta: knobs.beta.get(),
-            threshold: knobs.ratio.get(),
-            seed,
-        });
+        let adasyn = self.trial.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
         Ok(ArmSelection { pools, choice, adasyn })
     }
 }

@@ -12,8 +12,7 @@ use std::collections::BTreeMap;
 use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
 use crate::metric::catalog::ccm::{HARM, harmed};
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
-use crate::metric::value::settings::FavourablePrediction;
-use crate::metric::{CatalogFamily, Metric, find};
+use crate::metric::{Metric, MetricFamily, find};
 use crate::param::{ColumnName, Name};
 use crate::table::{TableFrame, TableRecord};
 
@@ -33,7 +32,7 @@ pub(crate) struct BlindGate {
 /// where it counts both kinds, or neither.
 fn harmed_group<'a>(
     metric: &Metric,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
     from: &'a str,
     to: &'a str,
 ) -> Option<&'a str> {
@@ -47,7 +46,7 @@ fn directed(gate: &GateBlock) -> Option<(&ColumnName, [&str; 2])> {
 }
 
 /// The attribute of a gate that tells of harm to one side only.
-fn one_sided(gate: &GateBlock, favourable: FavourablePrediction) -> Option<(&ColumnName, &str)> {
+fn one_sided(gate: &GateBlock, favourable: FavourableClass) -> Option<(&ColumnName, &str)> {
     if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|map| map.iter().next()) {
         return Some((attribute, group.as_str()));
     }
@@ -60,13 +59,13 @@ fn sees_harm(
     gate: &GateBlock,
     attribute: &ColumnName,
     group: &str,
-    favourable: FavourablePrediction,
+    favourable: FavourableClass,
 ) -> bool {
     if let Some((asked, told)) = one_sided(gate, favourable) {
         return asked == attribute && told == group;
     }
     let Some(metric) = gate.metric.as_deref().and_then(find) else { return false };
-    let is_of_switches = matches!(metric.family, CatalogFamily::Ccm | CatalogFamily::Eccm);
+    let is_of_switches = matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm);
     let about = gate.sensitive.as_ref().is_none_or(|asked| asked == attribute);
     is_of_switches
         && about
@@ -87,13 +86,9 @@ pub(crate) fn attributes(job: &Job) -> Vec<&ColumnName> {
     named
 }
 
-fn favourable(job: &Job) -> Option<FavourablePrediction> {
+fn favourable(job: &Job) -> Option<FavourableClass> {
     // Of several classes each has a favourable side of its own.
-    job.data.favourable_side().filter(|_| job.data.label.classes().is_none()).map(|side| match side
-    {
-        FavourableClass::Positive => FavourablePrediction::Positive,
-        FavourableClass::Negative => FavourablePrediction::Negative,
-    })
+    job.data.favourable_side().filter(|_| job.data.label.classes().is_none())
 }
 
 /// The shares of a model's favourable decisions: those measured of each group, weights and all;

@@ -14,7 +14,7 @@ use crate::gate::{
     self, GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, UnshownChange,
 };
 use crate::job::check::CheckedJob;
-use crate::job::{self, GateBetween, GateDecideBy, GateDirection, GateLevel, OnInconclusive};
+use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
@@ -101,11 +101,7 @@ pub fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 class: gate.class.as_ref().map(ToString::to_string).unwrap_or_default(),
                 quantity: asks,
                 limit,
-                decide_by: match gate.decide_by {
-                    GateDecideBy::Interval => gate::GateDecisionRule::Interval,
-                    GateDecideBy::Worlds => gate::GateDecisionRule::Worlds,
-                    GateDecideBy::Estimate => gate::GateDecisionRule::Estimate,
-                },
+                decide_by: gate.decide_by,
                 bootstraps: bootstraps(checked, gate),
                 holm: gate.family_error == Some(job::FamilywiseError::Holm),
                 min_cases: gate.enough.get(),

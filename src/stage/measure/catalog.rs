@@ -3,7 +3,7 @@
 use crate::job;
 use crate::job::check::{CheckedJob, KnownMetric, KnownNames, RatioOrder};
 use crate::metric::bootstrap::turn::SwapEffect;
-use crate::metric::{self, CatalogFamily, Reads};
+use crate::metric::{self, MetricFamily, Reads};
 use std::sync::OnceLock;
 
 /// What a job may name without declaring it: the metrics and the public data sets.
@@ -25,13 +25,12 @@ pub fn catalog() -> KnownNames<'static> {
 pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     use job::check::GateScope::{Direction, Group, Pair, Total, WorstCase};
     let mut scopes: &'static [job::check::GateScope] = match metric.family {
-        CatalogFamily::Performance => &[Total, Group],
-        CatalogFamily::Group => &[Pair, WorstCase],
-        CatalogFamily::Clarify => &[Pair],
-        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift => {
-            &[Total, Direction, Pair]
-        }
-        CatalogFamily::Graph => &[Total],
+        MetricFamily::Performance => &[Total, Group],
+        MetricFamily::Group => &[Pair, WorstCase],
+        MetricFamily::Clarify => &[Pair],
+        MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift => &[Total, Direction, Pair],
+        MetricFamily::Graph => &[Total],
+        MetricFamily::CfQuality => &[],
     };
     let any = matches!(metric.reads, Reads::AnySwitch(_));
     match metric.reads {
@@ -45,13 +44,13 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         _ => None,
     };
     // Clarify's disparate impact is that of the family group.
-    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(job::MetricFamily::Clarify);
+    let also = matches!(metric.reads, Reads::FavourableRatio).then_some(MetricFamily::Clarify);
     let needs_counterfactual = matches!(
         metric.family,
-        CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift | CatalogFamily::Graph
+        MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift | MetricFamily::Graph
     );
     let min_groups = if any { 3 } else { 2 };
-    let family = family_word(metric.family);
+    let family = metric.family;
     let ratio = (SwapEffect::of(metric) == SwapEffect::Reciprocal).then(|| {
         match SwapEffect::second_over_first(metric) {
             true => RatioOrder::SecondOverFirst,
@@ -73,25 +72,12 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     }
 }
 
-/// A family as jobs write it.
-pub(crate) fn family_word(family: CatalogFamily) -> job::MetricFamily {
-    match family {
-        CatalogFamily::Performance => job::MetricFamily::Performance,
-        CatalogFamily::Group => job::MetricFamily::Group,
-        CatalogFamily::Ccm => job::MetricFamily::Ccm,
-        CatalogFamily::Eccm => job::MetricFamily::Eccm,
-        CatalogFamily::Shift => job::MetricFamily::Shift,
-        CatalogFamily::Clarify => job::MetricFamily::Clarify,
-        CatalogFamily::Graph => job::MetricFamily::Graph,
-    }
-}
-
 /// The families that a job measures of its models; what is measured of graphs has tables of its
 /// own.
-pub fn families(checked: &CheckedJob) -> Vec<CatalogFamily> {
+pub fn families(checked: &CheckedJob) -> Vec<MetricFamily> {
     let wanted = job::check::families(&checked.job, &catalog());
-    CatalogFamily::ALL
+    MetricFamily::OF_CATALOG
         .into_iter()
-        .filter(|family| *family != CatalogFamily::Graph && wanted.contains(&family_word(*family)))
+        .filter(|family| *family != MetricFamily::Graph && wanted.contains(family))
         .collect()
 }

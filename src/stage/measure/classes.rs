@@ -19,7 +19,7 @@ use crate::metric::value::classes::measure::{
 };
 use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::artifact::EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
@@ -152,8 +152,7 @@ fn each_vs_rest<'a>(
     let selective = all.selective;
     label.classes.iter().flatten().enumerate().map(move |(class, name)| {
         let wanted = label.positive.contains(name) == label.favours_positive();
-        let favourable =
-            if wanted { FavourablePrediction::Positive } else { FavourablePrediction::Negative };
+        let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
         let settings = MeasureSettings { favourable, ..settings.clone() };
         let scribe = RowBuilder {
             audit: part,

@@ -29,7 +29,7 @@ use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
 use crate::metric::value::measured::measure_factual;
-use crate::metric::value::settings::{FavourablePrediction, FavouredFacets, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
 use crate::stage::artifact::{EVIDENCE, LABELS, QUALITY, SMALL_SLICES};
@@ -374,14 +374,9 @@ pub(crate) fn gather_quality(
 /// How to measure an attribute.
 pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSettings {
     let metrics = &checked.job.metrics;
-    let positive = checked.job.data.favours_positive();
     MeasureSettings {
         families: families(checked),
-        favourable: if positive {
-            FavourablePrediction::Positive
-        } else {
-            FavourablePrediction::Negative
-        },
+        favourable: checked.job.data.favourable_side().unwrap_or(FavourableClass::Positive),
         favourable_stated: checked.job.data.favourable_side().is_some(),
         level: (metrics.interval.method == job::IntervalMethod::Auto)
             .then_some(metrics.interval.level),
@@ -394,16 +389,16 @@ pub(crate) fn settings(checked: &CheckedJob, attribute: &Attribute) -> MeasureSe
 }
 
 /// Whom the job favours among the groups of an attribute; the reference where it does not say.
-pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> FavouredFacets {
+pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> FavouredGroups<usize> {
     let named =
         checked.job.metrics.clarify.as_ref().and_then(|c| c.favoured.get(attribute.name.as_str()));
     let order = attribute.reference_first();
     match named {
-        Some(crate::job::blocks::clarify::FavouredGroups::Rest) => FavouredFacets::Rest,
-        Some(crate::job::blocks::clarify::FavouredGroups::Groups(words)) => {
+        Some(FavouredGroups::Rest) => FavouredGroups::Rest,
+        Some(FavouredGroups::Groups(words)) => {
             let is_named =
                 |group: &usize| words.iter().any(|word| word.as_str() == attribute.groups[*group]);
-            FavouredFacets::Groups(
+            FavouredGroups::Groups(
                 order
                     .iter()
                     .enumerate()
@@ -412,6 +407,6 @@ pub fn favoured(checked: &CheckedJob, attribute: &Attribute) -> FavouredFacets {
                     .collect(),
             )
         }
-        None => FavouredFacets::Groups(vec![0]),
+        None => FavouredGroups::Groups(vec![0]),
     }
 }

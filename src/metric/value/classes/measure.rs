@@ -36,7 +36,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Metric, difference, find};
+use crate::metric::{Metric, MetricFamily, difference, find};
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 
@@ -167,7 +167,7 @@ pub fn measure_switch_classes(
     settings: &MeasureSettings,
 ) -> (Vec<MeasuredValue>, Vec<ClassTransition>) {
     let ask = MeasureContext::new(settings);
-    if !settings.families.contains(&CatalogFamily::Ccm) {
+    if !settings.families.contains(&MetricFamily::Ccm) {
         return (Vec::new(), Vec::new());
     }
     let (places, people) = (counts.scope_index(), DenominatorPeople::new(counts));

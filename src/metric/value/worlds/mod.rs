@@ -42,7 +42,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{CatalogFamily, Metric, difference};
+use crate::metric::{Metric, MetricFamily, difference};
 use crate::num::poisson::{LANES, PoissonWeights};
 use crate::num::seed::{h, named_seed};
 use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
@@ -546,7 +546,7 @@ impl WorldBootstrap {
 fn value_of(measured: &MeasuredValue, settings: &MeasureSettings) -> Option<CellsToValue> {
     let metric: &'static Metric = measured.metric;
     debug_assert!(
-        matches!(metric.family, CatalogFamily::Ccm | CatalogFamily::Eccm | CatalogFamily::Shift),
+        matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift),
         "a metric of counterfactuals"
     );
     let of = value_of_cells(metric, settings)?;

@@ -3,25 +3,25 @@
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
-use crate::metric::CatalogFamily;
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::interval::z_of_level;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::FavouredFacets;
-use crate::metric::value::settings::{FavourablePrediction, MeasureSettings};
+use crate::metric::value::settings::FavouredGroups;
+use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};
 
 fn settings(level: Option<Level>) -> MeasureSettings {
     MeasureSettings {
-        families: vec![CatalogFamily::Ccm, CatalogFamily::Eccm, CatalogFamily::Shift],
-        favourable: FavourablePrediction::Positive,
+        families: vec![MetricFamily::Ccm, MetricFamily::Eccm, MetricFamily::Shift],
+        favourable: FavourableClass::Positive,
         favourable_stated: true,
-        favoured: FavouredFacets::Groups(vec![0]),
+        favoured: FavouredGroups::Groups(vec![0]),
         level,
         samples: Count::new(500).unwrap(),
         seed: Seed(3),

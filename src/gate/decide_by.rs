@@ -1,0 +1,19 @@
+//! What decides a gate: its value, or an interval. A job writes it, and judging reads it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What decides a gate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateDecideBy {
+    /// Pass where the whole interval keeps the limit, fail where all of it breaks it, else
+    /// inconclusive.
+    #[default]
+    Interval,
+    /// The same with the interval over the graphs of a graph-uncertain set and refits of their
+    /// coefficients; what other people would give has no part in it.
+    Worlds,
+    /// The value alone: pass or fail.
+    Estimate,
+}
