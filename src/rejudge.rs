@@ -17,7 +17,7 @@ use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
-use crate::gate::GateQuestion;
+use crate::gate::question::GateQuestion;
 use crate::gate::recourse::RecourseGateQuestion;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};

@@ -30,6 +30,7 @@ pub mod conditional;
 pub mod decorrelate;
 pub mod decorrelate_knobs;
 pub mod filter;
+pub(crate) mod filter_fit;
 pub mod fit;
 pub mod fitted;
 pub mod flip;

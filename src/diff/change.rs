@@ -1,9 +1,10 @@
 //! One value in two runs: its change, the interval of that, and what it says.
 
 use crate::diff::paired::PairedValue;
+use crate::metric::Reads;
 use crate::metric::bootstrap::interval::{IntervalProcedure, newcombe, z_of_level};
+use crate::metric::catalog::find;
 use crate::metric::rate::{Rate, Undefined};
-use crate::metric::{Reads, find};
 use crate::param::Level;
 use crate::table::{REFITTED, TableCell, TableRecord};
 

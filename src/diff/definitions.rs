@@ -25,9 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::folder::manifest::{JobChange, PolicyVersions};
 use crate::metric::bootstrap::interval::IntervalProcedure;
+use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::Rate;
-use crate::metric::{Metric, MetricFamily, Reads, find};
+use crate::metric::{Metric, MetricFamily, Reads};
 use crate::table::TableRecord;
 
 /// The values of a resolved job by their path.

@@ -12,12 +12,13 @@ use crate::diff::people::{
     SetOutcomes, SetScores, gather,
 };
 use crate::error::Result;
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
+use crate::metric::catalog::catalog;
 use crate::metric::value::changes::changes;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
 use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, catalog};
 use crate::param::Count;
 use crate::table::TableFrame;
 

@@ -9,9 +9,10 @@ use std::fmt::Write;
 use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
 use crate::error::{EXITS, FAULTS, OTHER_CODES};
 use crate::job::CODES;
+use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
 use crate::metric::rate::Undefined;
-use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric, catalog};
+use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
 use crate::table::list::TABLES;
 use crate::table::{ISSUE_CODES, TableDef};
 

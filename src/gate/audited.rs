@@ -1,7 +1,8 @@
 //! What the audited model does, said in the line of a gate on an arm, so that nobody reads the
 //! verdict on the arm as one on the model.
 
-use super::{GateBaseline, GateObservation, GateQuantity, GateQuestion, judge};
+use super::judge;
+use crate::gate::question::{GateBaseline, GateObservation, GateQuantity, GateQuestion};
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::{TableFrame, TableRecord};
 

@@ -13,11 +13,12 @@
 //! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
 //! rough guide for percentiles far outside those that were drawn.
 
-use super::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, obstacle};
+use super::obstacle;
+use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus};
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
 };
-use crate::metric::find;
+use crate::metric::catalog::find;
 use crate::metric::rate::{Rate, Undefined};
 
 /// A comparison that can be judged.

@@ -14,7 +14,8 @@ use crate::table::file::read_frame;
 use crate::table::picked::read_matching;
 use crate::table::recourse::{RECOURSE, SUBGROUPS, UNFAIR_SUBGROUPS};
 
-use super::{GateDecideBy, GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,8 +1,9 @@
 //! Gates on small tables of metrics worked by hand.
 
-use super::{
-    GateBaseline, GateDecideBy, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus,
-    GateSubject, UnshownChange,
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{
+    GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus, GateSubject,
+    UnshownChange,
 };
 use crate::metric::bootstrap::interval::{wilson, z_of_level};
 use crate::metric::catalog::ccm::HARM;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{GateObservation, GateQuestion, GateSubject, UnshownChange};
+use crate::gate::question::{GateObservation, GateQuestion, GateSubject, UnshownChange};
+use crate::metric::Reads;
+use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::metric::{Reads, find};
 use crate::table::{TableFrame, TableRecord};
 
 /// Why a value says nothing of a model that was shown no change.

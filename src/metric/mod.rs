@@ -38,14 +38,7 @@ use crate::metric::evidence::shift::ScoreShift;
 use evidence::patterns::AnySwitch;
 use evidence::strata::FacetStratum;
 
-use crate::metric::catalog::ccm;
-use crate::metric::catalog::clarify;
-use crate::metric::catalog::eccm;
-use crate::metric::catalog::graph;
-use crate::metric::catalog::group;
-use crate::metric::catalog::performance;
 use crate::metric::catalog::place::PagePlace;
-use crate::metric::catalog::shift;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 
 /// Version of the rule that says who counts in which metric; raised when that rule changes. The
@@ -341,32 +334,6 @@ pub struct Metric {
     pub gaps: Option<MetricGaps>,
     /// Of a gap of one metric the id of that metric, and how the gap is made of it.
     pub gap_of: Option<(&'static str, GapTransform)>,
-}
-
-/// All metrics, family by family.
-pub fn catalog() -> impl Iterator<Item = &'static Metric> {
-    performance::METRICS
-        .iter()
-        .chain(group::METRICS.iter())
-        .chain(ccm::METRICS)
-        .chain(eccm::METRICS)
-        .chain(shift::METRICS)
-        .chain(clarify::METRICS)
-        .chain(graph::METRICS)
-}
-
-/// The metric of an id.
-pub fn find(id: &str) -> Option<&'static Metric> {
-    catalog().find(|metric| metric.id == id)
-}
-
-/// The id closest to a word that is none, for a hint; none where nothing is close. The case of
-/// letters does not count.
-pub fn nearest(word: &str) -> Option<&'static str> {
-    let word = word.to_ascii_lowercase();
-    let (distance, id) =
-        catalog().map(|metric| (strsim::levenshtein(&word, metric.id), metric.id)).min()?;
-    (distance <= (word.chars().count() / 3).max(1)).then_some(id)
 }
 
 /// The correlation of two yes-no variables: (ad - bc) / sqrt of the product of the four margins,

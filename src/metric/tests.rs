@@ -12,11 +12,13 @@ mod who_counts;
 use std::collections::BTreeSet;
 
 use super::scope::MetricScope;
-use super::{ImpairedGroupRule, MetricFamily, Reads, catalog, find, nearest};
+use super::{ImpairedGroupRule, MetricFamily, Reads};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftEvidence};
 use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::catalog;
+use crate::metric::catalog::{find, nearest};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,

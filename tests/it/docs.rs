@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cfaudit::explain::range;
-use cfaudit::metric::{Metric, catalog};
+use cfaudit::metric::Metric;
+use cfaudit::metric::catalog::catalog;
 use cfaudit::table::TableDef;
 use cfaudit::table::list::TABLES;
 

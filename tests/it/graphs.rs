@@ -431,10 +431,14 @@ fn a_changed_knob_reruns_what_it_changes() {
         clipped["discover/set=found"].contains("cached")
             && clipped["score/model=logistic/set=drawn%2fown/attribute=sex"].contains("cached")
     );
-    assert!(clipped["score/model=logistic/set=found%2fnone/attribute=sex"].contains("`clip` changed"), "{clipped:?}");
+    assert!(
+        clipped["score/model=logistic/set=found%2fnone/attribute=sex"].contains("`clip` changed"),
+        "{clipped:?}"
+    );
     let more = plan("bootstraps=7");
     assert!(
-        more["discover/set=found"].contains("runs") && more["discover/set=drawn"].contains("cached"),
+        more["discover/set=found"].contains("runs")
+            && more["discover/set=drawn"].contains("cached"),
         "{more:?}"
     );
     assert!(

@@ -1,7 +1,7 @@
 //! The architecture as a test: a module imports only what its row allows, and big dependencies stay
 //! behind their doors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -331,4 +331,130 @@ fn no_enum_repeats_another() {
     let text = "pub enum A {\n    /// X.\n    X,\n    #[default]\n    Y,\n}\n\
                 enum B {\n    X(u8),\n    Y,\n}\n";
     assert_eq!(plain_enums(text), [("A".to_owned(), vec!["X".to_owned(), "Y".to_owned()])]);
+}
+
+/// Files that name each other in a circle. The list may only shrink: a type that others need
+/// belongs into a file without a driver.
+const KNOWN_CIRCLES: &[&[&str]] = &[];
+
+/// The paths of a `use` tree: `a::{b, c::{d, e}}` is `a::b`, `a::c::d`, `a::c::e`.
+fn leaves(tree: &str) -> Vec<String> {
+    let Some((head, rest)) = tree.split_once('{') else {
+        let path = tree.split(" as ").next().unwrap_or_default().trim();
+        return vec![path.trim_end_matches("::self").to_owned()];
+    };
+    let inside = rest.trim_end().strip_suffix('}').unwrap_or(rest);
+    let (mut depth, mut parts) = (0, vec![String::new()]);
+    for c in inside.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        match parts.last_mut() {
+            Some(part) if c != ',' || depth > 0 => part.push(c),
+            _ => parts.push(String::new()),
+        }
+    }
+    let parts = parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty());
+    parts.flat_map(|part| leaves(&format!("{}{part}", head.trim()))).collect()
+}
+
+/// The files below `src` that the `use` lines of a file name by `crate`, `self` and `super`.
+fn named_files(root: &Path, file: &Path, text: &str) -> BTreeSet<PathBuf> {
+    let lines: Vec<String> = code(text).into_iter().map(|(_, line)| line).collect();
+    let text = lines.join(" ");
+    let below = file.strip_prefix(root).expect("below src").with_extension("");
+    let mut module: Vec<String> =
+        below.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if module.last().is_some_and(|last| last == "mod") {
+        module.pop();
+    }
+    let mut found = BTreeSet::new();
+    for (at, _) in text.match_indices("use ") {
+        let starts = text[..at].chars().next_back().is_none_or(char::is_whitespace);
+        let tree = text[at + 4..].split(';').next().unwrap_or_default();
+        let ours = ["crate::", "self::", "super::"].iter().any(|head| tree.starts_with(head));
+        if !starts || !ours {
+            continue;
+        }
+        for leaf in leaves(tree) {
+            let mut path = module.clone();
+            for (i, part) in leaf.split("::").enumerate() {
+                match part {
+                    "crate" if i == 0 => path.clear(),
+                    "self" => {}
+                    "super" => _ = path.pop(),
+                    name => path.push(name.to_owned()),
+                }
+            }
+            let holder = (1..=path.len()).rev().find_map(|n| {
+                let stem = root.join(path[..n].join("/"));
+                let both = [stem.with_extension("rs"), stem.join("mod.rs")];
+                both.into_iter().find(|file| file.is_file())
+            });
+            found.extend(holder.filter(|holder| holder != file));
+        }
+    }
+    found
+}
+
+/// The files that a file leads to, itself only by a circle.
+fn reached<'a>(
+    uses: &'a BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    from: &'a PathBuf,
+) -> BTreeSet<&'a PathBuf> {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(file) = next.pop() {
+        next.extend(uses.get(file).into_iter().flatten().filter(|of| seen.insert(*of)));
+    }
+    seen
+}
+
+#[test]
+fn no_circle_of_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    files.retain(|file| {
+        let below = file.strip_prefix(&root).expect("below src");
+        let test = below.iter().any(|part| part == "tests" || part == "tests.rs");
+        !test && below != Path::new("lib.rs")
+    });
+    let uses: BTreeMap<PathBuf, BTreeSet<PathBuf>> = files
+        .iter()
+        .map(|file| {
+            let text = fs::read_to_string(file).expect("a source file");
+            (file.clone(), named_files(&root, file, &text))
+        })
+        .collect();
+    assert!(uses.values().map(BTreeSet::len).sum::<usize>() > 1000, "the imports are read");
+    let all: BTreeMap<&PathBuf, BTreeSet<&PathBuf>> =
+        files.iter().map(|file| (file, reached(&uses, file))).collect();
+    let mut circles: BTreeSet<Vec<String>> = BTreeSet::new();
+    for file in files.iter().filter(|file| all[file].contains(file)) {
+        let both = files.iter().filter(|of| all[file].contains(of) && all[of].contains(file));
+        let name = |file: &PathBuf| {
+            file.strip_prefix(&root).expect("below src").to_string_lossy().replace('\\', "/")
+        };
+        circles.insert(both.map(name).collect());
+    }
+    let known: BTreeSet<Vec<String>> = KNOWN_CIRCLES
+        .iter()
+        .map(|circle| circle.iter().map(|file| (*file).to_owned()).collect())
+        .collect();
+    assert_eq!(circles, known, "files that name each other in a circle, against `KNOWN_CIRCLES`");
+}
+
+#[test]
+fn the_rule_on_circles_sees_what_a_file_names() {
+    assert_eq!(
+        leaves("crate::a::{self, B, c::{D, e as f}}"),
+        ["crate::a", "crate::a::B", "crate::a::c::D", "crate::a::c::e"]
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let text = "//! Text.\nuse super::read;\nuse crate::{\n    error::Result,\n};\nfn f() {}\n";
+    let found = named_files(&root, &root.join("folder/manifest.rs"), text);
+    let wanted = ["error.rs", "folder/read.rs"].map(|file| root.join(file));
+    assert_eq!(found, BTreeSet::from(wanted));
 }

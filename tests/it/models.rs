@@ -337,11 +337,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
         let is = |line: &str| line.contains("train/") && line.contains(&format!("arm={arm}/"));
         told.lines().any(|line| is(line) && line.contains(": runs"))
     };
-    assert!(
-        !["base", "all"].iter().any(|arm| trained(&ran.stderr, arm)),
-        "{}",
-        ran.stderr
-    );
+    assert!(!["base", "all"].iter().any(|arm| trained(&ran.stderr, arm)), "{}", ran.stderr);
 }
 
 /// A program that trains: its threshold is fitted to what it says of the training rows, arm by arm.

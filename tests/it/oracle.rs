@@ -8,7 +8,7 @@ use std::path::Path;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::DataType;
-use cfaudit::metric::catalog;
+use cfaudit::metric::catalog::catalog;
 use cfaudit::metric::evidence::person::CELLS;
 use cfaudit::table::file::read_frame;
 use cfaudit::table::{COUNTS, METRICS, TableFrame, TableRecord};

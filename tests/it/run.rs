@@ -428,12 +428,10 @@ fn signals_end_a_run_and_leave_the_old_folder() {
         let mut going =
             Going::start(&mut work.command(&format!("run {DEMO} {many} --out out --cache cache")));
         // Each signal meets a stage that the one before it had not reached.
-        assert!(
-            going.until(
-                &["stage.start"],
-                if signal == "TERM" { "prepare" } else { "train/model=scorecard" }
-            )
-        );
+        assert!(going.until(
+            &["stage.start"],
+            if signal == "TERM" { "prepare" } else { "train/model=scorecard" }
+        ));
         going.signal(signal);
         let (ended, log) = going.end();
         assert_eq!(ended.code(), Some(status), "{log}");

@@ -1168,7 +1168,10 @@ fn a_plan_does_no_work() {
     );
     let stages = json["stages"].as_array().unwrap();
     let of = |id: &str| stages.iter().find(|s| s["id"] == id).unwrap();
-    assert_eq!([&of("prepare")["cached"], &of("generate/set=flip/attribute=sex")["cached"]], [true, true]);
+    assert_eq!(
+        [&of("prepare")["cached"], &of("generate/set=flip/attribute=sex")["cached"]],
+        [true, true]
+    );
     assert_eq!(of("prepare")["rows"], 2 * DECISIONS);
     assert_eq!(
         [&of("score/model=live")["cached"], &of("score/model=live")["reason"]],

@@ -118,8 +118,10 @@ struct Made {
 
 fn made(work: &Work, set: &str) -> Made {
     let rows = table(&folder_of(work, "prepare").join("rows.parquet"));
-    let cfs =
-        table(&folder_of(work, &format!("generate/set={set}/attribute=sex")).join("counterfactuals.parquet"));
+    let cfs = table(
+        &folder_of(work, &format!("generate/set={set}/attribute=sex"))
+            .join("counterfactuals.parquet"),
+    );
     let ids = &rows["row_id"];
     let at = |columns: &BTreeMap<String, Vec<String>>, i: usize| -> BTreeMap<String, String> {
         columns.iter().map(|(name, values)| (name.clone(), values[i].clone())).collect()
@@ -862,7 +864,8 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
     let limits = [(17.0, 40.0), (40.0, 70.0), (70.0, 90.0)];
     for set in ["world", "typical", "carried"] {
         let cfs = table(
-            &folder_of(&work, &format!("generate/set={set}/attribute=band")).join("counterfactuals.parquet"),
+            &folder_of(&work, &format!("generate/set={set}/attribute=band"))
+                .join("counterfactuals.parquet"),
         );
         let mut valid = [0; 3];
         for ((to, age), judged) in cfs["to_group"].iter().zip(&cfs["x.age"]).zip(&cfs["valid"]) {

@@ -43,14 +43,16 @@ impl SwapEffect {
 
 #[cfg(test)]
 mod tests {
-    use super::{Metric, SwapEffect};
+    use super::SwapEffect;
+    use crate::metric::Metric;
+    use crate::metric::MetricFamily;
+    use crate::metric::catalog::catalog;
     use crate::metric::evidence::counts::FactualCounts;
     use crate::metric::evidence::person::Confusion;
     use crate::metric::scope::MetricScope;
     use crate::metric::value::measured::measure_factual;
     use crate::metric::value::settings::FavouredGroups;
     use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-    use crate::metric::{MetricFamily, catalog};
     use crate::param::{Count, Seed};
 
     /// The same two groups counted in both orders must agree with [`SwapEffect`] for every metric

@@ -442,7 +442,7 @@ pub const REASONS: &[(&str, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::{MEASURES, REASONS, find};
-    use crate::metric;
+
     use std::collections::BTreeSet;
 
     #[test]
@@ -450,7 +450,10 @@ mod tests {
         let mut ids = BTreeSet::new();
         for measure in MEASURES {
             let id = measure.id;
-            assert!(ids.insert(id) && metric::find(id).is_none(), "{id} stands twice");
+            assert!(
+                ids.insert(id) && crate::metric::catalog::find(id).is_none(),
+                "{id} stands twice"
+            );
             assert!(
                 id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
                 "{id}"

@@ -11,12 +11,12 @@ use std::hash::Hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
 use crate::metric::evidence::weights::{WeightSums, block_of, block_seed};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
-use crate::metric::value::classes::ClassMatrix;
 use crate::param::Seed;
 
 /// One person as scored.

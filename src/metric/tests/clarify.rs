@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::oracle::{OracleColumns, metrics_folder, near, object, parquet};
 use super::{one, settings};
+use crate::metric::catalog::catalog;
 use crate::metric::catalog::clarify::SAMPLED;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{
@@ -19,7 +20,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, Reads, catalog};
+use crate::metric::{MetricFamily, Reads};
 use crate::param::{Count, Level, Seed};
 use crate::tests::{json, shared};
 

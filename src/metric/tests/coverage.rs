@@ -6,12 +6,13 @@
 //! Intervals of scores, of people with weights, of two models and of several classes are simulated
 //! beside their engines.
 
+use crate::metric::Reads;
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
 };
+use crate::metric::catalog::find;
 use crate::metric::evidence::person::Eccm;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::{Reads, find};
 use crate::num::binomial::{binomial, multinomial};
 use crate::num::seed::RandomStream;
 

@@ -15,11 +15,12 @@ use serde_json::{Map, Value as Json};
 use super::{TestPeople, gather, one, settings};
 use crate::metric::bootstrap::interval::{IntervalProcedure, percentile, resample};
 use crate::metric::catalog::clarify::errors;
+use crate::metric::catalog::{self, catalog};
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::{MetricFamily, Reads, catalog};
+use crate::metric::{MetricFamily, Reads};
 use crate::num::seed::RandomStream;
 use crate::param::Count;
 use crate::tests::{expected, json, shared};
@@ -234,8 +235,7 @@ fn published_matrices() {
         };
         let value = |name: &str, scope: &str| {
             let (group, direction) = scopes(scope);
-            let performance =
-                crate::metric::find(&id(name)).unwrap().family == MetricFamily::Performance;
+            let performance = catalog::find(&id(name)).unwrap().family == MetricFamily::Performance;
             one(&found.measured, &id(name), if performance { group } else { direction })
         };
         for (scope, values) in object(&case["exact"]) {
@@ -268,14 +268,14 @@ fn published_matrices() {
         }
         for (name, expected) in case["parity"]["difference"].as_object().into_iter().flatten() {
             assert_eq!(case["parity"]["a"], groups[0].as_str());
-            let difference = match crate::metric::find(&format!("{}_difference", id(name))) {
+            let difference = match catalog::find(&format!("{}_difference", id(name))) {
                 Some(metric) => one(&found.measured, metric.id, MetricScope::Pair(0, 1)),
                 None => one(&found.measured, &id(name), MetricScope::Difference(0, 1)),
             };
             near(difference, expected, 1e-12);
             let upside_down = case["parity"]["ratio_b_over_a"][name].as_f64();
             if let (Some(metric), Some(b_over_a)) =
-                (crate::metric::find(&format!("{}_ratio", id(name))), upside_down)
+                (catalog::find(&format!("{}_ratio", id(name))), upside_down)
             {
                 let a_over_b = one(&found.measured, metric.id, MetricScope::Pair(0, 1)).value;
                 assert!(
@@ -290,7 +290,7 @@ fn published_matrices() {
                 object(printed).iter().filter(|(_, figure)| figure["status"] == "consistent")
             {
                 let m = if scope == "Diff" {
-                    match crate::metric::find(&format!("{}_difference", id(name))) {
+                    match catalog::find(&format!("{}_difference", id(name))) {
                         Some(metric) => one(&found.measured, metric.id, MetricScope::Pair(0, 1)),
                         None => one(&found.measured, &id(name), MetricScope::Difference(0, 1)),
                     }
@@ -521,8 +521,7 @@ fn bootstrap_of_counts() {
             .collect();
         let worlds = resample(&kinds, 2000, RandomStream::new(42, "reference"));
         for (name, expected) in object(&case["metrics"]).iter() {
-            let metric =
-                (name != "TE_term_FN_over_FP").then(|| crate::metric::find(&id(name)).unwrap());
+            let metric = (name != "TE_term_FN_over_FP").then(|| catalog::find(&id(name)).unwrap());
             let value = |cells: &[u64; 8]| {
                 let e = Eccm::labelled(*cells);
                 let c = Confusion::labelled(

@@ -11,8 +11,10 @@ use super::oracle::{
 };
 use super::weights::WeightedPeople;
 use super::{one, second, settings};
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::interval::{newcombe, z_of_level};
 use crate::metric::catalog::clarify::generalized_entropy;
+use crate::metric::catalog::find;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
@@ -26,7 +28,6 @@ use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::metric::{MetricFamily, find};
 use crate::param::Count;
 use crate::tests::json;
 

@@ -7,10 +7,11 @@ use crate::metric::bootstrap::interval::{
 };
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::redraw::BootstrapInterval;
+use crate::metric::catalog::catalog;
 use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
 use crate::metric::rate::MetricValue;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
-use crate::metric::{Metric, MetricFamily, catalog};
+use crate::metric::{Metric, MetricFamily};
 use crate::num::seed::RandomStream;
 use crate::param::Level;
 

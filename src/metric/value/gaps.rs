@@ -183,8 +183,8 @@ pub(crate) fn first_is_lower(
 #[cfg(test)]
 mod tests {
     use super::value;
+    use crate::metric::catalog::find;
     use crate::metric::evidence::person::Confusion;
-    use crate::metric::find;
     use crate::metric::rate::Undefined;
     use crate::metric::value::settings::FavourableClass;
 

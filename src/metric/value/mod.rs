@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 pub mod changes;
+pub(crate) mod clarify;
 pub mod classes;
 pub mod compare;
 pub(crate) mod gaps;

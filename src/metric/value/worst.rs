@@ -253,8 +253,8 @@ impl FactualMeasurement<'_> {
 #[cfg(test)]
 mod tests {
     use super::{WorstValue, find};
+    use crate::metric::catalog::find as metric;
     use crate::metric::evidence::person::Confusion;
-    use crate::metric::find as metric;
     use crate::metric::rate::Undefined;
     use crate::metric::value::settings::FavourableClass;
     use crate::metric::value::settings::FurthestGroups;

@@ -2,13 +2,13 @@
 //! intervals, sides of a decision.
 
 use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
-use crate::metric::{MetricUnit, Reads, find};
+use crate::metric::{MetricUnit, Reads};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
-use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
 use crate::table::TableRecord;
 
@@ -239,75 +239,6 @@ pub(crate) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that dr
     people with Poisson weights, the same in every group and direction, for all but score metrics: \
     weighted shares are no shares of independent cases, so no formula holds for them. A value that \
     no replicate moves, such as a share of 0, has no interval.";
-
-/// The two sides of the decision in the words of the job.
-pub(crate) struct DecisionWords {
-    /// Metric of decisions that are lost: `nsr` or `psr`.
-    pub(crate) loss: &'static str,
-    /// Metric of decisions that are gained.
-    pub(crate) gain: &'static str,
-    /// Metric of decisions that are lost and that the label confirms: `tpsr` or `tnsr`.
-    pub(crate) rightful: &'static str,
-    /// Those who have it.
-    pub(crate) held: &'static str,
-    /// Those who have not.
-    pub(crate) lacked: &'static str,
-    /// What the former would do.
-    pub(crate) loses: &'static str,
-    /// What the latter would do.
-    pub(crate) gains: &'static str,
-    /// Whether the favourable prediction is the positive one; none where the job does not say.
-    pub(crate) positive: Option<bool>,
-}
-
-impl DecisionWords {
-    /// Favourable words where the job says which side is favourable, neutral ones where it has no
-    /// label.
-    ///
-    /// Of several classes it is told who would get another one: each class against all others
-    /// stands in tables.
-    pub(crate) fn of(audit: &AuditFolder) -> Self {
-        if audit.classes.are_there() {
-            let [held, loses] = ["whatever their class", "would be predicted another class"];
-            return DecisionWords {
-                loss: "sr",
-                gain: "",
-                rightful: "",
-                held,
-                lacked: "",
-                loses,
-                gains: "",
-                positive: None,
-            };
-        }
-        let positive = audit.manifest.favourable_is_positive();
-        let [loss, gain, rightful] =
-            if positive == Some(false) { ["psr", "nsr", "tnsr"] } else { ["nsr", "psr", "tpsr"] };
-        let words = if positive.is_some() {
-            [
-                "with the favourable decision",
-                "without the favourable decision",
-                "would lose it",
-                "would gain it",
-            ]
-        } else {
-            [
-                "predicted positive",
-                "predicted negative",
-                "would be predicted negative",
-                "would be predicted positive",
-            ]
-        };
-        let [held, lacked, loses, gains] = words;
-        DecisionWords { loss, gain, rightful, held, lacked, loses, gains, positive }
-    }
-}
-
-/// That shares are weighted, and counts are not; none where the job has no weights.
-pub(crate) fn weights(audit: &AuditFolder) -> Option<RichText> {
-    let column = audit.manifest.weight.as_ref()?;
-    Some(RichText::from("Shares are weighted by ").code(column).text("; counts are people."))
-}
 
 /// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
 pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {

@@ -9,15 +9,15 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::folder::manifest::Manifest;
 use crate::folder::read as opened;
-use crate::report::read::graphs::GraphEvidence;
+use crate::report::read::classes::ClassResults;
+use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
     AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey, is_of_arm, is_plain_audit,
     key, measure,
 };
-use crate::report::read::quality::QualityTables;
+use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, SetQuality};
 use crate::report::read::recourse;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-use crate::report::section::classes::ClassResults;
 use crate::table::file::read_frame;
 use crate::table::{
     ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS,
@@ -128,6 +128,67 @@ fn read_text(path: &Path) -> Result<String> {
 }
 
 impl AuditFolder {
+    /// The scenarios of each attribute, both in the order of the manifest, numbered.
+    pub(crate) fn graphs_by_attribute(&self) -> Vec<(String, Vec<&ScenarioGraphs>)> {
+        let set = |s: &&ScenarioGraphs| {
+            AuditFolder::position(self.manifest.counterfactuals.iter().map(|c| &c.name), &s.set)
+        };
+        let mut all: Vec<(String, Vec<&ScenarioGraphs>)> = Vec::new();
+        for attribute in &self.manifest.attributes {
+            let mut mine: Vec<&ScenarioGraphs> =
+                self.graphs.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
+            mine.sort_by_key(set);
+            if !mine.is_empty() {
+                all.push((attribute.name.clone(), mine));
+            }
+        }
+        all
+    }
+
+    /// The sets in the order of attributes and sets, each with its directions worst first.
+    pub(crate) fn set_qualities(&self) -> Vec<SetQuality<'_>> {
+        let m = &self.manifest;
+        let place = |pair: &QualityKey| {
+            let attribute =
+                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
+            let set = AuditFolder::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
+            (attribute, pair.attribute.clone(), set, pair.set.clone())
+        };
+        let places: BTreeSet<_> =
+            self.quality.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
+        let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
+            let groups = self.groups_of(&attribute);
+            let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
+            let mine = |pair: &&QualityKey| {
+                pair.set == set && pair.attribute == attribute && !pair.from.is_empty()
+            };
+            let mut rated: Vec<(f64, usize, usize, &QualityKey)> = self
+                .quality
+                .pairs
+                .keys()
+                .filter(mine)
+                .map(|pair| (self.quality.farthest(pair), at(&pair.from), at(&pair.to), pair))
+                .collect();
+            rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+            let directions = rated
+                .into_iter()
+                .map(|(.., pair)| DirectionQuality { pair, values: &self.quality.pairs[pair] })
+                .collect();
+            let strategy = m
+                .counterfactuals
+                .iter()
+                .find(|c| c.name == set)
+                .map_or("", |c| c.strategy.as_str());
+            SetQuality {
+                id,
+                key: QualityKey { set, attribute, ..QualityKey::default() },
+                strategy,
+                directions,
+            }
+        };
+        places.into_iter().enumerate().map(world).collect()
+    }
+
     /// Reads the folder.
     ///
     /// # Errors

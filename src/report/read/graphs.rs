@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::metric::value::worlds::FOLLOWS_FROM;
-use crate::report::read::audit::AuditFolder;
 use crate::table::TableFrame;
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GraphEvidence {
-    scenarios: Vec<ScenarioGraphs>,
+    pub(crate) scenarios: Vec<ScenarioGraphs>,
 }
 
 /// One set with the graphs of an attribute.
@@ -140,23 +139,6 @@ impl GraphEvidence {
             scenario.sensitive = own.map(|n| n.variable.clone()).unwrap_or_default();
         }
         GraphEvidence { scenarios }
-    }
-
-    /// The scenarios of each attribute, both in the order of the manifest, numbered.
-    pub(crate) fn by_attribute(&self, audit: &AuditFolder) -> Vec<(String, Vec<&ScenarioGraphs>)> {
-        let set = |s: &&ScenarioGraphs| {
-            AuditFolder::position(audit.manifest.counterfactuals.iter().map(|c| &c.name), &s.set)
-        };
-        let mut all: Vec<(String, Vec<&ScenarioGraphs>)> = Vec::new();
-        for attribute in &audit.manifest.attributes {
-            let mut mine: Vec<&ScenarioGraphs> =
-                self.scenarios.iter().filter(|s| s.attribute == attribute.name).collect();
-            mine.sort_by_key(set);
-            if !mine.is_empty() {
-                all.push((attribute.name.clone(), mine));
-            }
-        }
-        all
     }
 
     /// Numbers the scenarios in the order of the manifest's sets.

@@ -6,9 +6,8 @@
 //! weight.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::report::read::audit::AuditFolder;
 use crate::table::{TableFrame, TableRecord};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
@@ -73,7 +72,7 @@ pub(crate) struct ExampleFeature {
 /// The tables of quality in memory.
 #[derive(Debug, Default)]
 pub(crate) struct QualityTables {
-    pairs: BTreeMap<QualityKey, QualityValues>,
+    pub(crate) pairs: BTreeMap<QualityKey, QualityValues>,
     features: BTreeMap<QualityKey, BTreeMap<String, FeatureQuality>>,
     examples: BTreeMap<QualityKey, BTreeMap<i64, Vec<ExampleFeature>>>,
 }
@@ -289,52 +288,9 @@ impl QualityTables {
         self.examples.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0)
     }
 
-    /// The worlds in the order of attributes and sets, each with its directions worst first.
-    pub(crate) fn set_qualities<'a>(&'a self, audit: &'a AuditFolder) -> Vec<SetQuality<'a>> {
-        let m = &audit.manifest;
-        let place = |pair: &QualityKey| {
-            let attribute =
-                AuditFolder::position(m.attributes.iter().map(|a| &a.name), &pair.attribute);
-            let set = AuditFolder::position(m.counterfactuals.iter().map(|c| &c.name), &pair.set);
-            (attribute, pair.attribute.clone(), set, pair.set.clone())
-        };
-        let places: BTreeSet<_> =
-            self.pairs.keys().filter(|pair| !pair.from.is_empty()).map(place).collect();
-        let world = |(id, (_, attribute, _, set)): (usize, (usize, String, usize, String))| {
-            let groups = audit.groups_of(&attribute);
-            let at = |group: &str| groups.iter().position(|g| g == group).unwrap_or(usize::MAX);
-            let mine = |pair: &&QualityKey| {
-                pair.set == set && pair.attribute == attribute && !pair.from.is_empty()
-            };
-            let mut rated: Vec<(f64, usize, usize, &QualityKey)> = self
-                .pairs
-                .keys()
-                .filter(mine)
-                .map(|pair| (self.farthest(pair), at(&pair.from), at(&pair.to), pair))
-                .collect();
-            rated.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-            let directions = rated
-                .into_iter()
-                .map(|(.., pair)| DirectionQuality { pair, values: &self.pairs[pair] })
-                .collect();
-            let strategy = m
-                .counterfactuals
-                .iter()
-                .find(|c| c.name == set)
-                .map_or("", |c| c.strategy.as_str());
-            SetQuality {
-                id,
-                key: QualityKey { set, attribute, ..QualityKey::default() },
-                strategy,
-                directions,
-            }
-        };
-        places.into_iter().enumerate().map(world).collect()
-    }
-
     /// The largest distance to the target group that a moved feature is left with; -1 where none
     /// moved.
-    fn farthest(&self, pair: &QualityKey) -> f64 {
+    pub(crate) fn farthest(&self, pair: &QualityKey) -> f64 {
         let moved =
             self.features.get(pair).into_iter().flat_map(BTreeMap::values).filter(|f| f.moved());
         moved.filter_map(|f| f.value("dist_after")).fold(-1.0, f64::max)

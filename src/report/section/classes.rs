@@ -15,11 +15,9 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::{
-    AuditPanel, PanelDirection, ReportedValue, ResultKey, is_plain_audit, key, measure,
-};
+use crate::report::read::classes::{ClassResults, ClassTallies};
+use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::WeightedCount;
-use crate::table::TableFrame;
 
 /// Classes that stand for themselves; one more does too where it would be all others.
 const SHOWN: usize = 8;
@@ -27,89 +25,7 @@ const SHOWN: usize = 8;
 /// Groups whose matrices and classes stand on the page, for each attribute and model.
 const GROUPS_AT_MOST: usize = 8;
 
-/// The class before and the class after, or the label and the prediction.
-type ClassPair = (String, String);
-
-/// Counts by two classes.
-type ClassTallies = BTreeMap<ClassPair, WeightedCount>;
-
-/// What the tables hold of a label of several classes.
-#[derive(Default)]
-pub(crate) struct ClassResults {
-    /// Their names, in the order of the job; empty where the label has two sides.
-    names: Vec<String>,
-    /// Values of a class against all others, by class.
-    measures: BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>>,
-    /// By factual and counterfactual prediction, or by label and prediction where no set is
-    /// involved.
-    matrices: BTreeMap<ResultKey, ClassTallies>,
-    /// Intervals of the shares of rows, by class before and after.
-    transitions: BTreeMap<ResultKey, BTreeMap<ClassPair, (f64, f64)>>,
-}
-
 impl ClassResults {
-    /// Reads the tables; nothing where the label has two sides.
-    pub(crate) fn of(
-        names: Vec<String>,
-        metrics: &TableFrame,
-        counts: &TableFrame,
-        transitions: &TableFrame,
-    ) -> Self {
-        let mut all = ClassResults { names, ..ClassResults::default() };
-        if all.names.is_empty() {
-            return all;
-        }
-        for row in
-            metrics.records().filter(is_plain_audit).filter(|row| !row.text("class").is_empty())
-        {
-            let of_class = all.measures.entry(row.text("class").to_owned()).or_default();
-            of_class
-                .entry(key(&row))
-                .or_default()
-                .insert(row.text("metric").to_owned(), measure(&row));
-        }
-        for row in counts.records().filter(is_plain_audit) {
-            let [before, after] = if row.text("counterfactual").is_empty() {
-                ["label", "predicted"]
-            } else {
-                ["predicted", "predicted_cf"]
-            };
-            let matrix = all.matrices.entry(key(&row)).or_default();
-            let tally = matrix
-                .entry((row.text(before).to_owned(), row.text(after).to_owned()))
-                .or_default();
-            *tally = tally.plus(WeightedCount::read(&row));
-        }
-        for row in transitions.records().filter(is_plain_audit) {
-            if let Some(interval) = row.real("lo").zip(row.real("hi")) {
-                let of_key = all.transitions.entry(key(&row)).or_default();
-                of_key.insert(
-                    (row.text("from_class").to_owned(), row.text("to_class").to_owned()),
-                    interval,
-                );
-            }
-        }
-        all
-    }
-
-    /// Whether the label has several classes.
-    pub(crate) fn are_there(&self) -> bool {
-        !self.names.is_empty()
-    }
-
-    /// Every value of a class against all others, with the class.
-    pub(crate) fn measures(
-        &self,
-    ) -> impl Iterator<Item = (&str, &ResultKey, &BTreeMap<String, ReportedValue>)> + Clone {
-        self.measures.iter().flat_map(|(class, keys)| {
-            keys.iter().map(move |(key, metrics)| (class.as_str(), key, metrics))
-        })
-    }
-
-    fn measure(&self, class: &str, key: &ResultKey, metric: &str) -> Option<&ReportedValue> {
-        self.measures.get(class)?.get(key)?.get(metric)
-    }
-
     /// The classes that stand for themselves, in the order of the job: of many those that most
     /// people have in the matrix.
     fn shown(&self, of: &ResultKey) -> Vec<&str> {

@@ -1,8 +1,9 @@
 //! Below "Groups as they are": Clarify's metrics by comparison, the groups that are furthest apart,
 //! and each group against all others.
 
+use crate::metric::GapTransform;
+use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::{GapTransform, find};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;

@@ -19,12 +19,14 @@
 
 use crate::metric::catalog::ccm::HARM;
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::terms::{self, DecisionWords, PageGlossary};
+use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{AuditPanel, ReportedValue, ResultKey};
 use crate::report::read::quality::QualityKey;
+use crate::report::read::words;
+use crate::report::read::words::DecisionWords;
 use crate::report::section::{graphs, groups, left_out, recourse, verdict};
 use crate::table::TableRecord;
 
@@ -147,7 +149,7 @@ pub(crate) fn section(
                 RichText::new().text("Favourable means ").and(verdict::favourable(audit)).text("."),
             ));
         }
-        blocks.extend(terms::weights(audit).map(PageBlock::Note));
+        blocks.extend(words::weights(audit).map(PageBlock::Note));
         blocks.push(PageBlock::Findings(sentences));
         blocks.extend(omitted_findings(audit, &cut, others).map(PageBlock::Note));
         blocks.extend(noise(&candidates).map(PageBlock::Note));
@@ -255,7 +257,7 @@ fn candidates<'a>(
     sides: &DecisionWords,
 ) -> Vec<FindingCandidate<'a>> {
     let mut found = Vec::new();
-    let worlds = audit.quality.set_qualities(audit);
+    let worlds = audit.set_qualities();
     for panel in panels {
         let world = worlds
             .iter()

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeSet;
 
+use crate::metric::GapTransform;
 use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::{GapTransform, find};
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
-use crate::report::page::terms::{self, DecisionWords, PageGlossary};
+use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
+use crate::report::read::words::DecisionWords;
 use crate::report::section::switches::measures_of;
 use crate::report::section::{classes, facets};
 

@@ -120,7 +120,7 @@ fn counterfactuals(audit: &AuditFolder) -> Option<PageBlock> {
                 .iter()
                 .any(|measure| whole(values, measure) > 0)
     };
-    let worlds = audit.quality.set_qualities(audit);
+    let worlds = audit.set_qualities();
     let targets = worlds
         .iter()
         .filter_map(|w| audit.quality.values(&w.key))

@@ -9,6 +9,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, number};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ReportedValue;
+use crate::report::read::words;
 use crate::report::section::recourse;
 use crate::table::TableRecord;
 
@@ -140,7 +141,7 @@ fn questions(sets: bool, recourse: bool) -> Vec<PageBlock> {
 
 /// What weights have a part in, and in what they have none.
 fn weights(audit: &AuditFolder) -> Option<RichText> {
-    let words = terms::weights(audit)?;
+    let words = words::weights(audit)?;
     let words = words.text(
         " Every value, interval, gate and drawing takes a person as often as the weight says; \
          every number of people, rows or counterfactuals, the flags for few cases and what a gate \

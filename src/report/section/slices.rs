@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::metric::MetricFamily;
+use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
-use crate::metric::{MetricFamily, find};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;

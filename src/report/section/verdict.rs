@@ -3,9 +3,10 @@
 
 use std::cmp::Ordering;
 
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
-use crate::metric::{MetricFamily, find};
+use crate::metric::catalog::find;
 use crate::report::draw::chart;
 use crate::report::export::deciding;
 use crate::report::page::number::{self, NumberFormat};
@@ -13,8 +14,8 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel;
 use crate::report::read::panel::ResultKey;
+use crate::report::read::{panel, words};
 use crate::report::section::graphs;
 use crate::table::TableRecord;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
@@ -220,7 +221,7 @@ pub(crate) fn facts(audit: &AuditFolder) -> Vec<(RichText, RichText)> {
         "People audited",
         RichText::new().strong(number::count(i64::try_from(m.rows.audited).unwrap_or(i64::MAX))),
     );
-    facts.extend(terms::weights(audit).map(|words| ("Weights".into(), words)));
+    facts.extend(words::weights(audit).map(|words| ("Weights".into(), words)));
     for attribute in &m.attributes {
         let groups =
             attribute.groups.iter().enumerate().fold(RichText::new(), |words, (i, group)| {

@@ -14,16 +14,15 @@ use crate::error::Result;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::{InputFile, Manifest, RunComparison};
-use crate::folder::read as opened;
-use crate::folder::read::{SUMMARY, check_measured, damaged};
-use crate::gate::GateBaseline;
+use crate::folder::read::{self as opened, SUMMARY, check_measured, damaged};
+use crate::gate::question::GateBaseline;
 use crate::job::IntervalMethod;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::resolve::flat;
 use crate::param::{Count, Level, Seed};
 use crate::stage::generate::refits;
 use crate::stage::input::{DATA, JobInputs};
-use crate::stage::report;
+use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
 use crate::table::file::{read_frame, write_frame};
 use crate::table::{CHANGES, GROUPS, METRICS};
@@ -148,7 +147,7 @@ pub(crate) fn running_side(
         fingerprint: String::new(),
         rows: ground.roles.n_audited(),
         groups: groups.collect(),
-        row_id: report::row_id(job, layout),
+        row_id: words::row_id(job, layout),
         source: source(&values, &input.files, input.stand_in.as_deref()),
         values,
         weighted: layout.weight.is_some(),
@@ -156,7 +155,7 @@ pub(crate) fn running_side(
         favourable_is_positive: job.data.favours_positive(),
         favourable_stated: job.data.favourable_side().is_some(),
         rules: CountingRules {
-            policies: report::policies(),
+            policies: words::policies(),
             lacks_labels: lacks_labels(groups_in)?,
         },
         fitted_on: FittedOn::new(),

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 
 use crate::job::{FavourableClass, GateBlock, GateDirection, Job};
 use crate::metric::catalog::ccm::{HARM, harmed};
+use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
-use crate::metric::{Metric, MetricFamily, find};
+use crate::metric::{Metric, MetricFamily};
 use crate::param::{ColumnName, Name};
 use crate::table::{TableFrame, TableRecord};
 

@@ -9,10 +9,11 @@ use std::path::Path;
 use crate::diff::DiffResult;
 use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
-use crate::gate::recourse::{CountedRecourseGate, RecourseGateQuestion};
-use crate::gate::{
-    self, GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, UnshownChange,
+use crate::gate;
+use crate::gate::question::{
+    GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, UnshownChange,
 };
+use crate::gate::recourse::{CountedRecourseGate, RecourseGateQuestion};
 use crate::job::check::CheckedJob;
 use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;

@@ -12,7 +12,7 @@ pub fn catalog() -> KnownNames<'static> {
     static MEASURES: OnceLock<Vec<&str>> = OnceLock::new();
     static DATA_SETS: OnceLock<Vec<&str>> = OnceLock::new();
     KnownNames {
-        metrics: METRICS.get_or_init(|| metric::catalog().map(known_metric).collect()),
+        metrics: METRICS.get_or_init(|| metric::catalog::catalog().map(known_metric).collect()),
         measures: MEASURES.get_or_init(|| {
             crate::metric::catalog::cf_quality::MEASURES.iter().map(|measure| measure.id).collect()
         }),

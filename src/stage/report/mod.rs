@@ -6,7 +6,7 @@
 
 pub mod exports;
 pub mod origins;
-mod words;
+pub(crate) mod words;
 
 use std::collections::BTreeMap;
 use std::path::Path;

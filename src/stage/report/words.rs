@@ -423,7 +423,7 @@ pub fn glossary(id: &str) -> Option<GlossaryEntry> {
             source: measure.source.to_owned(),
         });
     }
-    let metric = metric::find(id)?;
+    let metric = crate::metric::catalog::find(id)?;
     Some(GlossaryEntry {
         id: metric.id.to_owned(),
         symbol: metric.symbol.to_owned(),

@@ -24,6 +24,7 @@ use super::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };
+use crate::metric::catalog::find;
 use crate::metric::evidence::class_counts::{FilledCells, sum_over_blocks};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::patterns::{CellProfiles, ScopeCellProfiles};
@@ -36,7 +37,7 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
-use crate::metric::{Metric, MetricFamily, difference, find};
+use crate::metric::{Metric, MetricFamily, difference};
 use crate::num::binomial::multinomial;
 use crate::num::seed::RandomStream;
 

@@ -11,9 +11,10 @@
 
 mod drawing;
 
+use crate::metric::MetricUnit;
+use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
-use crate::metric::{MetricUnit, find};
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
@@ -38,7 +39,7 @@ const NAMED_AT_MOST: usize = 6;
 
 /// The section; none where no set rests on graphs.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let groups = audit.graphs.by_attribute(audit);
+    let groups = audit.graphs_by_attribute();
     if groups.is_empty() {
         return None;
     }
@@ -384,7 +385,7 @@ const CAUSES_AT_MOST: usize = 3;
 /// Why the page names no group at a disadvantage by a set: in its graphs the attribute follows from
 /// other variables. None where it does not, or where the set has no graphs.
 pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option<RichText> {
-    let groups = audit.graphs.by_attribute(audit);
+    let groups = audit.graphs_by_attribute();
     let (_, scenarios) = groups.iter().find(|(name, _)| name == attribute)?;
     let scenario = scenarios.iter().find(|s| s.set == set)?;
     let causes = scenario.causes_of_the_attribute()?;

@@ -64,7 +64,7 @@ impl QualityBudget {
 /// The section; none where the job has no set that moves features, or does not measure their
 /// quality.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let worlds = audit.quality.set_qualities(audit);
+    let worlds = audit.set_qualities();
     if worlds.is_empty() {
         return None;
     }

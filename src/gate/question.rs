@@ -1,0 +1,225 @@
+//! A gate as a question to tables, what it looks at, and its answer.
+
+use crate::folder::manifest::{GateTally, WorstGate};
+use crate::gate::decide_by::GateDecideBy;
+use crate::table::TableFrame;
+
+/// The limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum GateLimit {
+    /// The value must not be above.
+    AtMost(f64),
+    /// The value must not be below.
+    AtLeast(f64),
+}
+
+impl GateLimit {
+    pub(crate) fn number(self) -> f64 {
+        match self {
+            GateLimit::AtMost(limit) | GateLimit::AtLeast(limit) => limit,
+        }
+    }
+
+    pub(crate) fn kept_by(self, value: f64) -> bool {
+        match self {
+            GateLimit::AtMost(limit) => value <= limit,
+            GateLimit::AtLeast(limit) => value >= limit,
+        }
+    }
+
+    /// How far the value is on the wrong side; negative where the limit is kept.
+    pub(crate) fn excess(self, value: f64) -> f64 {
+        match self {
+            GateLimit::AtMost(limit) => value - limit,
+            GateLimit::AtLeast(limit) => limit - value,
+        }
+    }
+}
+
+/// Which rows of the table of metrics a gate is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateSubject {
+    /// All groups together.
+    Total,
+    /// One group.
+    Group(String),
+    /// From the first group to the second.
+    Direction(String, String),
+    /// Every direction; the worst decides.
+    AnyDirection,
+    /// Harm to a group, against each other group: who of it is denied what others would get, and
+    /// who of these is favoured.
+    HarmTo(String),
+    /// The first group against the second: difference first - second, ratio first / second; empty =
+    /// all others.
+    Pair(String, String),
+    /// The groups that are furthest apart.
+    WorstCase,
+}
+
+/// What a gate asks of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GateQuantity {
+    /// Its value.
+    Value,
+    /// Its change from the baseline, new minus old.
+    Change,
+}
+
+/// An earlier run to judge against.
+#[derive(Debug, Clone)]
+pub struct GateBaseline<'a> {
+    /// The table of changes.
+    pub changes: &'a TableFrame,
+    /// The definitions that differ, in words; empty where none does.
+    pub differing_definitions: String,
+}
+
+/// One gate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GateQuestion {
+    /// Its name.
+    pub name: String,
+    /// The metric's id; with [`GateSubject::HarmTo`] the first of its two.
+    pub metric: String,
+    /// Experiment and arm; empty for the plain audit.
+    pub arm: String,
+    /// The model.
+    pub model: String,
+    /// The counterfactual set; empty where none is involved.
+    pub counterfactual: String,
+    /// The class that stands against all others; empty for all classes together, and for a label of
+    /// two sides.
+    pub class: String,
+    /// The attributes it is asked about; the worst decides.
+    pub attributes: Vec<String>,
+    /// What the rows to score do not show: they differ from their originals in `to_group` alone.
+    /// Where no score moves either, nothing was tested.
+    pub unshown: Vec<UnshownChange>,
+    /// Whether its set gives no counterfactual to people without a label, because it conditions on
+    /// the label.
+    pub by_label: bool,
+    /// Why it cannot be judged whatever the tables hold; empty where it can.
+    pub refused: String,
+    /// Which rows.
+    pub scope: GateSubject,
+    /// What is asked.
+    pub quantity: GateQuantity,
+    /// The limit. Of a change, [`GateLimit::AtMost`] bounds its rise, and [`GateLimit::AtLeast`] of
+    /// a negated number its fall.
+    pub limit: GateLimit,
+    /// What decides.
+    pub decide_by: GateDecideBy,
+    /// Bootstraps that its graphs rest on, 0 where these are of the training rows as they are; none
+    /// where its set has no graphs.
+    pub bootstraps: Option<u64>,
+    /// Whether its comparisons are judged together by Holm's method.
+    pub holm: bool,
+    /// Cases needed below a rate.
+    pub min_cases: u64,
+    /// Whether a failure is shown only.
+    pub warn_only: bool,
+    /// Line in the job file; 0 = not known.
+    pub line: u64,
+}
+
+/// A change that the rows to score do not show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnshownChange {
+    /// The attribute.
+    pub attribute: String,
+    /// From which group to which; none: whatever the groups are.
+    pub direction: Option<[String; 2]>,
+}
+
+impl UnshownChange {
+    pub(crate) fn words(&self) -> String {
+        match &self.direction {
+            None => format!("`{}`", self.attribute),
+            Some([from, to]) => format!("`{}` from `{from}` to `{to}`", self.attribute),
+        }
+    }
+}
+
+impl GateQuestion {
+    /// The number of the limit as the job states it.
+    pub(crate) fn stated_limit(&self) -> f64 {
+        match (self.quantity, self.limit) {
+            // Not `-fall`: that would make a zero negative.
+            (GateQuantity::Change, GateLimit::AtLeast(fall)) => 0.0 - fall,
+            (_, limit) => limit.number(),
+        }
+    }
+}
+
+/// How a gate, or all of them, came out; ordered from best to worst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GateStatus {
+    /// It was not asked, for want of a baseline.
+    Skipped,
+    /// The limit is kept.
+    Pass,
+    /// It cannot be told.
+    Inconclusive,
+    /// The limit is broken.
+    Fail,
+}
+
+impl GateStatus {
+    /// The word in tables and summaries.
+    pub fn word(self) -> &'static str {
+        match self {
+            GateStatus::Skipped => "skipped",
+            GateStatus::Pass => "pass",
+            GateStatus::Inconclusive => "inconclusive",
+            GateStatus::Fail => "fail",
+        }
+    }
+}
+
+/// All gates judged.
+#[derive(Debug, Clone)]
+pub struct GateResults {
+    /// The table `gates`.
+    pub table: TableFrame,
+    /// The worst verdict of the gates that count; none where no gate counts.
+    pub verdict: Option<GateStatus>,
+    /// Number of gates by verdict.
+    pub tally: GateTally,
+    /// The worst gate.
+    pub worst: Option<WorstGate>,
+}
+
+/// A value with its interval, seen from the gate's side.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GateObservation {
+    pub(crate) metric: String,
+    pub(crate) sensitive: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) value: Option<f64>,
+    pub(crate) lo: Option<f64>,
+    pub(crate) hi: Option<f64>,
+    /// Level of the interval.
+    pub(crate) level: Option<f64>,
+    /// How it was made.
+    pub(crate) interval: String,
+    pub(crate) numerator: Option<i64>,
+    pub(crate) denominator: Option<i64>,
+    pub(crate) scope: String,
+    pub(crate) n_rows: i64,
+    pub(crate) flags: String,
+    pub(crate) undefined: String,
+    pub(crate) why_no_interval: String,
+    pub(crate) is_change: bool,
+    /// Value of the baseline, of a change.
+    pub(crate) baseline: Option<f64>,
+    /// Why it cannot be judged whatever its value is; empty where it can.
+    pub(crate) refused: String,
+}
+
+pub(crate) struct GateRuling {
+    pub(crate) observation: GateObservation,
+    pub(crate) verdict: GateStatus,
+    pub(crate) reason: String,
+}

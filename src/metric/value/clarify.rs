@@ -1,0 +1,238 @@
+//! Metrics of the clarify family: measured by facets, strata and flip tests.
+
+use crate::metric::bootstrap::interval::{IntervalProcedure, ValueInterval};
+use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
+use crate::metric::catalog::find;
+use crate::metric::evidence::counts::FactualCounts;
+use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
+use crate::metric::evidence::strata::{self, FacetStratum, Strata};
+use crate::metric::evidence::weights::{PEOPLE_BLOCKS, by_weight};
+use crate::metric::rate::{MetricValue, Rate, Undefined};
+use crate::metric::scope::{GroupSelection, MetricScope};
+use crate::metric::value::ask::{CellBootstrap, is_clear};
+use crate::metric::value::gaps::first_is_impaired;
+use crate::metric::value::measured::{
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, stream_name,
+};
+use crate::metric::value::settings::FavourableClass;
+use crate::metric::{Metric, MetricFamily, Reads};
+use rayon::prelude::*;
+
+impl FactualMeasurement<'_> {
+    /// The whole family. `subjects` are the groups, the others of each, and all.
+    pub(crate) fn clarify(
+        &self,
+        counts: &FactualCounts,
+        flips: Option<&FlipTestResult>,
+        (groups, rests, all): (&[FactualSubject], &[FactualSubject], &FactualSubject),
+    ) -> Vec<MeasuredValue> {
+        let of = |who: GroupSelection| match who {
+            GroupSelection::One(group) => &groups[group],
+            GroupSelection::Rest(group) => &rests[group],
+            GroupSelection::All => all,
+        };
+        let families = &self.context.settings.families;
+        let compare = |scope: MetricScope| {
+            let mut out = Vec::new();
+            let (a, d) = facets_of(scope);
+            let (of_a, of_d) = (of(a), of(d));
+            // The family group has measured the pairs that stand in reference order.
+            let known = families.contains(&MetricFamily::Group)
+                && matches!(scope, MetricScope::Pair(a, d) if a < d);
+            out.extend(find("di").filter(|_| !known).map(|di| self.gap(di, scope, of_a, of_d)));
+            let mut replicates = None;
+            for metric in self.context.metrics(MetricFamily::Clarify) {
+                match metric.reads {
+                    Reads::Benefit(_) => {}
+                    Reads::Strata(_) | Reads::StrataRate(_) => {
+                        out.extend(
+                            counts.strata.as_ref().map(|strata| {
+                                self.disparity(metric, scope, strata, &mut replicates)
+                            }),
+                        );
+                    }
+                    Reads::Flips { reversed } => out
+                        .extend(flips.and_then(|flips| self.flip(metric, scope, flips, reversed))),
+                    _ => out.push(self.gap(metric, scope, of_a, of_d)),
+                }
+            }
+            out
+        };
+        let compared: Vec<Vec<MeasuredValue>> = self
+            .context
+            .settings
+            .favoured
+            .facets(groups.len())
+            .into_par_iter()
+            .map(compare)
+            .collect();
+        let mut out: Vec<MeasuredValue> = compared.into_iter().flatten().collect();
+        let benefits = self
+            .context
+            .metrics(MetricFamily::Clarify)
+            .filter(|metric| matches!(metric.reads, Reads::Benefit(_)));
+        out.extend(benefits.map(|metric| self.performance(metric, MetricScope::Total, all)));
+        out
+    }
+
+    /// One metric of the strata of two facets. `replicates` are those of both disparities, made
+    /// once.
+    fn disparity(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        strata: &Strata,
+        replicates: &mut Option<Vec<[MetricValue; 2]>>,
+    ) -> MeasuredValue {
+        let (a, d) = facets_of(scope);
+        let turn = self.context.settings.favourable == FavourableClass::Negative;
+        let seen = |strata: Vec<FacetStratum>| {
+            if turn { strata.into_iter().map(FacetStratum::swap_classes).collect() } else { strata }
+        };
+        let (people, weights) = (seen(strata.facets(a, d)), strata.weighted_facets(a, d).map(seen));
+        let rate = |strata: &[FacetStratum]| match metric.reads {
+            Reads::StrataRate(rate) => Some(rate(strata)),
+            _ => None,
+        };
+        let of = |strata: &[FacetStratum]| match metric.reads {
+            Reads::Strata(value) => {
+                value(strata).map_err(|reason| if turn { swap_reason(reason) } else { reason })
+            }
+            _ => rate(strata).map_or(Err(Undefined::OperandUndefined), Rate::value),
+        };
+        let value = match &weights {
+            _ if strata.are_groups => Err(Undefined::StratumIsGroup),
+            None => of(&people),
+            Some(weights) => by_weight(of(weights), || of(&people)),
+        };
+        let (interval, ci_method) =
+            match [metric.id == "cddpl", metric.id == "cddpl_defined_strata_only"]
+                .iter()
+                .position(|is| *is)
+            {
+                None => (None, "none: it describes these people".to_owned()),
+                Some(which) => self.context.interval(value, || {
+                    let settings = self.context.settings;
+                    let draw = || {
+                        let [of_a, of_d] = [a, d].map(|who| format!("{}/strata", stream_name(who)));
+                        let both = |world: &[FacetStratum]| {
+                            let world = seen(world.to_vec());
+                            [strata::cddpl(&world), strata::cddpl_defined(&world)]
+                        };
+                        strata.replicates(
+                            (a, d),
+                            [&of_a, &of_d],
+                            (settings.samples.get(), settings.seed),
+                            || self.context.block_multiplicities(),
+                            both,
+                        )
+                    };
+                    let method = if weights.is_some() {
+                        IntervalProcedure::Blocks { of: PEOPLE_BLOCKS, centred: false }
+                    } else {
+                        IntervalProcedure::Bootstrap
+                    };
+                    self.context.percentile(
+                        replicates.get_or_insert_with(draw).iter().map(|both| both[which]),
+                        method,
+                    )
+                }),
+            };
+        let sum = |side: fn(&FacetStratum) -> [u64; 2]| people.iter().flat_map(side).sum::<u64>();
+        let (n_a, n_d) = (sum(|s| s.a), sum(|s| s.d));
+        let counted = rate(&people).filter(|_| !strata.are_groups);
+        self.measured_facets(metric, scope, value, (n_a, n_d), (interval, ci_method))
+            .with_rate(counted, weights.as_deref().and_then(rate))
+    }
+
+    /// The flip test of two facets.
+    fn flip(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        flips: &FlipTestResult,
+        reversed: bool,
+    ) -> Option<MeasuredValue> {
+        let (facet, blocks) = flips.facet(scope)?;
+        let better = self.context.settings.favourable == FavourableClass::Positive;
+        let of = move |[to_positive, to_negative, same]: [u64; 3]| {
+            let (plus, minus) = if better != reversed {
+                (to_positive, to_negative)
+            } else {
+                (to_negative, to_positive)
+            };
+            match to_positive + to_negative + same {
+                _ if facet.n_a == 0 => Err(Undefined::EmptyGroup),
+                0 => Err(Undefined::EmptyGroup),
+                n => Ok((plus as f64 - minus as f64) / n as f64),
+            }
+        };
+        let weights = blocks.as_ref().map(|blocks| {
+            blocks.iter().fold([0; 3], |sum, (_, cells)| std::array::from_fn(|i| sum[i] + cells[i]))
+        });
+        let value = weights.map_or_else(
+            || of(facet.cells()),
+            |weights| by_weight(of(weights), || of(facet.cells())),
+        );
+        let kinds = || {
+            [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+                .into_iter()
+                .zip(facet.cells())
+                .filter(|(_, n)| *n > 0)
+                .collect()
+        };
+        let drawn =
+            CellBootstrap::new(blocks, kinds, format!("{}/flips", stream_name(facets_of(scope).1)));
+        let (interval, mut ci_method) =
+            self.context.interval(value, || drawn.percentile(&self.context, of));
+        if interval.is_some() {
+            ci_method.push_str(", their neighbours as they are");
+        }
+        let neighbours = if facet.neighbours == 1 {
+            "1 neighbour".to_owned()
+        } else {
+            format!("{} neighbours", facet.neighbours)
+        };
+        ci_method.push_str(&format!("; {neighbours}"));
+        let sampled = flips.looked_at < flips.eligible;
+        if sampled {
+            ci_method.push_str(&format!(
+                " among a sample of {} of {} people",
+                flips.looked_at, flips.eligible
+            ));
+        }
+        if flips.missing > 0 {
+            ci_method.push_str(&format!(
+                "; {} people without a value of some feature are left out",
+                flips.missing
+            ));
+        }
+        let mut measured = self.measured_facets(
+            metric,
+            scope,
+            value,
+            (facet.n_a, facet.n_d),
+            (interval, ci_method),
+        );
+        measured.flags.extend(sampled.then_some(SAMPLED));
+        Some(measured)
+    }
+
+    /// A value of so many people of two facets.
+    fn measured_facets(
+        &self,
+        metric: &'static Metric,
+        scope: MetricScope,
+        value: MetricValue,
+        (n_a, n_d): (u64, u64),
+        (interval, ci_method): (Option<ValueInterval>, String),
+    ) -> MeasuredValue {
+        let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
+        let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
+        let impaired =
+            first.and_then(|first| if first { scope.from_group() } else { scope.to_group() });
+        let people = ValuePeople::two([n_a, n_d], None);
+        MeasuredValue::new(&self.context, (metric, scope), value, (interval, ci_method), people)
+            .with_impaired(impaired)
+    }
+}

@@ -1,0 +1,95 @@
+//! What the tables hold of a label of several classes.
+
+use crate::report::read::panel::{ReportedValue, ResultKey, is_plain_audit, key, measure};
+use crate::report::read::tally::WeightedCount;
+use crate::table::TableFrame;
+use std::collections::BTreeMap;
+
+/// The class before and the class after, or the label and the prediction.
+pub(crate) type ClassPair = (String, String);
+
+/// Counts by two classes.
+pub(crate) type ClassTallies = BTreeMap<ClassPair, WeightedCount>;
+
+/// What the tables hold of a label of several classes.
+#[derive(Default)]
+pub(crate) struct ClassResults {
+    /// Their names, in the order of the job; empty where the label has two sides.
+    pub(crate) names: Vec<String>,
+    /// Values of a class against all others, by class.
+    pub(crate) measures: BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>>,
+    /// By factual and counterfactual prediction, or by label and prediction where no set is
+    /// involved.
+    pub(crate) matrices: BTreeMap<ResultKey, ClassTallies>,
+    /// Intervals of the shares of rows, by class before and after.
+    pub(crate) transitions: BTreeMap<ResultKey, BTreeMap<ClassPair, (f64, f64)>>,
+}
+
+impl ClassResults {
+    /// Reads the tables; nothing where the label has two sides.
+    pub(crate) fn of(
+        names: Vec<String>,
+        metrics: &TableFrame,
+        counts: &TableFrame,
+        transitions: &TableFrame,
+    ) -> Self {
+        let mut all = ClassResults { names, ..ClassResults::default() };
+        if all.names.is_empty() {
+            return all;
+        }
+        for row in
+            metrics.records().filter(is_plain_audit).filter(|row| !row.text("class").is_empty())
+        {
+            let of_class = all.measures.entry(row.text("class").to_owned()).or_default();
+            of_class
+                .entry(key(&row))
+                .or_default()
+                .insert(row.text("metric").to_owned(), measure(&row));
+        }
+        for row in counts.records().filter(is_plain_audit) {
+            let [before, after] = if row.text("counterfactual").is_empty() {
+                ["label", "predicted"]
+            } else {
+                ["predicted", "predicted_cf"]
+            };
+            let matrix = all.matrices.entry(key(&row)).or_default();
+            let tally = matrix
+                .entry((row.text(before).to_owned(), row.text(after).to_owned()))
+                .or_default();
+            *tally = tally.plus(WeightedCount::read(&row));
+        }
+        for row in transitions.records().filter(is_plain_audit) {
+            if let Some(interval) = row.real("lo").zip(row.real("hi")) {
+                let of_key = all.transitions.entry(key(&row)).or_default();
+                of_key.insert(
+                    (row.text("from_class").to_owned(), row.text("to_class").to_owned()),
+                    interval,
+                );
+            }
+        }
+        all
+    }
+
+    /// Whether the label has several classes.
+    pub(crate) fn are_there(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Every value of a class against all others, with the class.
+    pub(crate) fn measures(
+        &self,
+    ) -> impl Iterator<Item = (&str, &ResultKey, &BTreeMap<String, ReportedValue>)> + Clone {
+        self.measures.iter().flat_map(|(class, keys)| {
+            keys.iter().map(move |(key, metrics)| (class.as_str(), key, metrics))
+        })
+    }
+
+    pub(crate) fn measure(
+        &self,
+        class: &str,
+        key: &ResultKey,
+        metric: &str,
+    ) -> Option<&ReportedValue> {
+        self.measures.get(class)?.get(key)?.get(metric)
+    }
+}
