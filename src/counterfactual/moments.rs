@@ -2,9 +2,9 @@
 //!
 //! A row has few levels but many indicators, so the sums are not over the standardised columns z
 //! but over their parts: numbers z_j, indicators e of the levels a row has, and k, whether the row
-//! has any. With mean m and deviation s of an indicator z = (e - m k) / s, so sum z z' = (sum e e'
-//! - m' sum e k' - m sum k e' + m m' sum k k') / (s s'). Products of indicators are counted, all
-//! other sums use fixed point, so any order and any partition of rows give the same moments.
+//! has any. With mean m and deviation s of an indicator z = (e - m k) / s. So s s' times the sum of
+//! z z' is sum e e' - m' sum e k' - m sum k e' + m m' sum k k'. Products of indicators are counted,
+//! all other sums use fixed point, so any order and any partition of rows give the same moments.
 //! Cost: the square of the number of variables per row, not of columns; memory the square of the
 //! number of columns, and a copy of the rows.
 
