@@ -350,7 +350,6 @@ const KNOWN_CIRCLES: &[&[&str]] = &[&[
     "stage/measure/counted_audit.rs",
     "stage/measure/labels.rs",
     "stage/measure/mod.rs",
-    "stage/measure/row_builder.rs",
     "stage/mod.rs",
     "stage/plan.rs",
     "stage/planner.rs",
