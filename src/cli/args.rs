@@ -106,7 +106,8 @@ pub(crate) struct RunArgs {
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
-    /// Run this stage, or all of this kind, again even where results are cached.
+    /// Run stages again even where results are cached: a kind such as `score`, fields of an id
+    /// such as `model=live`, or both (`score/model=live`).
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Option<String>,
     /// Whether gates decide the exit status.
