@@ -17,7 +17,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
 use crate::param::Seed;
-use crate::stage::count::evidence::{check_weight, no_rows_counted, ranks, weight_units};
+use crate::stage::count::evidence::{check_weight_total, no_rows_counted, ranks, weight_units};
 use crate::stage::row_context::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
@@ -98,7 +98,7 @@ pub fn count_rows(
 ) -> Result<FactualClassCounts> {
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
-    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    check_weight_total(layout, layout.n_rows)?;
     let empty = || {
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         if layout.weight.is_some() { none.with_weights(seed) } else { none }
@@ -178,9 +178,7 @@ pub fn count_counterfactuals(
 ) -> Result<SwitchClassCounts> {
     let layout = ground.rows.layout();
     let n_groups = layout.attributes[scored.attribute].groups.len();
-    layout.weight.as_ref().map_or(Ok(()), |weight| {
-        check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows))
-    })?;
+    check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let empty = || {
         let none = SwitchClassCounts::new(n_classes(layout), n_groups);
         if layout.weight.is_some() { none.with_weights(seed) } else { none }

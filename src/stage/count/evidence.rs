@@ -41,9 +41,14 @@ fn known_score(score: f64) -> Option<f64> {
     (!score.is_nan()).then_some(score)
 }
 
-/// Fails where the weights of so many rows or counterfactuals could outgrow the sums of the
-/// evidence.
-pub(crate) fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
+/// Fails where people have weights and those of so many rows or counterfactuals could outgrow the
+/// sums of the evidence.
+pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
+    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, n))
+}
+
+/// The same for rows that have weights.
+fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
     if u128::from(n) * u128::from(weight.largest) <= u128::from(MAX_TOTAL_WEIGHT) {
         return Ok(());
     }
@@ -84,7 +89,7 @@ impl<'a> RowCounting<'a> {
         attribute: usize,
         blocks: BlockSettings,
     ) -> Result<Self> {
-        layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+        check_weight_total(layout, layout.n_rows)?;
         let column = &layout.features[layout.attributes[attribute].feature].name;
         let strata =
             layout.strata.as_ref().map(|strata| (strata.levels.len(), strata.column == *column));
@@ -252,9 +257,7 @@ pub fn count_counterfactuals(
 ) -> Result<CounterfactualCounts> {
     let layout = ground.rows.layout();
     let n_groups = layout.attributes[scored.attribute].groups.len();
-    layout.weight.as_ref().map_or(Ok(()), |weight| {
-        check_weight(weight, scored.counterfactuals.n_rows().max(layout.n_rows))
-    })?;
+    check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let empty = || {
         let none = empty_counts(layout, n_groups, blocks.seed);
         if blocks.paired && layout.weight.is_none() { none.with_pairing(blocks.seed) } else { none }

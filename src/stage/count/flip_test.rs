@@ -9,7 +9,7 @@ use crate::metric::evidence::flip_test::{
 };
 use crate::metric::scope::MetricScope;
 use crate::param::Seed;
-use crate::stage::count::evidence::{check_weight, ranks, weight_units};
+use crate::stage::count::evidence::{check_weight_total, ranks, weight_units};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
@@ -41,7 +41,7 @@ pub fn flip_test(
 ) -> Result<FlipTestResult> {
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
-    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    check_weight_total(layout, layout.n_rows)?;
     let columns = numbers(layout, attribute);
     let empty = || FlipTestSample::new(columns.len(), knobs, seed);
     let mut crowd = empty();

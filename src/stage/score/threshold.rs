@@ -14,7 +14,7 @@ use crate::exec::files;
 use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::Scorer;
 use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
-use crate::stage::count::evidence::{check_weight, weight_units};
+use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::row_context::RowContext;
 use crate::table::TableFrame;
 
@@ -52,7 +52,7 @@ pub fn fit(
     score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
 ) -> Result<Vec<FittedThreshold>> {
     let layout = ground.rows.layout();
-    layout.weight.as_ref().map_or(Ok(()), |weight| check_weight(weight, layout.n_rows))?;
+    check_weight_total(layout, layout.n_rows)?;
     let n_folds = ground.roles.n_folds();
     let fit_fold = |fold: usize| {
         let mut cases = Vec::new();
