@@ -309,7 +309,7 @@ impl AnySwitch {
         self.positive_switches += other.positive_switches;
     }
 
-    /// The same people, of whom nothing switches.
+    /// The same people without any switch.
     pub(crate) fn without_switches(&self) -> Self {
         AnySwitch {
             negative_stays: self.negative_stays + self.negative_switches,

@@ -175,7 +175,7 @@ impl ScopeEvidence {
             .unwrap_or_else(|| ScopeEvidence::of_people(counts, &counts.cell_profiles(), second))
     }
 
-    /// The same people, of whom nothing moves.
+    /// The same people with no score that moves.
     fn unmoved(&self) -> Self {
         ScopeEvidence {
             eccm: self.eccm.without_switches(),

@@ -22,7 +22,7 @@ pub(crate) const ANSWER: &str = "answer.json";
 /// Folder of the cache that remembers which request of each set a file was taken for.
 pub(crate) const ANSWERS: &str = "answered";
 
-/// What a file of scores says of the rows that it answers.
+/// What a file of scores states about the rows that it answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ScoreAnswer {
     pub(crate) request: String,

@@ -286,7 +286,7 @@ impl AnswerInputs {
         Ok(AnswerInputs(answers))
     }
 
-    /// What each file says of the request that it answers.
+    /// What each file states about the request that it answers.
     ///
     /// # Errors
     /// A stage cannot be read.
