@@ -27,8 +27,8 @@ use crate::stage::measure::catalog;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::stage::score::recheck::unsteady_of;
 use crate::stage::{measure, report};
-use crate::table::file::{read_frame, write_frame};
-use crate::table::{CHANGES, GATES, GROUPS, METRICS, TableFrame};
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -69,12 +69,12 @@ pub fn judge(
         }
         (None, Some(compared)) => Some(DiffResult {
             compared: compared.clone(),
-            changes: read_frame(&folder.join("tables"), &CHANGES)?,
+            changes: read_rows::<ChangeRow>(&folder.join("tables"))?,
         }),
         (None, None) => None,
     };
     let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
-    let old_gates = read_frame(&folder.join("tables"), &GATES)?;
+    let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
     let questions = with_job_lines(measure::questions(&checked), &old_gates);
     let recourse = measure::recourse_of(
         &checked,
@@ -82,7 +82,7 @@ pub fn judge(
         folder,
     )?;
     let unsteady = unsteady_of(&manifest);
-    let groups = read_frame(&folder.join("tables"), &GROUPS)?;
+    let groups = read_rows::<GroupRow>(&folder.join("tables"))?;
     let (gates, outcome) = measure::verdicts(
         &checked,
         questions,
@@ -101,13 +101,11 @@ pub fn judge(
     };
     let compared = comparison.as_ref().map(|c| c.compared.clone());
     let same_changes = match &comparison {
-        Some(comparison) => {
-            read_frame(&folder.join("tables"), &CHANGES)?.rows == comparison.changes.rows
-        }
+        Some(comparison) => read_rows::<ChangeRow>(&folder.join("tables"))? == comparison.changes,
         None => true,
     };
     let written = summary != old_summary
-        || gates.rows != old_gates.rows
+        || gates != old_gates
         || manifest.baseline != compared
         || !same_changes;
     if written {
@@ -115,7 +113,7 @@ pub fn judge(
         let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
         check_unchanged(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
-        let changes = comparison.as_ref().map(|c| &c.changes);
+        let changes = comparison.as_ref().map(|c| c.changes.as_slice());
         write_rejudged(
             folder,
             scratch.path(),
@@ -186,20 +184,19 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// A resolved job does not tell the lines of the job file; the folder's own table does.
-fn job_file_line(gates: &TableFrame, name: &str) -> u64 {
-    let line =
-        gates.records().find(|row| row.text("gate") == name).and_then(|row| row.int("job_line"));
+fn job_file_line(gates: &[GateRow], name: &str) -> u64 {
+    let line = gates.iter().find(|row| row.gate == *name).map(|row| row.job_line);
     line.and_then(|line| u64::try_from(line).ok()).unwrap_or(0)
 }
 
-fn with_job_lines(mut questions: Vec<GateQuestion>, gates: &TableFrame) -> Vec<GateQuestion> {
+fn with_job_lines(mut questions: Vec<GateQuestion>, gates: &[GateRow]) -> Vec<GateQuestion> {
     questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
     questions
 }
 
 fn recourse_with_job_lines(
     mut questions: Vec<RecourseGateQuestion>,
-    gates: &TableFrame,
+    gates: &[GateRow],
 ) -> Vec<RecourseGateQuestion> {
     questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
     questions
@@ -211,7 +208,7 @@ fn write_rejudged(
     scratch: &Path,
     manifest: &mut Manifest,
     job: &Job,
-    (summary, gates, changes): (&RunSummary, &TableFrame, Option<&TableFrame>),
+    (summary, gates, changes): (&RunSummary, &[GateRow], Option<&[ChangeRow]>),
 ) -> Result<()> {
     let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
     // Graphs are exported too, and no verdict changes them.
@@ -222,8 +219,8 @@ fn write_rejudged(
     link_all(folder, scratch, manifest, is_renewed)?;
     let tables = scratch.join("tables");
     files::make_folder(&tables)?;
-    write_frame(&tables, gates)?;
-    changes.map(|changes| write_frame(&tables, changes)).transpose()?;
+    write_rows(&tables, gates)?;
+    changes.map(|changes| write_rows(&tables, changes)).transpose()?;
     files::write_json(&scratch.join("summary.json"), summary)?;
     write_exports(scratch, job, manifest)?;
     report::write_page_and_manifest(scratch, manifest, None)
@@ -280,11 +277,11 @@ pub struct ComparedFolders {
     /// What has changed.
     pub comparison: DiffResult,
     /// The gates of the job that was asked about; empty where none was.
-    pub gates: TableFrame,
+    pub gates: Vec<GateRow>,
     /// The exit status that they ask for.
     pub exit: u8,
     /// The tables `gates` of both folders.
-    pub judged: [TableFrame; 2],
+    pub judged: [Vec<GateRow>; 2],
 }
 
 impl ComparedFolders {
@@ -296,7 +293,7 @@ impl ComparedFolders {
             compared: &self.comparison.compared,
             changes: &self.comparison.changes,
             gates: &self.gates,
-            judged: self.judged.each_ref(),
+            judged: self.judged.each_ref().map(Vec::as_slice),
         }
     }
 
@@ -304,10 +301,9 @@ impl ComparedFolders {
     pub fn differs(&self) -> bool {
         !self.comparison.compared.differs.is_empty()
             || !self.as_diff().other_tables().is_empty()
-            || self.comparison.changes.records().any(|row| {
-                !["compared", "refitted"].contains(&row.text("status"))
-                    || row.real("old_value").map(f64::to_bits)
-                        != row.real("new_value").map(f64::to_bits)
+            || self.comparison.changes.iter().any(|row| {
+                !["compared", "refitted"].contains(&row.status.as_str())
+                    || row.old_value.map(f64::to_bits) != row.new_value.map(f64::to_bits)
             })
     }
 
@@ -318,7 +314,7 @@ impl ComparedFolders {
     pub fn write(&self, out: &Path) -> Result<()> {
         files::make_folder(out)?;
         files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())?;
-        write_frame(out, &self.comparison.changes)
+        write_rows(out, &self.comparison.changes)
     }
 }
 
@@ -336,11 +332,10 @@ pub fn compare(
     let (old_manifest, old_side) = baseline::finished_side(old)?;
     let (new_manifest, new_side) = baseline::finished_side(new)?;
     let comparison = diff::compare(&old_side, &new_side, force)?;
-    let (mut gates, mut exit) = (TableFrame::new(&GATES), 0);
+    let (mut gates, mut exit) = (Vec::<GateRow>::new(), 0);
     if let Some(checked) = job {
-        let [metrics, groups] =
-            [&METRICS, &GROUPS].map(|table| read_frame(&new.join("tables"), table));
-        let (metrics, groups) = (metrics?, groups?);
+        let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
+        let groups = read_rows::<GroupRow>(&new.join("tables"))?;
         let recourse = measure::recourse_of(checked, measure::recourse_questions(checked), new)?;
         let (questions, unsteady) = (measure::questions(checked), unsteady_of(&new_manifest));
         let (table, outcome) = measure::verdicts(
@@ -354,7 +349,7 @@ pub fn compare(
         (gates, exit) = (table, outcome.exit);
     }
     let named = |folder: &Path| folder.to_string_lossy().into_owned();
-    let verdicts_of = |folder: &Path| read_frame(&folder.join("tables"), &GATES);
+    let verdicts_of = |folder: &Path| read_rows::<GateRow>(&folder.join("tables"));
     let judged = [verdicts_of(old)?, verdicts_of(new)?];
     Ok(ComparedFolders {
         old: (named(old), old_manifest),

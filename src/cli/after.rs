@@ -8,8 +8,7 @@ use crate::exec::event::Observer;
 use crate::exec::files;
 use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
-use crate::table::{TableCell, TableRecord};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::cli::args::{DiffArgs, ExportArgs, GateArgs, NewArgs};
 use crate::cli::owned_files::{self, OwnedFile};
@@ -117,21 +116,14 @@ fn as_json(compared: &ComparedFolders, all: bool) -> Value {
             "version": manifest.words.version, "rows": manifest.rows.audited,
             "stand_in": manifest.stand_in})
     };
-    let rows: Vec<Value> = diff
-        .ordered()
-        .iter()
-        .filter(|row| all || row.int("clear") == Some(1))
-        .map(|row| object(row, crate::table::CHANGES))
-        .collect();
-    let gates: Vec<Value> =
-        compared.gates.records().map(|row| object(&row, crate::table::GATES)).collect();
+    let rows: Vec<Value> =
+        diff.ordered().iter().filter(|row| all || row.clear == 1).map(|row| json!(row)).collect();
+    let gates: Vec<Value> = compared.gates.iter().map(|row| json!(row)).collect();
     let n = |clear: bool| {
         diff.changes
-            .records()
+            .iter()
             .filter(|row| {
-                row.text("status") == "compared"
-                    && row.is_some("difference")
-                    && (!clear || row.int("clear") == Some(1))
+                row.status == "compared" && row.difference.is_some() && (!clear || row.clear == 1)
             })
             .count()
     };
@@ -140,27 +132,11 @@ fn as_json(compared: &ComparedFolders, all: bool) -> Value {
         .into_iter()
         .map(|[gate, before, after]| json!({"gate": gate, "before": before, "after": after}))
         .collect();
-    let refitted = diff.changes.records().filter(|row| row.text("status") == "refitted").count();
+    let refitted = diff.changes.iter().filter(|row| row.status == "refitted").count();
     json!({"cfaudit": 1, "old": side(diff.old), "new": side(diff.new),
         "comparable": diff.compared.comparable, "forced": diff.compared.forced,
         "pairing": diff.compared.pairing, "people_in_both": diff.compared.people_in_both,
         "differs": diff.compared.differs,
         "n_changes": n(false), "n_clear": n(true), "n_refitted": refitted, "changes": rows,
         "gates_before_and_after": judged, "gates": gates, "exit": compared.exit})
-}
-
-/// A row as an object by column.
-fn object(row: &TableRecord<'_>, table: crate::table::TableDef) -> Value {
-    let cells = table.columns.iter().map(|column| {
-        let value = match row.cell(column.name) {
-            TableCell::Text(text) => Value::from(text.as_str()),
-            TableCell::Int(n) => Value::from(*n),
-            TableCell::Real(x) => Value::from(*x),
-            TableCell::Key(key) => Value::from(*key),
-            TableCell::Wide(n) => Value::from(n.to_string()),
-            TableCell::Null => Value::Null,
-        };
-        (column.name.to_owned(), value)
-    });
-    Value::Object(cells.collect::<Map<String, Value>>())
 }

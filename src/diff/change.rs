@@ -6,7 +6,7 @@ use crate::metric::bootstrap::interval::{IntervalProcedure, newcombe, z_of_level
 use crate::metric::catalog::find;
 use crate::metric::rate::{Rate, Undefined};
 use crate::param::Level;
-use crate::table::{REFITTED, TableCell, TableRecord};
+use crate::table::{ChangeRow, MetricRow, REFITTED, finite};
 
 /// Method of an interval from two others.
 const MOVER: &str = "mover";
@@ -91,7 +91,7 @@ pub(super) struct ChangeInterval {
 
 /// A value in two runs.
 pub(super) struct ValueChange<'a> {
-    rows: [Option<TableRecord<'a>>; 2],
+    rows: [Option<&'a MetricRow>; 2],
     status: &'static str,
     difference: Option<f64>,
     undefined: String,
@@ -103,8 +103,8 @@ pub(super) struct ValueChange<'a> {
 impl<'a> ValueChange<'a> {
     /// `pair` is what the same people give.
     pub(super) fn new(
-        old: Option<TableRecord<'a>>,
-        new: Option<TableRecord<'a>>,
+        old: Option<&'a MetricRow>,
+        new: Option<&'a MetricRow>,
         bond: Comparability,
         level: Option<Level>,
         pair: Option<&PairedValue>,
@@ -132,9 +132,9 @@ impl<'a> ValueChange<'a> {
             "none: not compared".clone_into(&mut change.words);
             return change;
         };
-        let (Some(before), Some(after)) = (old.real("value"), new.real("value")) else {
-            let reason = if old.real("value").is_none() { ("old", old) } else { ("new", new) };
-            change.undefined = format!("{}: {}", reason.0, reason.1.text("undefined"));
+        let (Some(before), Some(after)) = (old.value, new.value) else {
+            let reason = if old.value.is_none() { ("old", old) } else { ("new", new) };
+            change.undefined = format!("{}: {}", reason.0, reason.1.undefined.as_str());
             "none: the change is undefined".clone_into(&mut change.words);
             if let Comparability::Refitted(why) = bond {
                 change.words = format!("{REFITTED}{}", why.words());
@@ -165,7 +165,7 @@ impl<'a> ValueChange<'a> {
         // Weights counted in another unit give values that differ in the last digits, in every
         // replicate alike.
         let is_rounding = |change: f64, old: f64| change.abs() <= ROUNDING * old.abs().max(1.0);
-        let old = self.rows[0].and_then(|row| row.real("value"));
+        let old = self.rows[0].and_then(|row| row.value);
         let rounding =
             self.difference.zip(old).is_some_and(|(change, old)| is_rounding(change, old));
         !rounding && self.interval.as_ref().is_some_and(|i| i.lo > 0.0 || i.hi < 0.0)
@@ -178,12 +178,10 @@ impl<'a> ValueChange<'a> {
             return "";
         };
         let along = if difference > 0.0 { "higher" } else { "lower" };
-        let (Some(before), Some(after), Some(ideal)) =
-            (old.real("value"), new.real("value"), new.real("ideal"))
-        else {
+        let (Some(before), Some(after), Some(ideal)) = (old.value, new.value, new.ideal) else {
             return along;
         };
-        let ratio = find(new.text("metric")).is_some_and(|m| {
+        let ratio = find(new.metric.as_str()).is_some_and(|m| {
             matches!(m.reads, Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio)
         });
         let from_ideal = |value: f64| match ratio && value > 0.0 && ideal > 0.0 {
@@ -199,58 +197,58 @@ impl<'a> ValueChange<'a> {
     }
 
     /// The row of the table `changes`.
-    pub(super) fn row(&self, key: &[&str; 10]) -> Vec<TableCell> {
+    pub(super) fn row(&self) -> ChangeRow {
         let [old, new] = self.rows;
-        let real = |row: Option<TableRecord<'_>>, column: &str| {
-            TableCell::from(row.and_then(|r| r.real(column)))
-        };
-        let int = |row: Option<TableRecord<'_>>, column: &str| {
-            TableCell::from(row.and_then(|r| r.int(column)))
-        };
-        let count = |row: Option<TableRecord<'_>>| {
-            TableCell::Int(row.and_then(|r| r.int("n_rows")).unwrap_or(0))
-        };
+        let key = new.or(old).cloned().unwrap_or_default();
         let interval = self.interval.as_ref();
         let mut flags: Vec<&str> = self
             .rows
             .iter()
             .flatten()
-            .flat_map(|row| row.text("flags").split(','))
+            .flat_map(|row| row.flags.split(','))
             .filter(|flag| !flag.is_empty())
             .collect();
         flags.sort_unstable();
         flags.dedup();
-        let mut cells: Vec<TableCell> = key.iter().map(|part| TableCell::from(*part)).collect();
-        cells.extend([
-            new.or(old).map_or("", |row| row.text("family")).into(),
-            self.status.into(),
-            real(old, "value"),
-            real(new, "value"),
-            self.difference.into(),
-            self.undefined.as_str().into(),
-            interval.map(|i| i.lo).into(),
-            interval.map(|i| i.hi).into(),
-            self.level.into(),
-            interval.map_or("", |i| i.method).into(),
-            self.words.as_str().into(),
-            TableCell::Int(i64::from(interval.is_some_and(|i| i.paired))),
-            TableCell::Int(i64::from(self.is_clear())),
-            self.reading().into(),
-            int(old, "numerator"),
-            int(old, "denominator"),
-            int(new, "numerator"),
-            int(new, "denominator"),
-            count(old),
-            count(new),
-            flags.join(",").into(),
-        ]);
-        cells
+        ChangeRow {
+            arm: key.arm,
+            model: key.model,
+            counterfactual: key.counterfactual,
+            sensitive: key.sensitive,
+            scope: key.scope,
+            from_group: key.from_group,
+            to_group: key.to_group,
+            slice: key.slice,
+            class: key.class,
+            metric: key.metric,
+            family: key.family,
+            status: self.status.into(),
+            old_value: old.and_then(|row| row.value),
+            new_value: new.and_then(|row| row.value),
+            difference: self.difference.and_then(finite),
+            undefined: self.undefined.as_str().into(),
+            lo: interval.and_then(|i| finite(i.lo)),
+            hi: interval.and_then(|i| finite(i.hi)),
+            level: self.level,
+            interval: interval.map_or("", |i| i.method).into(),
+            ci_method: self.words.as_str().into(),
+            paired: interval.is_some_and(|i| i.paired).into(),
+            clear: self.is_clear().into(),
+            reading: self.reading().into(),
+            old_numerator: old.and_then(|row| row.numerator),
+            old_denominator: old.and_then(|row| row.denominator),
+            new_numerator: new.and_then(|row| row.numerator),
+            new_denominator: new.and_then(|row| row.denominator),
+            old_rows: old.map_or(0, |row| row.n_rows),
+            new_rows: new.map_or(0, |row| row.n_rows),
+            flags: flags.join(",").into(),
+        }
     }
 }
 
 /// The interval of a change at a level, and its words.
 fn interval(
-    rows: [TableRecord<'_>; 2],
+    rows: [&MetricRow; 2],
     values: [f64; 2],
     level: f64,
     pair: Option<&PairedValue>,
@@ -268,9 +266,9 @@ fn interval(
         }
         // What outcomes do not hold, such as people without a valid counterfactual, shows in the
         // values.
-        let graphs = rows.iter().any(|row| {
-            row.int("n_worlds").unwrap_or(0) + row.int("n_worlds_undefined").unwrap_or(0) > 1
-        });
+        let graphs = rows
+            .iter()
+            .any(|row| row.n_worlds.unwrap_or(0) + row.n_worlds_undefined.unwrap_or(0) > 1);
         let gives = |value: Option<f64>, expected: f64| {
             value
                 .is_some_and(|value| (value - expected).abs() <= ROUNDING * expected.abs().max(1.0))
@@ -294,7 +292,7 @@ fn interval(
         }
     }
     let words = |method: &str| format!("{method}, unpaired{remark}");
-    let rates = rows.map(|row| rate(&row));
+    let rates = rows.map(rate);
     if let [Some(old), Some(new)] = rates
         && let Some(found) = newcombe(new, old, z_of_level(level))
     {
@@ -306,7 +304,7 @@ fn interval(
         };
         return (Some(interval), words("Newcombe hybrid score, method 10"));
     }
-    let ends = rows.map(|row| Some((row.real("lo")?, row.real("hi")?, row.real("level")?)));
+    let ends = rows.map(|row| Some((row.lo?, row.hi?, row.level?)));
     match ends {
         [Some(old), Some(new)] if old.2 == level && new.2 == level => {
             let change = after - before;
@@ -322,22 +320,22 @@ fn interval(
         }
         [None, _] => (
             None,
-            format!("none: the old value has no interval: {}{remark}", rows[0].text("ci_method")),
+            format!("none: the old value has no interval: {}{remark}", rows[0].ci_method.as_str()),
         ),
         [_, None] => (
             None,
-            format!("none: the new value has no interval: {}{remark}", rows[1].text("ci_method")),
+            format!("none: the new value has no interval: {}{remark}", rows[1].ci_method.as_str()),
         ),
     }
 }
 
 /// The counts of a share of independent cases.
-fn rate(row: &TableRecord<'_>) -> Option<Rate> {
-    let count = |column: &str| row.int(column).and_then(|n| u64::try_from(n).ok());
+fn rate(row: &MetricRow) -> Option<Rate> {
+    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok());
     let rate = Rate {
-        numerator: count("numerator")?,
-        denominator: count("denominator")?,
+        numerator: count(row.numerator)?,
+        denominator: count(row.denominator)?,
         empty: Undefined::EmptyGroup,
     };
-    (row.text("interval") == IntervalProcedure::Wilson.as_str()).then_some(rate)
+    (row.interval.as_str() == IntervalProcedure::Wilson.as_str()).then_some(rate)
 }

@@ -2,7 +2,7 @@
 
 use crate::diff::definitions::{CountingRules, JobValues};
 use crate::param::{Count, Level, Seed};
-use crate::table::TableFrame;
+use crate::table::MetricRow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct ComparedRun {
     /// The seed.
     pub seed: Seed,
     /// The table `metrics`.
-    pub metrics: TableFrame,
+    pub metrics: Vec<MetricRow>,
     /// The file of outcomes, where they are kept.
     pub outcomes: Option<PathBuf>,
 }

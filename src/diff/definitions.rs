@@ -29,7 +29,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
 use crate::metric::rate::Rate;
 use crate::metric::{Metric, MetricFamily, Reads};
-use crate::table::TableRecord;
+use crate::table::MetricRow;
 
 /// The values of a resolved job by their path.
 pub type JobValues = BTreeMap<Vec<String>, String>;
@@ -123,15 +123,15 @@ impl DefinitionBreak {
 
     fn affects(
         &self,
-        row: &TableRecord<'_>,
+        row: &MetricRow,
         fitted: &BTreeSet<String>,
         graphs: &BTreeSet<String>,
     ) -> bool {
-        let clarify = row.text("family") == MetricFamily::Clarify.as_str();
-        let set = row.text("counterfactual");
+        let clarify = row.family.as_str() == MetricFamily::Clarify.as_str();
+        let set = row.counterfactual.as_str();
         let block = block_of_set(row);
         let moves = fitted.contains(block);
-        let metric = || find(row.text("metric"));
+        let metric = || find(row.metric.as_str());
         match self {
             // Another rule for intervals leaves the values as they are: see `breaks_interval`.
             DefinitionBreak::Nothing | DefinitionBreak::Ends => false,
@@ -148,26 +148,26 @@ impl DefinitionBreak {
                     })
             }
             DefinitionBreak::Attribute(names) => {
-                names.iter().any(|name| row.text("sensitive") == name || is_sliced_by(row, name))
+                names.iter().any(|name| row.sensitive.as_str() == name || is_sliced_by(row, name))
             }
             DefinitionBreak::Orientation(name) => {
-                row.text("sensitive") == name
+                row.sensitive.as_str() == name
                     && (clarify
-                        || matches!(row.text("scope"), "pair" | "difference" | "one_vs_rest"))
+                        || matches!(row.scope.as_str(), "pair" | "difference" | "one_vs_rest"))
             }
             DefinitionBreak::Derived { columns, attributes, strata, features } => {
                 let sliced =
                     || columns.iter().chain(attributes).any(|name| is_sliced_by(row, name));
                 *features && moves
                     || *strata && clarify
-                    || attributes.contains(row.text("sensitive"))
+                    || attributes.contains(row.sensitive.as_str())
                     || sliced()
             }
             DefinitionBreak::Fitted => moves,
             DefinitionBreak::Set(name) => name == set || name == block,
             DefinitionBreak::Threshold { model, sets } => {
                 sets.contains(block)
-                    || row.text("model") == model && metric().is_none_or(reads_decisions)
+                    || row.model.as_str() == model && metric().is_none_or(reads_decisions)
             }
             DefinitionBreak::Clarify => clarify,
         }
@@ -284,30 +284,29 @@ impl DefinitionChanges {
     }
 
     /// Whether a value of the table `metrics` means something else in the other job.
-    pub fn breaks_value(&self, row: &TableRecord<'_>) -> bool {
+    pub fn breaks_value(&self, row: &MetricRow) -> bool {
         self.differences.iter().any(|(_, breaks)| breaks.affects(row, &self.fitted, &self.graphs))
     }
 
     /// Whether the intervals of these values were made by two rules: of a share that nobody or
     /// everybody makes.
-    pub fn breaks_interval(&self, rows: [&TableRecord<'_>; 2]) -> bool {
+    pub fn breaks_interval(&self, rows: [&MetricRow; 2]) -> bool {
         let by_counts =
-            |row: &&TableRecord<'_>| row.text("interval") == IntervalProcedure::Wilson.as_str();
-        let is_at_an_end = |row: &&TableRecord<'_>| {
-            row.real("value").is_some_and(|value| value == 0.0 || value == 1.0)
-        };
+            |row: &&MetricRow| row.interval.as_str() == IntervalProcedure::Wilson.as_str();
+        let is_at_an_end =
+            |row: &&MetricRow| row.value.is_some_and(|value| value == 0.0 || value == 1.0);
         self.differences.iter().any(|(_, breaks)| *breaks == DefinitionBreak::Ends)
             && rows.iter().any(is_at_an_end)
             && !rows.iter().all(by_counts)
     }
 
     /// Whether a value of the table `metrics` rests on a set that is fitted.
-    pub fn is_fitted(&self, row: &TableRecord<'_>) -> bool {
+    pub fn is_fitted(&self, row: &MetricRow) -> bool {
         self.fitted.contains(block_of_set(row))
     }
 
     /// Whether a value of the table `metrics` rests on causal graphs.
-    pub fn rests_on_graphs(&self, row: &TableRecord<'_>) -> bool {
+    pub fn rests_on_graphs(&self, row: &MetricRow) -> bool {
         self.graphs.contains(block_of_set(row))
     }
 
@@ -349,8 +348,8 @@ fn reads_decisions(metric: &Metric) -> bool {
 
 /// The block of the set that a row is about: a scenario of a graph-uncertain set is named behind a
 /// slash.
-fn block_of_set<'a>(row: &TableRecord<'a>) -> &'a str {
-    row.text("counterfactual").split('/').next().unwrap_or_default()
+fn block_of_set(row: &MetricRow) -> &str {
+    row.counterfactual.split('/').next().unwrap_or_default()
 }
 
 /// The path of the block by name (a gate, a model, a set, an attribute) that holds this value,
@@ -471,8 +470,9 @@ fn favourable_side(values: &JobValues) -> Option<&String> {
 }
 
 /// Whether a row is about a slice by a column, such as `region=north & channel=web`.
-fn is_sliced_by(row: &TableRecord<'_>, column: &str) -> bool {
-    row.text("slice")
+fn is_sliced_by(row: &MetricRow, column: &str) -> bool {
+    row.slice
+        .as_str()
         .split(" & ")
         .any(|part| part.strip_prefix(column).is_some_and(|rest| rest.starts_with('=')))
 }

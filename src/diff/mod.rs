@@ -39,13 +39,14 @@ mod people;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use crate::diff::change::{Comparability, RefitReason, ValueChange};
 use crate::diff::compared_run::ComparedRun;
 use crate::diff::definitions::DefinitionChanges;
 use crate::error::Result;
 use crate::folder::manifest::{PolicyVersions, RunComparison};
-use crate::table::{CHANGES, TableFrame, TableRecord};
-use std::collections::BTreeMap;
+use crate::table::{ChangeRow, MetricRow, TableRow};
 
 /// Two runs compared.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub struct DiffResult {
     /// What was compared with what, and how.
     pub compared: RunComparison,
     /// The table `changes`.
-    pub changes: TableFrame,
+    pub changes: Vec<ChangeRow>,
 }
 
 /// Compares two runs. With `force` also values that mean something else are compared.
@@ -63,22 +64,22 @@ pub struct DiffResult {
 pub fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
     let definitions = DefinitionChanges::between(&old.values, &new.values, [old.rules, new.rules]);
     let pairs = paired::pair_values(old, new)?;
-    let mut rows: BTreeMap<[&str; 10], [Option<TableRecord<'_>>; 2]> = BTreeMap::new();
+    let mut rows: BTreeMap<[&str; 10], [Option<&MetricRow>; 2]> = BTreeMap::new();
     for (at, side) in [old, new].into_iter().enumerate() {
-        for row in side.metrics.records() {
-            rows.entry(key(&row)).or_default()[at] = Some(row);
+        for row in side.metrics.iter() {
+            rows.entry(key(row)).or_default()[at] = Some(row);
         }
     }
-    let mut changes = TableFrame::new(&CHANGES);
+    let mut changes: Vec<ChangeRow> = Vec::new();
     for (key, [old_row, new_row]) in rows {
         let row = old_row.or(new_row);
-        let refit = || row.and_then(|row| refit([old, new], &row, &definitions));
+        let refit = || row.and_then(|row| refit([old, new], row, &definitions));
         let bond = match row {
-            Some(row) if !force && definitions.breaks_value(&row) => Comparability::Redefined,
+            Some(row) if !force && definitions.breaks_value(row) => Comparability::Redefined,
             _ => match (refit(), old_row, new_row) {
                 (Some(why), ..) => Comparability::Refitted(why),
                 (None, Some(old), Some(new))
-                    if !force && definitions.breaks_interval([&old, &new]) =>
+                    if !force && definitions.breaks_interval([old, new]) =>
                 {
                     Comparability::OtherIntervalRule
                 }
@@ -86,9 +87,9 @@ pub fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<Diff
             },
         };
         let change = ValueChange::new(old_row, new_row, bond, new.level, pairs.of(&key));
-        changes.push(change.row(&key));
+        changes.push(change.row());
     }
-    changes.sort();
+    changes.sort_by(|a, b| a.order(b));
     let compared = RunComparison {
         job: old.job.clone(),
         run: old.run.clone(),
@@ -108,15 +109,15 @@ pub fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<Diff
 /// or nobody knows what on; none where the fit is the same.
 fn refit(
     sides: [&ComparedRun; 2],
-    row: &TableRecord<'_>,
+    row: &MetricRow,
     definitions: &DefinitionChanges,
 ) -> Option<RefitReason> {
     if !definitions.is_fitted(row) {
         return None;
     }
-    let experiment = row.text("arm").split('/').next().unwrap_or_default();
+    let experiment = row.arm.split('/').next().unwrap_or_default();
     let key = |experiment: &str| {
-        [experiment, row.text("counterfactual"), row.text("sensitive")].map(str::to_owned)
+        [experiment, row.counterfactual.as_str(), row.sensitive.as_str()].map(str::to_owned)
     };
     // An experiment without folds of its own takes the set of the plain audit.
     let [old, new] = sides
@@ -140,18 +141,18 @@ fn refit(
     }
 }
 
-fn key<'a>(row: &TableRecord<'a>) -> [&'a str; 10] {
+fn key(row: &MetricRow) -> [&str; 10] {
     [
-        "arm",
-        "model",
-        "counterfactual",
-        "sensitive",
-        "scope",
-        "from_group",
-        "to_group",
-        "slice",
-        "class",
-        "metric",
+        &row.arm,
+        &row.model,
+        &row.counterfactual,
+        &row.sensitive,
+        &row.scope,
+        &row.from_group,
+        &row.to_group,
+        &row.slice,
+        &row.class,
+        &row.metric,
     ]
-    .map(|column| row.text(column))
+    .map(|text| text.as_str())
 }

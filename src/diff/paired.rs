@@ -17,10 +17,9 @@ use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::catalog::catalog;
 use crate::metric::value::changes::changes;
 use crate::metric::value::compare::{ComparedValue, change_counterfactual, change_factual};
-use crate::metric::value::settings::FavouredGroups;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::param::Count;
-use crate::table::TableFrame;
+use crate::table::MetricRow;
 
 /// A value as the same people give it.
 #[derive(Debug, Clone, Default)]
@@ -131,13 +130,13 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
 }
 
 /// Models, attributes and sets whose score metrics a run has.
-fn sets_with_scores(metrics: &TableFrame) -> BTreeSet<OutcomeSetKey> {
-    let rows = metrics.records().filter(|row| {
-        row.text("family") == MetricFamily::Shift.as_str()
-            && ["arm", "slice", "class"].iter().all(|column| row.text(column).is_empty())
+fn sets_with_scores(metrics: &[MetricRow]) -> BTreeSet<OutcomeSetKey> {
+    let rows = metrics.iter().filter(|row| {
+        row.family.as_str() == MetricFamily::Shift.as_str()
+            && [&row.arm, &row.slice, &row.class].iter().all(|text| text.as_str().is_empty())
     });
     rows.map(|row| {
-        ["model", "sensitive", "counterfactual"].map(|column| row.text(column).to_owned())
+        [&row.model, &row.sensitive, &row.counterfactual].map(|text| text.as_str().to_owned())
     })
     .collect()
 }

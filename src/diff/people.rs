@@ -17,7 +17,8 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;
 use crate::num::seed::h;
 use crate::param::Seed;
-use crate::table::outcomes::{OutcomeRow, read_outcomes};
+use crate::table::OutcomeRow;
+use crate::table::file::read_file;
 
 /// Keys of people.
 pub(super) type PersonKeys = HashSet<u64, BuildHasherDefault<FastHasher>>;
@@ -140,23 +141,27 @@ fn each_person(
     mut each: impl FnMut(&PersonOutcomes),
 ) -> Result<()> {
     let mut open: Option<PersonOutcomes> = None;
-    read_outcomes(file, |outcome: OutcomeRow<'_>| {
-        let Some(groups) = asked.groups.get(outcome.sensitive).filter(|_| outcome.arm.is_empty())
+    read_file(file, |outcome: &OutcomeRow| {
+        let Some(groups) =
+            asked.groups.get(outcome.sensitive.as_str()).filter(|_| outcome.arm.is_empty())
         else {
             return;
         };
         let at = |name: &str| groups.iter().position(|group| group == name);
-        let (Some(from), Some(to)) = (at(outcome.from_group), at(outcome.to_group)) else { return };
+        let (Some(from), Some(to)) = (at(&outcome.from_group), at(&outcome.to_group)) else {
+            return;
+        };
         if from == to {
             return;
         }
-        let place = [outcome.model, outcome.sensitive, outcome.counterfactual];
+        let place =
+            [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
         let is_same = |g: &PersonOutcomes| {
             g.key == outcome.row_key && g.place.iter().zip(place).all(|(mine, other)| mine == other)
         };
         if !open.as_ref().is_some_and(is_same) {
             open.iter().for_each(&mut each);
-            let weight = outcome.weight.filter(|_| asked.weighted);
+            let weight = outcome.weight.filter(|_| asked.weighted).and_then(|w| w.try_into().ok());
             open = Some(PersonOutcomes {
                 place: place.map(str::to_owned),
                 key: outcome.row_key,

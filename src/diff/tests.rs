@@ -8,51 +8,39 @@ use super::definitions::{CountingRules, DefinitionChanges, JobValues};
 use crate::diff::compared_run::ComparedRun;
 use crate::folder::manifest::PolicyVersions;
 use crate::param::{Count, Level, Seed};
-use crate::table::{METRICS, TableCell, TableFrame, TableRecord};
+use crate::table::MetricRow;
 
 /// One value: model, set, scope, groups, metric, family, cases on top and below.
-type MetricRow<'a> =
+type ValueSample<'a> =
     (&'a str, &'a str, &'a str, [&'a str; 2], &'a str, &'a str, Option<(i64, i64)>);
 
-fn metrics(values: &[MetricRow<'_>]) -> TableFrame {
-    let mut frame = TableFrame::new(&METRICS);
+fn metrics(values: &[ValueSample<'_>]) -> Vec<MetricRow> {
+    let mut rows = Vec::new();
     for (model, set, scope, [from, to], metric, family, counts) in values {
-        let mut row: Vec<TableCell> = METRICS
-            .columns
-            .iter()
-            .map(|column| match column.kind {
-                _ if column.nullable => TableCell::Null,
-                crate::table::ColumnType::Int => TableCell::Int(0),
-                _ => "".into(),
-            })
-            .collect();
-        let mut set_cell = |name: &str, cell: TableCell| row[METRICS.column(name).unwrap()] = cell;
-        for (name, text) in [
-            ("model", model),
-            ("counterfactual", set),
-            ("scope", scope),
-            ("from_group", from),
-            ("to_group", to),
-            ("metric", metric),
-            ("family", family),
-        ] {
-            set_cell(name, (*text).into());
-        }
-        set_cell("sensitive", "sex".into());
+        let mut row = MetricRow {
+            model: (*model).into(),
+            counterfactual: (*set).into(),
+            sensitive: "sex".into(),
+            scope: (*scope).into(),
+            from_group: (*from).into(),
+            to_group: (*to).into(),
+            metric: (*metric).into(),
+            family: (*family).into(),
+            ..MetricRow::default()
+        };
         match counts {
             Some((part, whole)) => {
-                set_cell("numerator", TableCell::Int(*part));
-                set_cell("denominator", TableCell::Int(*whole));
-                set_cell("value", TableCell::Real(*part as f64 / *whole as f64));
-                set_cell("n_rows", TableCell::Int(*whole));
-                set_cell("interval", "wilson".into());
-                set_cell("ideal", TableCell::Real(0.0));
+                (row.numerator, row.denominator) = (Some(*part), Some(*whole));
+                row.value = Some(*part as f64 / *whole as f64);
+                row.n_rows = *whole;
+                row.interval = "wilson".into();
+                row.ideal = Some(0.0);
             }
-            None => set_cell("undefined", "empty_group".into()),
+            None => row.undefined = "empty_group".into(),
         }
-        frame.push(row);
+        rows.push(row);
     }
-    frame
+    rows
 }
 
 fn values(yaml: &str) -> JobValues {
@@ -64,7 +52,7 @@ const RULES: CountingRules = CountingRules {
     lacks_labels: false,
 };
 
-fn side(job: &str, frame: TableFrame) -> ComparedRun {
+fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
     ComparedRun {
         job: "test".to_owned(),
         run: "000000".to_owned(),
@@ -93,7 +81,7 @@ fn side(job: &str, frame: TableFrame) -> ComparedRun {
 /// method 10, from the two Wilson intervals by hand.
 #[test]
 fn shares_of_independent_people() {
-    let value = |part, whole| -> MetricRow<'_> {
+    let value = |part, whole| -> ValueSample<'_> {
         ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((part, whole)))
     };
     let found = compare(
@@ -102,31 +90,27 @@ fn shares_of_independent_people() {
         false,
     )
     .unwrap();
-    let row = found.changes.records().next().unwrap();
-    let near = |column: &str, expected: f64| {
-        assert!(
-            (row.real(column).unwrap() - expected).abs() < 5e-4,
-            "{column}: {:?}",
-            row.real(column)
-        )
+    let row = found.changes.first().unwrap();
+    let near = |value: Option<f64>, expected: f64| {
+        assert!((value.unwrap() - expected).abs() < 5e-4, "{value:?}")
     };
-    near("difference", 0.1243);
-    near("lo", 0.0274);
-    near("hi", 0.2172);
+    near(row.difference, 0.1243);
+    near(row.lo, 0.0274);
+    near(row.hi, 0.2172);
     assert_eq!(
-        [row.text("interval"), row.text("reading"), row.text("status")],
+        [row.interval.as_str(), row.reading.as_str(), row.status.as_str()],
         ["newcombe", "worse", "compared"]
     );
-    assert_eq!((row.int("clear"), row.int("paired")), (Some(1), Some(0)));
+    assert_eq!((Some(row.clear), Some(row.paired)), (Some(1), Some(0)));
     let back = compare(
         &side("a: 1", metrics(&[value(35, 137)])),
         &side("a: 1", metrics(&[value(16, 122)])),
         false,
     )
     .unwrap();
-    let back = back.changes.records().next().unwrap();
-    assert_eq!(back.text("reading"), "better");
-    assert!((back.real("lo").unwrap() + row.real("hi").unwrap()).abs() < 1e-12);
+    let back = back.changes.first().unwrap();
+    assert_eq!(back.reading.as_str(), "better");
+    assert!((back.lo.unwrap() + row.hi.unwrap()).abs() < 1e-12);
 }
 
 /// The interval of a rate is Wilson's, so the general method gives Newcombe's.
@@ -135,17 +119,10 @@ fn two_intervals_give_the_interval_of_the_change() {
     let frame = |part: i64, whole: i64, interval: Option<(f64, f64, f64)>| {
         let mut frame =
             metrics(&[("m", "flip", "total", ["", ""], "cmcc", "ccm", Some((part, whole)))]);
-        let mut set_cell =
-            |name: &str, cell: TableCell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
-        set_cell("interval", "bootstrap".into());
-        set_cell("ci_method", "none: not drawn".into());
-        for (name, at) in [
-            ("lo", interval.map(|i| i.0)),
-            ("hi", interval.map(|i| i.1)),
-            ("level", interval.map(|i| i.2)),
-        ] {
-            set_cell(name, at.into());
-        }
+        (frame[0].interval, frame[0].ci_method) = ("bootstrap".into(), "none: not drawn".into());
+        frame[0].lo = interval.map(|i| i.0);
+        frame[0].hi = interval.map(|i| i.1);
+        frame[0].level = interval.map(|i| i.2);
         frame
     };
     let (old, new) = (
@@ -153,33 +130,27 @@ fn two_intervals_give_the_interval_of_the_change() {
         frame(35, 137, Some((0.189_809, 0.334_479, 0.95))),
     );
     let found = compare(&side("a: 1", old.clone()), &side("a: 1", new.clone()), false).unwrap();
-    let row = found.changes.records().next().unwrap();
-    assert!(
-        (row.real("lo").unwrap() - 0.02739).abs() < 1e-5
-            && (row.real("hi").unwrap() - 0.21718).abs() < 1e-5
-    );
-    assert_eq!(row.text("interval"), "mover");
+    let row = found.changes.first().unwrap();
+    assert!((row.lo.unwrap() - 0.02739).abs() < 1e-5 && (row.hi.unwrap() - 0.21718).abs() < 1e-5);
+    assert_eq!(row.interval.as_str(), "mover");
     for (old, why) in [
         (frame(16, 122, None), "the old value has no interval: none: not drawn"),
         (frame(16, 122, Some((0.1, 0.2, 0.9))), "different levels"),
     ] {
         let found = compare(&side("a: 1", old), &side("a: 1", new.clone()), false).unwrap();
-        let row = found.changes.records().next().unwrap();
-        assert!(
-            row.real("lo").is_none() && row.text("ci_method").contains(why),
-            "{}",
-            row.text("ci_method")
-        );
-        assert_eq!((row.int("clear"), row.text("reading")), (Some(0), ""));
+        let row = found.changes.first().unwrap();
+        assert!(row.lo.is_none() && row.ci_method.contains(why), "{}", row.ci_method.as_str());
+        assert_eq!((Some(row.clear), row.reading.as_str()), (Some(0), ""));
     }
 }
 
 #[test]
 fn what_stands_in_one_run_or_has_no_value_is_no_change() {
-    let one: MetricRow<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
-    let other: MetricRow<'_> = ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
-    let none: MetricRow<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
-    let some: MetricRow<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
+    let one: ValueSample<'_> = ("m", "flip", "direction", ["a", "b"], "nsr", "ccm", Some((1, 20)));
+    let other: ValueSample<'_> =
+        ("m", "flip", "direction", ["b", "a"], "nsr", "ccm", Some((1, 20)));
+    let none: ValueSample<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", None);
+    let some: ValueSample<'_> = ("m", "flip", "total", ["", ""], "nsr", "ccm", Some((3, 20)));
     let found = compare(
         &side("a: 1", metrics(&[one, none])),
         &side("a: 1", metrics(&[other, some])),
@@ -187,7 +158,7 @@ fn what_stands_in_one_run_or_has_no_value_is_no_change() {
     )
     .unwrap();
     let told: Vec<[&str; 2]> =
-        found.changes.records().map(|row| [row.text("status"), row.text("undefined")]).collect();
+        found.changes.iter().map(|row| [row.status.as_str(), row.undefined.as_str()]).collect();
     assert_eq!(
         told,
         [
@@ -196,9 +167,9 @@ fn what_stands_in_one_run_or_has_no_value_is_no_change() {
             ["compared", "old: empty_group"]
         ]
     );
-    assert!(found.changes.records().all(|row| !row.is_some("difference") && !row.is_some("lo")));
+    assert!(found.changes.iter().all(|row| row.difference.is_none() && row.lo.is_none()));
     let rows: Vec<_> =
-        found.changes.records().map(|row| (row.int("old_rows"), row.int("new_rows"))).collect();
+        found.changes.iter().map(|row| (Some(row.old_rows), Some(row.new_rows))).collect();
     assert_eq!(rows, [(Some(20), Some(0)), (Some(0), Some(20)), (Some(0), Some(20))]);
 }
 
@@ -224,7 +195,7 @@ fn kept(old: &str, new: &str) -> String {
 /// The same of runs by different rules.
 fn kept_by(old: &str, new: &str, rules: [CountingRules; 2]) -> String {
     let definitions = DefinitionChanges::between(&values(old), &values(new), rules);
-    let all: [(&str, MetricRow<'_>); 9] = [
+    let all: [(&str, ValueSample<'_>); 9] = [
         ("switch", ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None)),
         ("harm", ("m", "flip", "direction", ["Female", "Male"], "denied_by_group", "ccm", None)),
         ("moved", ("m", "world", "direction", ["Female", "Male"], "sr", "ccm", None)),
@@ -236,10 +207,10 @@ fn kept_by(old: &str, new: &str, rules: [CountingRules; 2]) -> String {
         ("clarify", ("m", "", "pair", ["Male", "Female"], "dar", "clarify", None)),
     ];
     let frame = metrics(&all.map(|(_, value)| value));
-    let keeps = |row: &TableRecord<'_>| !definitions.breaks_value(row);
+    let keeps = |row: &MetricRow| !definitions.breaks_value(row);
     let kept: Vec<&str> = all
         .iter()
-        .zip(frame.records())
+        .zip(frame.iter())
         .filter(|(_, row)| keeps(row))
         .map(|((name, _), _)| *name)
         .collect();
@@ -356,7 +327,7 @@ fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
             ("m", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
             ("other", "flip", "direction", ["Female", "Male"], "sr", "ccm", None),
         ]);
-        let kept: Vec<bool> = frame.records().map(|row| !definitions.breaks_value(&row)).collect();
+        let kept: Vec<bool> = frame.iter().map(|row| !definitions.breaks_value(row)).collect();
         (kept, definitions.changes()[0].breaks.clone())
     };
     assert_eq!(
@@ -416,23 +387,19 @@ fn another_rule_for_intervals_at_an_end() {
     let frame = |part: i64, method: &str| {
         let mut frame =
             metrics(&[("m", "flip", "total", ["", ""], "sr", "ccm", Some((part, 137)))]);
-        let mut set_cell =
-            |name: &str, cell: TableCell| frame.rows[0][METRICS.column(name).unwrap()] = cell;
-        set_cell("interval", method.into());
-        for (name, at) in [("lo", 0.0), ("hi", 0.3), ("level", 0.95)] {
-            set_cell(name, TableCell::Real(at));
-        }
+        frame[0].interval = method.into();
+        (frame[0].lo, frame[0].hi, frame[0].level) = (Some(0.0), Some(0.3), Some(0.95));
         frame
     };
     let changed = |part: i64, method: &str, first: bool, force: bool| {
         let mut old = side("a: 1", frame(part, method));
         old.rules.policies = if first { PolicyVersions::default() } else { RULES.policies };
         let found = compare(&old, &side("a: 1", frame(9, method)), force).unwrap();
-        let row = found.changes.records().next().unwrap();
+        let row = found.changes.first().unwrap();
         (
-            row.text("status").to_owned(),
-            row.is_some("difference"),
-            row.is_some("lo"),
+            row.status.to_string(),
+            row.difference.is_some(),
+            row.lo.is_some(),
             found.compared.comparable,
         )
     };
@@ -469,9 +436,9 @@ fn differences_are_told_once_and_definitions_first() {
 /// Why a change of a fitted set is not judged decides what helps.
 #[test]
 fn what_is_told_of_a_set_that_was_fitted_again() {
-    let value: MetricRow<'_> =
+    let value: ValueSample<'_> =
         ("m", "world", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
-    let none: MetricRow<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
+    let none: ValueSample<'_> = ("m", "world", "total", ["", ""], "nsr", "ccm", None);
     let with_reference = JOB.replace("  rows:", "  reference: {parquet: past.parquet}\n  rows:");
     let graph = JOB.replace(
         "world: {greedy: {condition_on: label}}",
@@ -488,9 +455,9 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     let told = |old: ComparedRun, new: ComparedRun, force: bool| {
         let found = compare(&old, &new, force).unwrap();
         let words: Vec<String> =
-            found.changes.records().map(|row| row.text("ci_method").to_owned()).collect();
+            found.changes.iter().map(|row| row.ci_method.to_string()).collect();
         assert_eq!(words[0], words[1], "a change without a value says the same");
-        assert!(found.changes.records().all(|row| row.text("status") == "refitted"));
+        assert!(found.changes.iter().all(|row| row.status == "refitted"));
         words[0].strip_prefix("none: refitted: ").unwrap().to_owned()
     };
     let says = |words: String, of: &[&str], not: &[&str]| {
@@ -530,7 +497,7 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
 /// With `force` what means something else is compared all the same, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {
-    let value: MetricRow<'_> =
+    let value: ValueSample<'_> =
         ("m", "flip", "direction", ["Female", "Male"], "nsr", "ccm", Some((16, 122)));
     let (old, new) = (
         side(JOB, metrics(&[value])),
@@ -542,6 +509,6 @@ fn force_compares_what_means_something_else() {
         [refused.compared.comparable, refused.compared.forced, forced.compared.forced],
         [false, false, true]
     );
-    assert_eq!(refused.changes.records().next().unwrap().text("status"), "not_comparable");
-    assert_eq!(forced.changes.records().next().unwrap().real("difference"), Some(0.0));
+    assert_eq!(refused.changes.first().unwrap().status.as_str(), "not_comparable");
+    assert_eq!(forced.changes.first().unwrap().difference, Some(0.0));
 }

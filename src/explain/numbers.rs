@@ -7,8 +7,8 @@ use std::path::Path;
 use super::{ExplainedWord, MEASURE};
 use crate::error::{Error, JobProblem, Result};
 use crate::folder::read::verified;
-use crate::table::file::read_frame;
-use crate::table::{CF_FEATURES, CF_QUALITY, GATES, METRICS, TableFrame, TableRecord};
+use crate::table::file::{read_matching, read_rows};
+use crate::table::{CfFeatureRow, CfQualityRow, GateRow, MetricRow, TableRow};
 
 /// The numbers of a word whose explanations were found, with the line that says where they come
 /// from.
@@ -17,11 +17,11 @@ use crate::table::{CF_FEATURES, CF_QUALITY, GATES, METRICS, TableFrame, TableRec
 /// The folder holds no finished run, a table is not what its manifest lists, or the word has no
 /// numbers there: it is neither a metric nor one of its gates.
 pub fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String> {
-    let read = [&GATES, &METRICS, &CF_QUALITY, &CF_FEATURES]
+    let read = [GateRow::TABLE, MetricRow::TABLE, CfQualityRow::TABLE, CfFeatureRow::TABLE]
         .map(|table| format!("tables/{}", table.file()));
     verified(folder, |name| read.iter().any(|file| file == name))?;
     let tables = folder.join("tables");
-    let lines = judged(word, &read_frame(&tables, &GATES)?);
+    let lines = judged(word, &read_rows::<GateRow>(&tables)?);
     let judged = if lines.is_empty() {
         String::new()
     } else {
@@ -30,7 +30,7 @@ pub fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String>
     let measured = found.iter().find(|entry| entry.kind == "metric" || entry.kind == MEASURE);
     if let Some(entry) = measured {
         let lines = match entry.kind {
-            "metric" => values(&entry.word, &read_frame(&tables, &METRICS)?),
+            "metric" => values(&entry.word, &read_rows::<MetricRow>(&tables)?),
             _ => qualities(&entry.word, &tables)?,
         };
         return Ok(match lines.is_empty() {
@@ -53,33 +53,29 @@ pub fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String>
 /// A measure of counterfactuals: by set, attribute and direction, and feature where it is one of
 /// features.
 fn qualities(measure: &str, tables: &Path) -> Result<Vec<Vec<String>>> {
+    let line = |groups: [&str; 4], feature: &str, value: Option<f64>, undefined: &str| {
+        let [set, attribute, from, to] = groups;
+        let groups = match (from, to) {
+            ("", "") => "total".to_owned(),
+            (from, to) => format!("{from} -> {to}"),
+        };
+        let value = value.map_or_else(|| format!("undefined: {undefined}"), number);
+        vec![set.to_owned(), attribute.to_owned(), groups, feature.to_owned(), value]
+    };
     let mut lines = Vec::new();
-    for table in
-        [&CF_QUALITY, &CF_FEATURES].into_iter().filter(|table| tables.join(table.file()).is_file())
-    {
-        for row in read_frame(tables, table)?.records().filter(|row| row.text("metric") == measure)
-        {
-            let value = row
-                .real("value")
-                .map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
-            let feature = if table.name == CF_FEATURES.name { row.text("feature") } else { "" };
-            let groups = match (row.text("from_group"), row.text("to_group")) {
-                ("", "") => "total".to_owned(),
-                (from, to) => format!("{from} -> {to}"),
-            };
-            lines.push(vec![
-                row.text("counterfactual").to_owned(),
-                row.text("sensitive").to_owned(),
-                groups,
-                feature.to_owned(),
-                value,
-            ]);
-        }
+    for row in read_matching(tables, |row: &CfQualityRow| row.metric == measure)? {
+        let groups =
+            [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group].map(|t| &**t);
+        lines.push(line(groups, "", row.value, &row.undefined));
+    }
+    for row in read_matching(tables, |row: &CfFeatureRow| row.metric == measure)? {
+        let groups =
+            [&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group].map(|t| &**t);
+        lines.push(line(groups, &row.feature, row.value, &row.undefined));
     }
     Ok(lines)
 }
 
-/// Six decimals, without zeros at the end.
 fn number(value: f64) -> String {
     let text = format!("{value:.6}");
     if text.contains('.') {
@@ -89,8 +85,8 @@ fn number(value: f64) -> String {
     }
 }
 
-fn groups(row: &TableRecord<'_>) -> String {
-    match (row.text("scope"), row.text("from_group"), row.text("to_group")) {
+fn groups(scope: &str, [from, to]: [&str; 2], [highest, lowest]: [&str; 2]) -> String {
+    match (scope, from, to) {
         ("direction" | "one_to_rest" | "rest_to_one", from, to) => {
             let name = |group: &str| {
                 if group.is_empty() { "all others".to_owned() } else { group.to_owned() }
@@ -100,7 +96,7 @@ fn groups(row: &TableRecord<'_>) -> String {
         ("pair" | "difference", a, b) => format!("{a}, {b}"),
         ("one_vs_rest", "", b) => format!("all others, {b}"),
         ("one_vs_rest", a, _) => format!("{a}, all others"),
-        ("worst_case", ..) => match (row.text("highest_group"), row.text("lowest_group")) {
+        ("worst_case", ..) => match (highest, lowest) {
             (high, "") => high.to_owned(),
             (high, low) => format!("{high}, {low}"),
         },
@@ -110,15 +106,15 @@ fn groups(row: &TableRecord<'_>) -> String {
 
 /// The class that stands against all others; empty for all classes together, and for a label of two
 /// sides.
-fn class(row: &TableRecord<'_>) -> String {
-    match row.text("class") {
+fn class(name: &str) -> String {
+    match name {
         "" => String::new(),
         class => format!("class {class}"),
     }
 }
 
-fn interval(row: &TableRecord<'_>) -> String {
-    match (row.real("lo"), row.real("hi"), row.real("level")) {
+fn interval(ends: [Option<f64>; 2], level: Option<f64>) -> String {
+    match (ends[0], ends[1], level) {
         (Some(lo), Some(hi), Some(level)) => {
             format!("{} to {} ({} %)", number(lo), number(hi), number(level * 100.0))
         }
@@ -127,24 +123,24 @@ fn interval(row: &TableRecord<'_>) -> String {
     }
 }
 
-fn values(metric: &str, table: &TableFrame) -> Vec<Vec<String>> {
-    let line = |row: TableRecord<'_>| {
-        let value = row
-            .real("value")
-            .map_or_else(|| format!("undefined: {}", row.text("undefined")), number);
-        let cases = match (row.int("numerator"), row.int("denominator")) {
+fn values(metric: &str, table: &[MetricRow]) -> Vec<Vec<String>> {
+    let line = |row: &MetricRow| {
+        let value =
+            row.value.map_or_else(|| format!("undefined: {}", row.undefined.as_str()), number);
+        let cases = match (row.numerator, row.denominator) {
             (Some(part), Some(whole)) => format!("{part} of {whole}"),
-            _ => format!("{} people", row.int("n_rows").unwrap_or(0)),
+            _ => format!("{} people", row.n_rows),
         };
         let mut remarks: Vec<String> = Vec::new();
-        if !row.text("impaired_group").is_empty() {
-            remarks.push(format!("at a disadvantage: {}", row.text("impaired_group")));
+        if !row.impaired_group.is_empty() {
+            remarks.push(format!("at a disadvantage: {}", row.impaired_group.as_str()));
         }
-        if !row.text("flags").is_empty() {
-            remarks.push(row.text("flags").to_owned());
+        if !row.flags.is_empty() {
+            remarks.push(row.flags.to_string());
         }
-        let key = ["arm", "model", "counterfactual", "sensitive", "scope", "slice"]
-            .map(|column| row.text(column).to_owned());
+        let key =
+            [&row.arm, &row.model, &row.counterfactual, &row.sensitive, &row.scope, &row.slice]
+                .map(|text| text.as_str().to_owned());
         let [arm, model, set, attribute, scope, slice] = key;
         vec![
             arm,
@@ -153,25 +149,35 @@ fn values(metric: &str, table: &TableFrame) -> Vec<Vec<String>> {
             attribute,
             scope,
             slice,
-            groups(&row),
-            class(&row),
+            groups(
+                &row.scope,
+                [&row.from_group, &row.to_group],
+                [&row.highest_group, &row.lowest_group],
+            ),
+            class(&row.class),
             value,
             cases,
-            interval(&row),
+            interval([row.lo, row.hi], row.level),
             remarks.join("; "),
         ]
     };
-    table.records().filter(|row| row.text("metric") == metric).map(line).collect()
+    table.iter().filter(|row| row.metric.as_str() == metric).map(line).collect()
 }
 
-fn judged(gate: &str, table: &TableFrame) -> Vec<Vec<String>> {
-    let line = |row: TableRecord<'_>| {
-        let value = row.real("value").map_or_else(|| "undefined".to_owned(), number);
-        let limit =
-            format!("{} {}", row.text("rule"), row.real("limit").map_or_else(String::new, number));
-        let decides = if row.int("decides") == Some(1) { "decides" } else { "" };
-        let key = ["verdict", "metric", "model", "counterfactual", "sensitive", "scope"]
-            .map(|column| row.text(column).to_owned());
+fn judged(gate: &str, table: &[GateRow]) -> Vec<Vec<String>> {
+    let line = |row: &GateRow| {
+        let value = row.value.map_or_else(|| "undefined".to_owned(), number);
+        let limit = format!("{} {}", row.rule.as_str(), number(row.limit));
+        let decides = if row.decides == 1 { "decides" } else { "" };
+        let key = [
+            &row.verdict,
+            &row.metric,
+            &row.model,
+            &row.counterfactual,
+            &row.sensitive,
+            &row.scope,
+        ]
+        .map(|text| text.as_str().to_owned());
         let [verdict, metric, model, set, attribute, scope] = key;
         vec![
             verdict,
@@ -181,15 +187,15 @@ fn judged(gate: &str, table: &TableFrame) -> Vec<Vec<String>> {
             set,
             attribute,
             scope,
-            groups(&row),
-            class(&row),
+            groups(&row.scope, [&row.from_group, &row.to_group], ["", ""]),
+            class(&row.class),
             value,
-            interval(&row),
+            interval([row.lo, row.hi], None),
             limit,
-            row.text("reason").to_owned(),
+            row.reason.to_string(),
         ]
     };
-    table.records().filter(|row| row.text("gate") == gate).map(line).collect()
+    table.iter().filter(|row| row.gate.as_str() == gate).map(line).collect()
 }
 
 /// Lines of columns as wide as their widest cell; columns that are empty in every line are left

@@ -4,15 +4,15 @@
 use super::judge;
 use crate::gate::question::{GateBaseline, GateObservation, GateQuantity, GateQuestion};
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
-use crate::table::{TableFrame, TableRecord};
+use crate::table::{GateRow, GroupRow, MetricRow};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
 /// change without a baseline.
 pub(super) fn judged(
     question: &GateQuestion,
-    tables: (&TableFrame, &TableFrame),
+    tables: (&[MetricRow], &[GroupRow]),
     baseline: Option<&GateBaseline<'_>>,
-) -> Option<TableFrame> {
+) -> Option<Vec<GateRow>> {
     let is_asked = question.quantity == GateQuantity::Value || baseline.is_some();
     let plain = GateQuestion { arm: String::new(), ..question.clone() };
     (is_asked && !question.arm.is_empty())
@@ -21,40 +21,36 @@ pub(super) fn judged(
 
 /// What the audited model does for the same metric and groups as one row of the gate. Its furthest
 /// groups may be others.
-pub(super) fn in_words(
-    question: &GateQuestion,
-    seen: &GateObservation,
-    own: &TableFrame,
-) -> String {
+pub(super) fn in_words(question: &GateQuestion, seen: &GateObservation, own: &[GateRow]) -> String {
     let model = if question.model.is_empty() { "set" } else { "model" };
     let (table, what) = match question.quantity {
         GateQuantity::Value => ("metrics", ""),
         GateQuantity::Change => ("changes", "a change of "),
     };
-    let is_same = |row: &TableRecord<'_>| {
-        let of = ["metric", "sensitive", "scope"].map(|column| row.text(column))
+    let is_same = |row: &&GateRow| {
+        let of = [&row.metric, &row.sensitive, &row.scope].map(|text| text.as_str())
             == [&seen.metric, &seen.sensitive, &seen.scope];
         of && (seen.scope == "worst_case"
-            || [row.text("from_group"), row.text("to_group")] == [&seen.from, &seen.to])
+            || [row.from_group.as_str(), row.to_group.as_str()] == [&seen.from, &seen.to])
     };
-    let Some(row) = own.records().find(is_same) else {
+    let Some(row) = own.iter().find(is_same) else {
         return format!(
             "the audited {model} itself cannot be judged: the table of {table} has no such row"
         );
     };
-    if !row.is_some("value") {
-        return format!("the audited {model} itself cannot be judged: {}", row.text("reason"));
+    if row.value.is_none() {
+        return format!("the audited {model} itself cannot be judged: {}", row.reason.as_str());
     }
-    let ends = row.real("lo").zip(row.real("hi"));
-    let judged = row.real("value").zip(row.real("limit"));
+    let ends = row.lo.zip(row.hi);
+    let judged = row.value.zip(Some(row.limit));
     let decimals = decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>());
     let ends = ends
         .map_or_else(String::new, |(lo, hi)| format!(" ({})", interval_digits(lo, hi, decimals)));
-    let value = row.real("value").map_or_else(String::new, |x| fixed_digits(x, decimals));
+    let value = row.value.map_or_else(String::new, |x| fixed_digits(x, decimals));
     let value = format!("{what}{value}{ends}");
-    match row.text("verdict") {
+    match row.verdict.as_str() {
         "pass" => format!("the audited {model} itself keeps the limit: {value}"),
         "fail" => format!("the audited {model} itself breaks the limit: {value}"),
-        _ => format!("the audited {model} itself is at {value}: {}", row.text("reason")),
+        _ => format!("the audited {model} itself is at {value}: {}", row.reason.as_str()),
     }
 }

@@ -41,7 +41,7 @@ use crate::metric::value::worlds::{
     ATTRIBUTE_FOLLOWS, ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside,
 };
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{GATES, TableCell, TableFrame, TableRecord};
+use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow, TableRow, finite, whole};
 use decide_by::GateDecideBy;
 use unseen::{UNTESTED, unseen, untested};
 
@@ -50,11 +50,11 @@ use unseen::{UNTESTED, unseen, untested};
 /// whom a value that keeps its limit left out.
 pub fn judge(
     questions: &[GateQuestion],
-    (metrics, groups): (&TableFrame, &TableFrame),
+    (metrics, groups): (&[MetricRow], &[GroupRow]),
     baseline: Option<&GateBaseline<'_>>,
     recourse: &[recourse::CountedRecourseGate],
 ) -> GateResults {
-    let mut table = TableFrame::new(&GATES);
+    let mut table: Vec<GateRow> = Vec::new();
     let mut tally = GateTally::default();
     let mut verdict: Option<GateStatus> = None;
     let mut worst: Option<((bool, bool), GateStatus, f64, WorstGate)> = None;
@@ -149,7 +149,7 @@ pub fn judge(
             table.push(row(question, ruling, i == decider));
         }
     }
-    table.sort();
+    table.sort_by(|a, b| a.order(b));
     GateResults { table, verdict, tally, worst: worst.map(|w| w.3) }
 }
 
@@ -167,13 +167,12 @@ const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute follow
 const NOT_MEASURED: &str = "not measured";
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
-fn observations(question: &GateQuestion, metrics: &TableFrame) -> Vec<GateObservation> {
-    let mut rows: Vec<TableRecord<'_>> =
-        metrics.records().filter(|row| matches(question, row)).collect();
+fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
+    let mut rows: Vec<&MetricRow> = metrics.iter().filter(|row| matches(question, *row)).collect();
     // A pair that stands in both orders is one comparison, and needs no turning.
-    let is_direct = |row: &TableRecord<'_>| {
+    let is_direct = |row: &&MetricRow| {
         matches!(&question.scope,
-        GateSubject::Pair(a, b) if row.text("from_group") == a && row.text("to_group") == b)
+        GateSubject::Pair(a, b) if row.from_group.as_str() == a && row.to_group.as_str() == b)
     };
     if rows.iter().any(is_direct) {
         rows.retain(is_direct);
@@ -220,59 +219,99 @@ fn with_both_harm_parts(
 
 /// The rows of the table of changes that the question is about, turned to its orientation.
 fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObservation> {
-    let rows = baseline.changes.records().filter(|row| matches(question, row));
+    let rows = baseline.changes.iter().filter(|row| matches(question, *row));
     let seen = rows.map(|row| {
-        let refused = match row.text("status") {
+        let refused = match row.status.as_str() {
             "only_new" => "the baseline has no such value".to_owned(),
             "only_old" => "the run has no such value, the baseline has one".to_owned(),
             // The words of a change that is not judged say why, and what helps.
-            "refitted" => row.text("ci_method").trim_start_matches("none: ").to_owned(),
+            "refitted" => row.ci_method.trim_start_matches("none: ").to_owned(),
             "not_comparable" => format!(
                 "not comparable with the baseline: another {}",
                 baseline.differing_definitions
             ),
             _ => String::new(),
         };
-        let fewer = |of: &str| {
-            row.int(&format!("old_{of}"))
-                .zip(row.int(&format!("new_{of}")))
-                .map(|(old, new)| old.min(new))
-        };
         let change = GateObservation {
-            metric: row.text("metric").to_owned(),
-            sensitive: row.text("sensitive").to_owned(),
-            from: row.text("from_group").to_owned(),
-            to: row.text("to_group").to_owned(),
-            value: row.real("difference"),
-            lo: row.real("lo"),
-            hi: row.real("hi"),
-            level: row.real("level"),
-            interval: row.text("interval").to_owned(),
-            denominator: fewer("denominator"),
-            scope: row.text("scope").to_owned(),
-            n_rows: fewer("rows").unwrap_or(0),
-            flags: row.text("flags").to_owned(),
-            undefined: row.text("undefined").to_owned(),
-            why_no_interval: row.text("ci_method").to_owned(),
+            metric: row.metric.to_string(),
+            sensitive: row.sensitive.to_string(),
+            from: row.from_group.to_string(),
+            to: row.to_group.to_string(),
+            value: row.difference,
+            lo: row.lo,
+            hi: row.hi,
+            level: row.level,
+            interval: row.interval.to_string(),
+            denominator: row
+                .old_denominator
+                .zip(row.new_denominator)
+                .map(|(old, new)| old.min(new)),
+            scope: row.scope.to_string(),
+            n_rows: row.old_rows.min(row.new_rows),
+            flags: row.flags.to_string(),
+            undefined: row.undefined.to_string(),
+            why_no_interval: row.ci_method.to_string(),
             is_change: true,
-            baseline: row.real("old_value"),
+            baseline: row.old_value,
             refused,
             ..GateObservation::default()
         };
-        in_question_order(question, &row, change)
+        in_question_order(question, (&row.from_group, &row.scope), change)
     });
     with_both_harm_parts(question, seen.collect())
 }
 
-fn matches(question: &GateQuestion, row: &TableRecord<'_>) -> bool {
-    let same = row.text("model") == question.model
-        && row.text("counterfactual") == question.counterfactual
-        && row.text("class") == question.class
-        && row.text("arm") == question.arm
-        && row.text("slice").is_empty()
-        && question.attributes.iter().any(|a| a == row.text("sensitive"));
-    let (scope, from, to) = (row.text("scope"), row.text("from_group"), row.text("to_group"));
-    let metric = row.text("metric");
+/// What a row of `metrics` or `changes` is of.
+struct RowSubject<'a> {
+    arm: &'a str,
+    model: &'a str,
+    counterfactual: &'a str,
+    sensitive: &'a str,
+    scope: &'a str,
+    from_group: &'a str,
+    to_group: &'a str,
+    slice: &'a str,
+    class: &'a str,
+    metric: &'a str,
+    family: &'a str,
+}
+
+macro_rules! subjects {
+    ($($row:ident)+) => {
+        $(
+            impl<'a> From<&'a $row> for RowSubject<'a> {
+                fn from(row: &'a $row) -> Self {
+                    RowSubject {
+                        arm: &row.arm,
+                        model: &row.model,
+                        counterfactual: &row.counterfactual,
+                        sensitive: &row.sensitive,
+                        scope: &row.scope,
+                        from_group: &row.from_group,
+                        to_group: &row.to_group,
+                        slice: &row.slice,
+                        class: &row.class,
+                        metric: &row.metric,
+                        family: &row.family,
+                    }
+                }
+            }
+        )+
+    };
+}
+
+subjects!(MetricRow ChangeRow);
+
+fn matches<'a>(question: &GateQuestion, row: impl Into<RowSubject<'a>>) -> bool {
+    let row = row.into();
+    let same = row.model == question.model
+        && row.counterfactual == question.counterfactual
+        && row.class == question.class
+        && row.arm == question.arm
+        && row.slice.is_empty()
+        && question.attributes.iter().any(|a| a == row.sensitive);
+    let (scope, from, to) = (row.scope, row.from_group, row.to_group);
+    let metric = row.metric;
     let is_metric = match &question.scope {
         GateSubject::HarmTo(group) => {
             [(HARM[0], from), (HARM[1], to)].contains(&(metric, group.as_str()))
@@ -288,53 +327,56 @@ fn matches(question: &GateQuestion, row: &TableRecord<'_>) -> bool {
             GateSubject::Pair(a, b) => {
                 let compared = matches!(scope, "pair" | "difference" | "one_vs_rest");
                 // Facets do not change places: other neighbours vote, other strata have no share.
-                let may_turn = row.text("family") != MetricFamily::Clarify.as_str();
+                let may_turn = row.family != MetricFamily::Clarify.as_str();
                 compared && ((from == a && to == b) || (may_turn && from == b && to == a))
             }
             GateSubject::WorstCase => scope == "worst_case",
         }
 }
 
-fn oriented(question: &GateQuestion, row: &TableRecord<'_>) -> GateObservation {
+fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
     let worlds = question.decide_by == GateDecideBy::Worlds;
-    let (lo, hi, level) =
-        if worlds { ("world_lo", "world_hi", "world_level") } else { ("lo", "hi", "level") };
+    let (lo, hi, level) = if worlds {
+        (row.world_lo, row.world_hi, row.world_level)
+    } else {
+        (row.lo, row.hi, row.level)
+    };
     // Of graphs that were fitted once there is no interval over refits.
-    let end = |column: &str| row.real(column).filter(|_| !(worlds && fits_once(question)));
+    let end = |end: Option<f64>| end.filter(|_| !(worlds && fits_once(question)));
     let seen = GateObservation {
-        metric: row.text("metric").to_owned(),
-        sensitive: row.text("sensitive").to_owned(),
-        from: row.text("from_group").to_owned(),
-        to: row.text("to_group").to_owned(),
-        value: row.real("value"),
+        metric: row.metric.to_string(),
+        sensitive: row.sensitive.to_string(),
+        from: row.from_group.to_string(),
+        to: row.to_group.to_string(),
+        value: row.value,
         lo: end(lo),
         hi: end(hi),
         level: end(level),
-        interval: row.text("interval").to_owned(),
-        numerator: row.int("numerator"),
-        denominator: row.int("denominator"),
-        scope: row.text("scope").to_owned(),
-        n_rows: row.int("n_rows").unwrap_or(0),
-        flags: row.text("flags").to_owned(),
-        undefined: row.text("undefined").to_owned(),
+        interval: row.interval.to_string(),
+        numerator: row.numerator,
+        denominator: row.denominator,
+        scope: row.scope.to_string(),
+        n_rows: row.n_rows,
+        flags: row.flags.to_string(),
+        undefined: row.undefined.to_string(),
         why_no_interval: if worlds {
             "fewer than two graphs give a value".to_owned()
         } else {
-            row.text("ci_method").to_owned()
+            row.ci_method.to_string()
         },
         ..GateObservation::default()
     };
-    in_question_order(question, row, seen)
+    in_question_order(question, (&row.from_group, &row.scope), seen)
 }
 
 /// The same with the groups in the order of the question.
 fn in_question_order(
     question: &GateQuestion,
-    row: &TableRecord<'_>,
+    (from_group, scope): (&str, &str),
     mut seen: GateObservation,
 ) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
-    let scope_difference = row.text("scope") == "difference";
+    let scope_difference = scope == "difference";
     // The difference between two directions changes its sign whatever the metric is.
     let (turn, second_over_first) = match find(question.metric.as_str()) {
         Some(metric) if !scope_difference => {
@@ -342,9 +384,8 @@ fn in_question_order(
         }
         _ => (SwapEffect::Negated, false),
     };
-    let listed_first =
-        if second_over_first { row.text("to_group") } else { row.text("from_group") };
-    if listed_first != first {
+    let listed_first = if second_over_first { seen.to.clone() } else { from_group.to_owned() };
+    if listed_first != *first {
         if seen.is_change && turn == SwapEffect::Reciprocal && seen.refused.is_empty() {
             // The change of a reciprocal does not follow from the change of a ratio.
             let name =
@@ -511,7 +552,7 @@ fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, Stri
 /// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
 /// Where it does, that a small group lies further still is no excuse, unless Holm's method has more
 /// than these pairs to judge. That the gap keeps the limit is safe to say.
-fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &TableFrame) {
+fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[MetricRow]) {
     let too_few = ruling.verdict == GateStatus::Inconclusive
         && ruling.observation.refused.is_empty()
         && small_flags(&ruling.observation).is_some()
@@ -530,24 +571,24 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &Ta
         scope: GateSubject::Pair(a.to_owned(), b.to_owned()),
         ..question.clone()
     };
-    let is_pair = |row: &TableRecord<'_>| {
-        let (a, b) = (row.text("from_group"), row.text("to_group"));
-        row.text("scope") == "pair"
-            && matches(&asked(a, b), row)
-            && metric.family.as_str() == row.text("family")
+    let is_pair = |row: &&MetricRow| {
+        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+        row.scope == "pair"
+            && matches(&asked(a, b), *row)
+            && metric.family.as_str() == row.family.as_str()
     };
     // As the worst case is told: a difference is not below 0, a ratio not above 1.
-    let as_worst = |row: TableRecord<'_>| {
-        let (a, b) = (row.text("from_group"), row.text("to_group"));
-        let one = oriented(&asked(a, b), &row);
+    let as_worst = |row: &MetricRow| {
+        let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
+        let one = oriented(&asked(a, b), row);
         let is_told_so = match SwapEffect::of(metric) {
             SwapEffect::Negated => one.value.is_none_or(|value| value >= 0.0),
             SwapEffect::Reciprocal => one.value.is_none_or(|value| value <= 1.0),
             SwapEffect::Same => true,
         };
-        if is_told_so { one } else { oriented(&asked(b, a), &row) }
+        if is_told_so { one } else { oriented(&asked(b, a), row) }
     };
-    let pairs: Vec<GateObservation> = metrics.records().filter(is_pair).map(as_worst).collect();
+    let pairs: Vec<GateObservation> = metrics.iter().filter(is_pair).map(as_worst).collect();
     let broken = holm::decide_jointly(question, pairs)
         .into_iter()
         .filter(|pair| pair.verdict == GateStatus::Fail);
@@ -581,12 +622,11 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &Ta
 
 /// A distance to all has no pairs that could bear it out: of more than two groups the furthest is
 /// far by chance too, of two it is not chosen.
-fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &TableFrame) {
-    let of_group = |row: &TableRecord<'_>| {
-        row.text("scope") == "group" && row.text("sensitive") == ruling.observation.sensitive
-    };
+fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
+    let of_group =
+        |row: &&MetricRow| row.scope == "group" && row.sensitive == ruling.observation.sensitive;
     let groups: BTreeSet<&str> =
-        metrics.records().filter(of_group).map(|row| row.text("from_group")).collect();
+        metrics.iter().filter(of_group).map(|row| row.from_group.as_str()).collect();
     if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
         ruling.verdict = GateStatus::Inconclusive;
         "the whole interval breaks the limit, but the furthest of several groups is far by chance \
@@ -645,7 +685,7 @@ fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
     }
 }
 
-fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> Vec<TableCell> {
+fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> GateRow {
     let seen = &ruling.observation;
     let rule = match (question.quantity, question.limit) {
         (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
@@ -659,32 +699,32 @@ fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> Vec<Table
         GateDecideBy::Worlds => "worlds",
         GateDecideBy::Estimate => "estimate",
     };
-    vec![
-        question.name.as_str().into(),
-        seen.sensitive.as_str().into(),
-        seen.from.as_str().into(),
-        seen.to.as_str().into(),
-        seen.scope.as_str().into(),
-        ruling.verdict.word().into(),
-        (if question.warn_only { "warn" } else { "fail" }).into(),
-        seen.metric.as_str().into(),
-        question.arm.as_str().into(),
-        question.model.as_str().into(),
-        question.counterfactual.as_str().into(),
-        question.class.as_str().into(),
-        seen.value.into(),
-        seen.lo.into(),
-        seen.hi.into(),
-        question.stated_limit().into(),
-        format!("{rule}, {by}").into(),
-        seen.numerator.into(),
-        seen.denominator.into(),
-        question.min_cases.into(),
-        seen.baseline.into(),
-        ruling.reason.as_str().into(),
-        question.line.into(),
-        TableCell::Int(i64::from(decides)),
-    ]
+    GateRow {
+        gate: question.name.as_str().into(),
+        sensitive: seen.sensitive.as_str().into(),
+        from_group: seen.from.as_str().into(),
+        to_group: seen.to.as_str().into(),
+        scope: seen.scope.as_str().into(),
+        verdict: ruling.verdict.word().into(),
+        level: (if question.warn_only { "warn" } else { "fail" }).into(),
+        metric: seen.metric.as_str().into(),
+        arm: question.arm.as_str().into(),
+        model: question.model.as_str().into(),
+        counterfactual: question.counterfactual.as_str().into(),
+        class: question.class.as_str().into(),
+        value: seen.value.and_then(finite),
+        lo: seen.lo.and_then(finite),
+        hi: seen.hi.and_then(finite),
+        limit: question.stated_limit(),
+        rule: format!("{rule}, {by}").into(),
+        numerator: seen.numerator,
+        denominator: seen.denominator,
+        enough: whole(question.min_cases),
+        baseline_value: seen.baseline.and_then(finite),
+        reason: ruling.reason.as_str().into(),
+        job_line: whole(question.line),
+        decides: decides.into(),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::table::TableFrame;
+use crate::table::{ChangeRow, GateRow};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,7 +70,7 @@ pub enum GateQuantity {
 #[derive(Debug, Clone)]
 pub struct GateBaseline<'a> {
     /// The table of changes.
-    pub changes: &'a TableFrame,
+    pub changes: &'a [ChangeRow],
     /// The definitions that differ, in words; empty where none does.
     pub differing_definitions: String,
 }
@@ -181,7 +181,7 @@ impl GateStatus {
 #[derive(Debug, Clone)]
 pub struct GateResults {
     /// The table `gates`.
-    pub table: TableFrame,
+    pub table: Vec<GateRow>,
     /// The worst verdict of the gates that count; none where no gate counts.
     pub verdict: Option<GateStatus>,
     /// Number of gates by verdict.

@@ -10,9 +10,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::table::file::read_frame;
-use crate::table::picked::read_matching;
-use crate::table::recourse::{RECOURSE, SUBGROUPS, UNFAIR_SUBGROUPS};
+use crate::table::file::{read_matching, read_rows};
+use crate::table::recourse::{RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
@@ -56,31 +55,25 @@ fn counts(
 ) -> Result<BTreeMap<[String; 2], SubgroupCount>> {
     let mut counts: BTreeMap<[String; 2], SubgroupCount> = BTreeMap::new();
     // A pair whose search found nothing has no row among the subgroups.
-    for pair in read_frame(folder, &RECOURSE)?
-        .records()
-        .filter(|row| row.text("recourse") == question.recourse)
+    for pair in
+        read_rows::<RecourseRow>(folder)?.iter().filter(|row| row.recourse == question.recourse)
     {
-        counts.insert(
-            [pair.text("group_0").to_owned(), pair.text("group_1").to_owned()],
-            SubgroupCount::default(),
-        );
+        counts
+            .insert([pair.group_0.to_string(), pair.group_1.to_string()], SubgroupCount::default());
     }
     let [definition, parameter, view] = &question.definition;
-    read_matching(folder, &SUBGROUPS, |row| {
-        let asked = row.text("recourse") == question.recourse
-            && row.text("definition") == definition
-            && row.text("parameter") == parameter
-            && row.text("view") == view;
-        let smaller =
-            row.int("n_0").min(row.int("n_1")).and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-        if let Some(score) = row.real("score").filter(|_| asked && smaller >= question.min_affected)
-        {
-            let count = counts
-                .entry([row.text("group_0").to_owned(), row.text("group_1").to_owned()])
-                .or_default();
+    read_matching(folder, |row: &SubgroupRow| {
+        let asked = row.recourse == question.recourse
+            && row.definition.as_str() == definition
+            && row.parameter.as_str() == parameter
+            && row.view.as_str() == view;
+        let smaller = u64::try_from(row.n_0.min(row.n_1)).unwrap_or(0);
+        if let Some(score) = row.score.filter(|_| asked && smaller >= question.min_affected) {
+            let count =
+                counts.entry([row.group_0.to_string(), row.group_1.to_string()]).or_default();
             count.looked_at += 1;
-            let unfair = row.int("rank").is_some()
-                && question.score_at_least.is_none_or(|least| score >= least);
+            let unfair =
+                row.rank.is_some() && question.score_at_least.is_none_or(|least| score >= least);
             count.unfair += u64::from(unfair);
         }
         false
@@ -176,22 +169,24 @@ pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRe
 mod tests {
     use super::{RecourseGateQuestion, count};
     use crate::gate::judge;
-    use crate::table::file::write_frame;
-    use crate::table::recourse::{RECOURSE, SUBGROUPS};
-    use crate::table::{GROUPS, METRICS, TableCell, TableFrame};
+    use crate::table::file::write_rows;
+    use crate::table::recourse::{RecourseRow, SubgroupRow};
+    use crate::table::{GroupRow, MetricRow};
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        let mut recourse = TableFrame::new(&RECOURSE);
+        let mut recourse = Vec::<RecourseRow>::new();
         for group in ["f", "x"] {
-            let mut row: Vec<TableCell> =
-                ["sex", group, "m", "model", ""].map(TableCell::from).into();
-            row.extend((0..11).map(|_| TableCell::Int(0)));
-            row.push(TableCell::Null);
-            recourse.push(row);
+            recourse.push(RecourseRow {
+                recourse: "sex".into(),
+                group_0: group.into(),
+                group_1: "m".into(),
+                model: "model".into(),
+                ..RecourseRow::default()
+            });
         }
-        write_frame(folder.path(), &recourse).unwrap();
-        let mut subgroups = TableFrame::new(&SUBGROUPS);
+        write_rows(folder.path(), &recourse).unwrap();
+        let mut subgroups = Vec::<SubgroupRow>::new();
         for (i, (n, score)) in [
             ([5, 40], Some(f64::INFINITY)),
             ([9, 7], Some(0.5)),
@@ -201,32 +196,23 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let row: Vec<TableCell> = SUBGROUPS
-                .columns
-                .iter()
-                .map(|column| match column.name {
-                    "recourse" => "sex".into(),
-                    "group_0" => "f".into(),
-                    "group_1" => "m".into(),
-                    "definition" => "equal-choice".into(),
-                    "parameter" => "0.7".into(),
-                    "view" => "macro".into(),
-                    "subgroup" => TableCell::Int(i as i64),
-                    "n_0" => TableCell::Int(n[0]),
-                    "n_1" => TableCell::Int(n[1]),
-                    "score" => score.map_or(TableCell::Null, TableCell::Real),
-                    "rank" => {
-                        score.filter(|s| *s > 0.0).map_or(TableCell::Null, |_| TableCell::Int(1))
-                    }
-                    "n_actions" => TableCell::Int(1),
-                    "coverage_0" | "coverage_1" => TableCell::Real(0.1),
-                    _ if column.nullable => TableCell::Null,
-                    _ => "".into(),
-                })
-                .collect();
-            subgroups.push(row);
+            subgroups.push(SubgroupRow {
+                recourse: "sex".into(),
+                group_0: "f".into(),
+                group_1: "m".into(),
+                definition: "equal-choice".into(),
+                parameter: "0.7".into(),
+                view: "macro".into(),
+                subgroup: i as i64,
+                n_0: n[0],
+                n_1: n[1],
+                score,
+                rank: score.filter(|s| *s > 0.0).map(|_| 1),
+                n_actions: 1,
+                ..SubgroupRow::default()
+            });
         }
-        write_frame(folder.path(), &subgroups).unwrap();
+        write_rows(folder.path(), &subgroups).unwrap();
         folder
     }
 
@@ -248,11 +234,11 @@ mod tests {
         };
         let counted = count(&question, folder().path()).unwrap();
         let judged =
-            judge(&[], (&TableFrame::new(&METRICS), &TableFrame::new(&GROUPS)), None, &[counted]);
-        let of = |row: crate::table::TableRecord<'_>| {
-            (row.text("from_group").to_owned(), row.text("verdict").to_owned(), row.real("value"))
+            judge(&[], (&Vec::<MetricRow>::new(), &Vec::<GroupRow>::new()), None, &[counted]);
+        let of = |row: &crate::table::GateRow| {
+            (row.from_group.to_string(), row.verdict.to_string(), row.value)
         };
-        judged.table.records().map(of).collect()
+        judged.table.iter().map(of).collect()
     }
 
     #[test]

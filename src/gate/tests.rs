@@ -8,33 +8,29 @@ use crate::gate::question::{
 use crate::metric::bootstrap::interval::{wilson, z_of_level};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::rate::{Rate, Undefined};
-use crate::table::{CHANGES, GROUPS, METRICS, TableCell, TableFrame};
+use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
 
 fn judge(
     questions: &[GateQuestion],
-    metrics: &TableFrame,
+    metrics: &[MetricRow],
     baseline: Option<&GateBaseline<'_>>,
 ) -> GateResults {
-    super::judge(questions, (metrics, &TableFrame::new(&GROUPS)), baseline, &[])
+    super::judge(questions, (metrics, &Vec::<GroupRow>::new()), baseline, &[])
 }
 
 /// A table of groups of `sex`: group, people, those without a label, those without a score.
-fn people(rows: &[(&str, i64, i64, i64)]) -> TableFrame {
-    let mut frame = TableFrame::new(&GROUPS);
-    for (group, n, no_label, no_score) in rows {
-        let cell = |name: &str| match name {
-            "model" => "m".into(),
-            "sensitive" => "sex".into(),
-            "group" => (*group).into(),
-            "n" => TableCell::Int(*n),
-            "n_missing_label" => TableCell::Int(*no_label),
-            "n_missing_score" => TableCell::Int(*no_score),
-            "slice" => "".into(),
-            _ => TableCell::Int(0),
-        };
-        frame.push(GROUPS.columns.iter().map(|column| cell(column.name)).collect());
-    }
-    frame
+fn people(rows: &[(&str, i64, i64, i64)]) -> Vec<GroupRow> {
+    let row = |(group, n, no_label, no_score): &(&str, i64, i64, i64)| GroupRow {
+        model: "m".into(),
+        sensitive: "sex".into(),
+        group: (*group).into(),
+        n: *n,
+        n_positive: Some(0),
+        n_missing_label: *no_label,
+        n_missing_score: *no_score,
+        ..GroupRow::default()
+    };
+    rows.iter().map(row).collect()
 }
 
 struct GateValueRow<'a> {
@@ -59,34 +55,24 @@ const NSR: GateValueRow<'static> = GateValueRow {
     denominator: Some(122),
 };
 
-fn metrics(values: &[GateValueRow<'_>]) -> TableFrame {
-    let mut frame = TableFrame::new(&METRICS);
-    for v in values {
-        let counterfactual = if v.scope == "pair" { "" } else { "flip" };
-        let row = METRICS
-            .columns
-            .iter()
-            .map(|column| match column.name {
-                "model" => "m".into(),
-                "counterfactual" => counterfactual.into(),
-                "sensitive" => "sex".into(),
-                "scope" => v.scope.into(),
-                "from_group" => v.from.into(),
-                "to_group" => v.to.into(),
-                "metric" => v.metric.into(),
-                "value" => v.value.into(),
-                "lo" => v.lo.into(),
-                "hi" => v.hi.into(),
-                "denominator" => v.denominator.into(),
-                "undefined" => (if v.value.is_none() { "empty_group" } else { "" }).into(),
-                "n_rows" => TableCell::Int(200),
-                _ if column.nullable => TableCell::Null,
-                _ => "".into(),
-            })
-            .collect();
-        frame.push(row);
-    }
-    frame
+fn metrics(values: &[GateValueRow<'_>]) -> Vec<MetricRow> {
+    let row = |v: &GateValueRow<'_>| MetricRow {
+        model: "m".into(),
+        counterfactual: if v.scope == "pair" { "" } else { "flip" }.into(),
+        sensitive: "sex".into(),
+        scope: v.scope.into(),
+        from_group: v.from.into(),
+        to_group: v.to.into(),
+        metric: v.metric.into(),
+        value: v.value,
+        lo: v.lo,
+        hi: v.hi,
+        denominator: v.denominator,
+        undefined: if v.value.is_none() { "empty_group" } else { "" }.into(),
+        n_rows: 200,
+        ..MetricRow::default()
+    };
+    values.iter().map(row).collect()
 }
 
 fn question(scope: GateSubject, limit: GateLimit) -> GateQuestion {
@@ -177,7 +163,7 @@ fn reasons_say_what_is_missing() {
     let reason = |q: GateQuestion, values: &[GateValueRow]| {
         let judged = judge(&[q], &metrics(values), None);
         assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
-        judged.table.records().next().unwrap().text("reason").to_owned()
+        judged.table.first().unwrap().reason.to_string()
     };
     let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
     let nobody = reason(question(direction(), GateLimit::AtMost(0.9)), &[undefined]);
@@ -198,13 +184,10 @@ fn selective_labels_are_never_a_pass() {
         let q = GateQuestion { decide_by, ..question(direction(), GateLimit::AtMost(0.9)) };
         let mut table = metrics(&[NSR]);
         assert_eq!(judge(std::slice::from_ref(&q), &table, None).verdict, Some(GateStatus::Pass));
-        let flags = crate::table::METRICS.column("flags").unwrap();
-        table.rows[0][flags] = "sampled,selective_labels".into();
+        table[0].flags = "sampled,selective_labels".into();
         let judged = judge(&[q], &table, None);
         assert_eq!(judged.verdict, Some(GateStatus::Inconclusive));
-        assert!(
-            judged.table.records().next().unwrap().text("reason").starts_with("selective_labels")
-        );
+        assert!(judged.table.first().unwrap().reason.starts_with("selective_labels"));
     }
 }
 
@@ -225,7 +208,7 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
     q.decide_by = GateDecideBy::Estimate;
     let mut table = metrics(&[di]);
     let verdict =
-        |q: &GateQuestion, table: &TableFrame| judge(std::slice::from_ref(q), table, None).verdict;
+        |q: &GateQuestion, table: &[MetricRow]| judge(std::slice::from_ref(q), table, None).verdict;
     assert_eq!(verdict(&q, &table), Some(GateStatus::Pass));
     q.min_cases = 201;
     assert_eq!(
@@ -234,8 +217,7 @@ fn a_gap_that_rests_on_a_small_group_is_never_a_pass() {
         "200 people are behind the value"
     );
     q.min_cases = 10;
-    let flags = METRICS.column("flags").expect("a column");
-    table.rows[0][flags] = "small_group".into();
+    table[0].flags = "small_group".into();
     assert_eq!(verdict(&q, &table), Some(GateStatus::Inconclusive));
 }
 
@@ -252,13 +234,9 @@ fn the_worst_of_all_directions_decides_and_warnings_do_not_count() {
     let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.05));
     let judged = judge(std::slice::from_ref(&q), &metrics(&[NSR, back]), None);
     assert_eq!(judged.verdict, Some(GateStatus::Fail));
-    assert_eq!(judged.table.rows.len(), 2);
-    let deciding: Vec<&str> = judged
-        .table
-        .records()
-        .filter(|r| r.int("decides") == Some(1))
-        .map(|r| r.text("from_group"))
-        .collect();
+    assert_eq!(judged.table.len(), 2);
+    let deciding: Vec<&str> =
+        judged.table.iter().filter(|r| r.decides == 1).map(|r| r.from_group.as_str()).collect();
     assert_eq!(deciding, ["Female"]);
     q.warn_only = true;
     let judged = judge(&[q], &metrics(&[NSR]), None);
@@ -288,16 +266,14 @@ fn facets_rests_and_worst_cases() {
         of("one_vs_rest", "Other", "", "demp_difference", 0.4),
         of("worst_case", "", "", "eodds", 0.5),
     ]);
-    let at = |name: &str| METRICS.column(name).expect("a column");
-    table.rows.iter_mut().for_each(|row| row[at("counterfactual")] = "".into());
-    table.rows.iter_mut().take(2).for_each(|row| row[at("family")] = "clarify".into());
-    table.rows[0][at("flags")] = "sampled".into();
+    table.iter_mut().for_each(|row| row.counterfactual = "".into());
+    table.iter_mut().take(2).for_each(|row| row.family = "clarify".into());
+    table[0].flags = "sampled".into();
     let judged = |metric: &str, scope: GateSubject| {
         let mut q = question(GateSubject::Pair("a".into(), "b".into()), GateLimit::AtMost(0.25));
         (q.metric, q.scope) = (metric.into(), scope);
         let judged = judge(&[q], &table, None);
-        let first =
-            judged.table.records().next().map(|r| (r.real("value"), r.text("scope").to_owned()));
+        let first = judged.table.first().map(|r| (r.value, r.scope.to_string()));
         (judged.verdict.expect("it counts"), first.expect("one row"))
     };
     let pair = |a: &str, b: &str| GateSubject::Pair(a.into(), b.into());
@@ -327,18 +303,17 @@ fn facets_rests_and_worst_cases() {
     let mut pairs = table.clone();
     let near = of("pair", "Male", "Other", "eodds", 0.2);
     let far = of("pair", "Other", "Female", "eodds", 0.45);
-    pairs.rows.extend(metrics(&[near, far]).rows.into_iter().map(|mut row| {
-        row[at("counterfactual")] = "".into();
-        row[at("family")] = "group".into();
-        row[at("level")] = 0.95.into();
+    pairs.extend(metrics(&[near, far]).into_iter().map(|mut row| {
+        row.counterfactual = "".into();
+        row.family = "group".into();
+        row.level = Some(0.95);
         row
     }));
-    let decided = |table: &TableFrame, limit: f64| {
+    let decided = |table: &[MetricRow], limit: f64| {
         let mut q = question(GateSubject::WorstCase, GateLimit::AtMost(limit));
         (q.metric, q.counterfactual) = ("eodds".into(), String::new());
         let found = judge(&[q], table, None);
-        let reason =
-            found.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        let reason = found.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
         (found.verdict.expect("it counts"), reason)
     };
     let (verdict, reason) = decided(&pairs, 0.25);
@@ -346,9 +321,8 @@ fn facets_rests_and_worst_cases() {
     assert!(reason.contains("Other and Female") && reason.contains("Holm, 1 of 2"), "{reason}");
     // A group of a few people lies further still: it is too small to tell, and no excuse for the
     // others.
-    let worst =
-        pairs.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
-    pairs.rows[worst][at("flags")] = "small_group".into();
+    let worst = pairs.iter().position(|row| row.scope == "worst_case").expect("a row");
+    pairs[worst].flags = "small_group".into();
     let (verdict, reason) = decided(&pairs, 0.25);
     assert!(
         verdict == GateStatus::Fail
@@ -367,16 +341,13 @@ fn facets_rests_and_worst_cases() {
         of("worst_case", "", "", "demp_difference", 0.45),
         of("pair", "Other", "Female", "demp_difference", 0.45),
     ]);
-    gaps.rows.iter_mut().for_each(|row| {
-        (row[at("counterfactual")], row[at("family")]) = ("".into(), "group".into())
-    });
-    let worst =
-        gaps.rows.iter().position(|row| row[at("scope")] == "worst_case".into()).expect("a row");
-    gaps.rows[worst][at("flags")] = "small_group".into();
+    gaps.iter_mut().for_each(|row| (row.counterfactual, row.family) = ("".into(), "group".into()));
+    let worst = gaps.iter().position(|row| row.scope == "worst_case").expect("a row");
+    gaps[worst].flags = "small_group".into();
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     // Holm's method has the pairs of other attributes to mind, too.
     (q.limit, q.holm) = (GateLimit::AtMost(0.25), true);
-    gaps.rows.iter_mut().for_each(|row| row[at("level")] = 0.95.into());
+    gaps.iter_mut().for_each(|row| row.level = 0.95.into());
     assert_eq!(judge(&[q.clone()], &gaps, None).verdict, Some(GateStatus::Inconclusive));
     q.holm = false;
     assert_eq!(judge(&[q], &gaps, None).verdict, Some(GateStatus::Fail));
@@ -404,8 +375,7 @@ fn what_no_row_shows_is_not_passed() {
             .map(|&name| UnshownChange { attribute: name.to_owned(), direction: None })
             .collect();
         let judged = judge(&[q], &metrics(values), None);
-        let reason =
-            judged.table.records().next().map(|r| r.text("reason").to_owned()).unwrap_or_default();
+        let reason = judged.table.first().map(|r| r.reason.to_string()).unwrap_or_default();
         (judged.verdict.expect("it counts"), reason)
     }
     assert_eq!(judged(&[], 0.0).0, GateStatus::Pass);
@@ -444,8 +414,7 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
             &metrics(&[GateValueRow { ..di }]),
             None,
         );
-        let row =
-            judged.table.records().next().map(|r| (r.real("value"), r.real("lo"), r.real("hi")));
+        let row = judged.table.first().map(|r| (r.value, r.lo, r.hi));
         row.expect("one row")
     };
     assert_eq!(of("Female", "Male"), (Some(0.8), Some(0.5), Some(0.9)));
@@ -453,7 +422,7 @@ fn a_pair_is_turned_to_the_side_that_the_gate_asks_for() {
 }
 
 /// Rates of 200 cases each, with Wilson's interval at 95 %, as the table of metrics has them.
-fn rates(counts: &[i64]) -> TableFrame {
+fn rates(counts: &[i64]) -> Vec<MetricRow> {
     let names: Vec<String> = (0..counts.len()).map(|i| format!("g{i}")).collect();
     let values = counts.iter().zip(&names).map(|(&n, name)| {
         let rate = Rate { numerator: n as u64, denominator: 200, empty: Undefined::EmptyGroup };
@@ -468,11 +437,8 @@ fn rates(counts: &[i64]) -> TableFrame {
         }
     });
     let mut frame = metrics(&values.collect::<Vec<_>>());
-    let [numerator, level, interval] =
-        ["numerator", "level", "interval"].map(|name| METRICS.column(name).unwrap());
-    for (row, &n) in frame.rows.iter_mut().zip(counts) {
-        (row[numerator], row[level], row[interval]) =
-            (TableCell::Int(n), TableCell::Real(0.95), "wilson".into());
+    for (row, &n) in frame.iter_mut().zip(counts) {
+        (row.numerator, row.level, row.interval) = (Some(n), Some(0.95), "wilson".into());
     }
     frame
 }
@@ -487,8 +453,8 @@ fn holm_judges_the_kth_clearest_at_its_level() {
         let judged = judge(std::slice::from_ref(q), &rates(counts), None);
         judged
             .table
-            .records()
-            .map(|r| (r.text("verdict").to_owned(), r.text("reason").to_owned()))
+            .iter()
+            .map(|r| (r.verdict.to_string(), r.reason.to_string()))
             .collect::<Vec<_>>()
     };
     let found = verdicts(&q, &[17, 40, 19]);
@@ -520,22 +486,21 @@ fn holm_judges_the_kth_clearest_at_its_level() {
 fn holm_of_one_is_no_holm() {
     for interval in ["newcombe", "katz", "block-bootstrap"] {
         let mut table = metrics(&[GateValueRow { scope: "direction", denominator: None, ..NSR }]);
-        let [level, method] = ["level", "interval"].map(|name| METRICS.column(name).unwrap());
-        (table.rows[0][level], table.rows[0][method]) = (TableCell::Real(0.95), interval.into());
+        (table[0].level, table[0].interval) = (Some(0.95), interval.into());
         let mut q = question(GateSubject::AnyDirection, GateLimit::AtMost(0.10));
         let plain = judge(std::slice::from_ref(&q), &table, None);
         q.holm = true;
         let holm = judge(std::slice::from_ref(&q), &table, None);
-        for (a, b) in plain.table.records().zip(holm.table.records()) {
-            assert_eq!(a.text("verdict"), b.text("verdict"));
+        for (a, b) in plain.table.iter().zip(holm.table.iter()) {
+            assert_eq!(a.verdict.as_str(), b.verdict.as_str());
             assert!(
-                ["lo", "hi"]
+                [(a.lo, b.lo), (a.hi, b.hi)]
                     .iter()
-                    .all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-12),
+                    .all(|(x, y)| (x.unwrap() - y.unwrap()).abs() < 1e-12),
                 "{interval}"
             );
             assert_eq!(
-                (a.text("rule"), b.text("rule")),
+                (a.rule.as_str(), b.rule.as_str()),
                 ("at_most, interval", "at_most, interval, holm")
             );
         }
@@ -547,29 +512,26 @@ fn holm_of_one_is_no_holm() {
 #[test]
 fn graphs_decide_where_the_gate_asks_them() {
     let mut frame = metrics(&[NSR]);
-    let at = |name: &str| METRICS.column(name).expect("a column");
     let asked = |limit: f64, decide_by| GateQuestion {
         decide_by,
         ..question(GateSubject::Direction("Female".into(), "Male".into()), GateLimit::AtMost(limit))
     };
-    let verdict = |frame: &TableFrame, limit, decide_by| {
+    let verdict = |frame: &[MetricRow], limit, decide_by| {
         judge(&[asked(limit, decide_by)], frame, None).verdict
     };
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
-    frame.rows[0][at("world_lo")] = TableCell::Real(0.12);
-    frame.rows[0][at("world_hi")] = TableCell::Real(0.14);
+    frame[0].world_lo = Some(0.12);
+    frame[0].world_hi = Some(0.14);
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Interval), Some(GateStatus::Inconclusive));
     assert_eq!(verdict(&frame, 0.15, GateDecideBy::Worlds), Some(GateStatus::Pass));
     assert_eq!(verdict(&frame, 0.13, GateDecideBy::Worlds), Some(GateStatus::Inconclusive));
     assert_eq!(verdict(&frame, 0.11, GateDecideBy::Worlds), Some(GateStatus::Fail));
     let table = judge(&[asked(0.15, GateDecideBy::Worlds)], &frame, None).table;
     assert!(
-        table
-            .records()
-            .all(|row| row.text("reason")
-                == "the whole interval over graphs and refits keeps the limit"),
+        table.iter().all(|row| row.reason.as_str()
+            == "the whole interval over graphs and refits keeps the limit"),
         "{:?}",
-        table.rows
+        table
     );
 }
 
@@ -578,21 +540,20 @@ fn graphs_decide_where_the_gate_asks_them() {
 #[test]
 fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     let mut frame = metrics(&[NSR]);
-    let at = |name: &str| METRICS.column(name).expect("a column");
-    frame.rows[0][at("level")] = TableCell::Real(0.9);
-    frame.rows[0][at("world_level")] = TableCell::Real(0.95);
-    let reason = |frame: &TableFrame, bootstraps, decide_by| {
+    frame[0].level = Some(0.9);
+    frame[0].world_level = Some(0.95);
+    let reason = |frame: &[MetricRow], bootstraps, decide_by| {
         let asked = GateQuestion {
             bootstraps: Some(bootstraps),
             decide_by,
             ..question(direction(), GateLimit::AtMost(0.15))
         };
         let table = judge(&[asked], frame, None).table;
-        table.records().next().map(|row| row.text("reason").to_owned()).expect("one row")
+        table.first().map(|row| row.reason.to_string()).expect("one row")
     };
-    let ends = |frame: &mut TableFrame, lo: f64, hi: f64| {
-        frame.rows[0][at("world_lo")] = TableCell::Real(lo);
-        frame.rows[0][at("world_hi")] = TableCell::Real(hi);
+    let ends = |frame: &mut Vec<MetricRow>, lo: f64, hi: f64| {
+        frame[0].world_lo = Some(lo);
+        frame[0].world_hi = Some(hi);
     };
     ends(&mut frame, 0.12, 0.14);
     let plain = "the whole 95 % interval over graphs and refits keeps the limit";
@@ -618,9 +579,8 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
 #[test]
 fn graphs_that_were_fitted_once_decide_nothing() {
     let mut frame = metrics(&[NSR]);
-    let at = |name: &str| METRICS.column(name).expect("a column");
-    frame.rows[0][at("world_lo")] = TableCell::Real(0.12);
-    frame.rows[0][at("world_hi")] = TableCell::Real(0.14);
+    frame[0].world_lo = Some(0.12);
+    frame[0].world_hi = Some(0.14);
     let verdict = |limit: f64, bootstraps: u64| {
         let asked = GateQuestion {
             bootstraps: Some(bootstraps),
@@ -628,8 +588,8 @@ fn graphs_that_were_fitted_once_decide_nothing() {
             ..question(direction(), GateLimit::AtMost(limit))
         };
         let judged = judge(&[asked], &frame, None);
-        let row = judged.table.records().next().expect("one row");
-        assert_eq!(row.is_some("lo") && row.is_some("hi"), bootstraps > 1);
+        let row = judged.table.first().expect("one row");
+        assert_eq!(row.lo.is_some() && row.hi.is_some(), bootstraps > 1);
         judged.verdict
     };
     let verdicts = [GateStatus::Pass, GateStatus::Fail].map(Some);
@@ -662,7 +622,7 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
         };
         let row = GateValueRow { metric, ..graphs };
         let table = judge(&[asked], &metrics(&[row]), None).table;
-        table.records().next().map(|row| row.text("reason").to_owned()).expect("one row")
+        table.first().map(|row| row.reason.to_string()).expect("one row")
     };
     let plain = "the value keeps the limit";
     assert_eq!(reason("h_ga", Some(40)), plain);
@@ -681,14 +641,13 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
 /// verdict.
 #[test]
 fn a_gate_says_that_the_attribute_follows_from_other_variables() {
-    let at = |name: &str| METRICS.column(name).expect("a column");
     let reasons = |flags: &str, limit: f64| -> Vec<String> {
         let back = GateValueRow { from: "Male", to: "Female", ..NSR };
         let mut frame = metrics(&[NSR, back]);
-        frame.rows[0][at("flags")] = flags.into();
+        frame[0].flags = flags.into();
         let asked = question(GateSubject::AnyDirection, GateLimit::AtMost(limit));
         let table = judge(&[asked], &frame, None).table;
-        table.records().map(|row| row.text("reason").to_owned()).collect()
+        table.iter().map(|row| row.reason.to_string()).collect()
     };
     let told = "; in the graphs of the set the attribute follows from other variables, which may \
                 contradict what people know";
@@ -712,32 +671,29 @@ fn changes(
     [from, to]: [&str; 2],
     metric: &str,
     (status, old, change, interval, cases): GateChangeRow<'_>,
-) -> TableFrame {
-    let mut frame = TableFrame::new(&CHANGES);
-    let cell = |column: &str| match column {
-        "model" => "m".into(),
-        "counterfactual" => (if scope == "pair" { "" } else { "flip" }).into(),
-        "sensitive" => "sex".into(),
-        "scope" => scope.into(),
-        "from_group" => from.into(),
-        "to_group" => to.into(),
-        "metric" => metric.into(),
-        "status" => status.into(),
-        "old_value" => old.into(),
-        "difference" => change.into(),
-        "lo" => interval.map(|i| i.0).into(),
-        "hi" => interval.map(|i| i.1).into(),
-        "level" => interval.map(|_| 0.95).into(),
-        "ci_method" => "none: not drawn".into(),
-        "undefined" => (if change.is_none() { "old: empty_group" } else { "" }).into(),
-        "old_denominator" | "old_rows" => TableCell::Int(cases[0]),
-        "new_denominator" | "new_rows" => TableCell::Int(cases[1]),
-        other if CHANGES.columns[CHANGES.column(other).unwrap()].nullable => TableCell::Null,
-        "paired" | "clear" => TableCell::Int(0),
-        _ => "".into(),
-    };
-    frame.push(CHANGES.columns.iter().map(|column| cell(column.name)).collect());
-    frame
+) -> Vec<ChangeRow> {
+    vec![ChangeRow {
+        model: "m".into(),
+        counterfactual: if scope == "pair" { "" } else { "flip" }.into(),
+        sensitive: "sex".into(),
+        scope: scope.into(),
+        from_group: from.into(),
+        to_group: to.into(),
+        metric: metric.into(),
+        status: status.into(),
+        old_value: Some(old),
+        difference: change,
+        lo: interval.map(|i| i.0),
+        hi: interval.map(|i| i.1),
+        level: interval.map(|_| 0.95),
+        ci_method: "none: not drawn".into(),
+        undefined: if change.is_none() { "old: empty_group" } else { "" }.into(),
+        old_denominator: Some(cases[0]),
+        new_denominator: Some(cases[1]),
+        old_rows: cases[0],
+        new_rows: cases[1],
+        ..ChangeRow::default()
+    }]
 }
 
 fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
@@ -748,17 +704,17 @@ fn against(scope: GateSubject, limit: GateLimit) -> GateQuestion {
 #[track_caller]
 fn check_change(
     question: &GateQuestion,
-    frame: &TableFrame,
+    frame: &[ChangeRow],
     expected: GateStatus,
     reason: &str,
-) -> Vec<TableCell> {
+) -> GateRow {
     let baseline =
         GateBaseline { changes: frame, differing_definitions: "models.m.threshold".to_owned() };
     let judged = judge(std::slice::from_ref(question), &metrics(&[NSR]), Some(&baseline));
     assert_eq!(judged.verdict, Some(expected));
-    let row = judged.table.records().next().unwrap();
-    assert!(row.text("reason").contains(reason), "{}", row.text("reason"));
-    judged.table.rows[0].clone()
+    let row = judged.table.first().unwrap();
+    assert!(row.reason.contains(reason), "{}", row.reason.as_str());
+    judged.table[0].clone()
 }
 
 #[test]
@@ -771,20 +727,13 @@ fn a_change_is_judged_by_its_own_interval() {
     let rise = |limit| against(direction(), GateLimit::AtMost(limit));
     let fall = |limit: f64| against(direction(), GateLimit::AtLeast(-limit));
     let row = check_change(&rise(0.01), &frame, GateStatus::Fail, "the whole interval breaks");
-    let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
-    assert_eq!(
-        (at("value"), at("baseline_value"), at("limit")),
-        (TableCell::Real(0.124), TableCell::Real(0.131), TableCell::Real(0.01))
-    );
-    assert_eq!(
-        (at("rule"), at("denominator")),
-        ("rise_at_most, interval".into(), TableCell::Int(122))
-    );
+    assert_eq!((row.value, row.baseline_value, row.limit), (Some(0.124), Some(0.131), 0.01));
+    assert_eq!((row.rule.as_str(), row.denominator), ("rise_at_most, interval", Some(122)));
     check_change(&rise(0.1), &frame, GateStatus::Inconclusive, "inside the interval");
     check_change(&rise(0.25), &frame, GateStatus::Pass, "keeps");
     let row = check_change(&fall(0.01), &frame, GateStatus::Pass, "keeps");
-    assert_eq!(row[crate::table::GATES.column("limit").unwrap()], TableCell::Real(0.01));
-    assert_eq!(row[crate::table::GATES.column("rule").unwrap()], "fall_at_most, interval".into());
+    assert_eq!(row.limit, 0.01);
+    assert_eq!(row.rule, "fall_at_most, interval");
     let estimate = GateQuestion { decide_by: GateDecideBy::Estimate, ..rise(0.12) };
     check_change(&estimate, &frame, GateStatus::Fail, "the change breaks");
     // The fewer cases of both count.
@@ -843,7 +792,7 @@ fn without_a_baseline_a_gate_is_skipped() {
     assert_eq!(judged.worst.unwrap().limit, 0.5);
     let judged = judge(&gates[..1], &metrics(&[NSR]), None);
     assert_eq!((judged.tally.skipped, judged.verdict, judged.worst), (1, None, None));
-    assert_eq!(judged.table.records().next().unwrap().text("verdict"), "skipped");
+    assert_eq!(judged.table.first().unwrap().verdict.as_str(), "skipped");
 }
 
 /// Groups in the other order: a difference changes its sign; the change of a reciprocal does not
@@ -870,15 +819,9 @@ fn changes_of_pairs_turn_with_the_question() {
         GateStatus::Pass,
         "keeps",
     );
-    let at = |name: &str| row[crate::table::GATES.column(name).unwrap()].clone();
     assert_eq!(
-        (at("value"), at("lo"), at("hi"), at("baseline_value")),
-        (
-            TableCell::Real(-0.1),
-            TableCell::Real(-0.15),
-            TableCell::Real(-0.05),
-            TableCell::Real(-0.2)
-        )
+        (row.value, row.lo, row.hi, row.baseline_value),
+        (Some(-0.1), Some(-0.15), Some(-0.05), Some(-0.2))
     );
     // `di` is the second over the first.
     let frame = changes("pair", ["Male", "Female"], "di", change);
@@ -898,16 +841,15 @@ fn changes_of_pairs_turn_with_the_question() {
 
 /// Verdict and reason of the row that decides.
 #[track_caller]
-fn decided(q: &GateQuestion, table: &TableFrame) -> (GateStatus, String) {
-    decided_of(q, table, &TableFrame::new(&GROUPS))
+fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
+    decided_of(q, table, &Vec::<GroupRow>::new())
 }
 
 #[track_caller]
-fn decided_of(q: &GateQuestion, table: &TableFrame, groups: &TableFrame) -> (GateStatus, String) {
+fn decided_of(q: &GateQuestion, table: &[MetricRow], groups: &[GroupRow]) -> (GateStatus, String) {
     let judged = super::judge(std::slice::from_ref(q), (table, groups), None, &[]);
-    let row =
-        judged.table.records().find(|row| row.int("decides") == Some(1)).expect("a row decides");
-    (judged.verdict.expect("it counts"), row.text("reason").to_owned())
+    let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
+    (judged.verdict.expect("it counts"), row.reason.to_string())
 }
 
 /// Harm to women has two parts, against each other group; each stands in a row of its own with its
@@ -935,15 +877,15 @@ fn harm_is_judged_by_both_of_its_parts() {
     let mut q = question(GateSubject::HarmTo("Female".into()), GateLimit::AtMost(0.1));
     q.metric = HARM[0].into();
     let judged = judge(std::slice::from_ref(&q), &table(0.05, 0.3), None);
-    let rows = judged.table.records();
+    let rows = judged.table.iter();
     let rows: Vec<_> = rows
         .map(|row| {
             (
-                row.text("metric"),
-                row.text("from_group"),
-                row.text("verdict"),
-                row.int("denominator"),
-                row.int("decides"),
+                row.metric.as_str(),
+                row.from_group.as_str(),
+                row.verdict.as_str(),
+                row.denominator,
+                Some(row.decides),
             )
         })
         .collect();
@@ -983,14 +925,14 @@ fn harm_is_judged_by_both_of_its_parts() {
         part("favoured_by_group", "Other", "Female", 0.05),
         part("favoured_by_group", "Other", "Male", 0.9),
     ]);
-    three.rows[1][METRICS.column("numerator").unwrap()] = TableCell::Int(24);
+    three[1].numerator = Some(24);
     let judged = judge(&[q], &three, None);
-    let row = judged.table.records().find(|row| row.int("decides") == Some(1)).unwrap();
+    let row = judged.table.iter().find(|row| row.decides == 1).unwrap();
     assert_eq!(
-        (judged.table.rows.len(), row.text("to_group"), row.text("verdict")),
+        (judged.table.len(), row.to_group.as_str(), row.verdict.as_str()),
         (4, "Other", "fail")
     );
-    assert_eq!(row.int("numerator"), Some(24));
+    assert_eq!(row.numerator, Some(24));
 }
 
 /// A group without a value has no part in the furthest two, so that these keep a limit says nothing
@@ -1013,8 +955,8 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
         value("pair", "A", "C", None),
         value("pair", "B", "C", None),
     ]);
-    for row in &mut table.rows {
-        row[METRICS.column("counterfactual").unwrap()] = "".into();
+    for row in &mut table {
+        row.counterfactual = "".into();
     }
     let q = GateQuestion {
         metric: "tpr_difference".into(),
@@ -1022,7 +964,7 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
         ..question(GateSubject::WorstCase, GateLimit::AtMost(0.1))
     };
     assert_eq!(decided(&q, &table).0, GateStatus::Pass);
-    table.rows[0][METRICS.column("groups_undefined").unwrap()] = TableCell::Int(1);
+    table[0].groups_undefined = Some(1);
     let (verdict, reason) = decided(&q, &table);
     assert!(
         verdict == GateStatus::Inconclusive
@@ -1082,9 +1024,8 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
     // A switch in any direction is told by the directions of all switches.
     let any = GateQuestion { metric: "sr_any".into(), ..q.clone() };
     let mut table = all(None);
-    table.rows.extend(
-        metrics(&[GateValueRow { metric: "sr_any", ..value("total", "", "", Some(0.0)) }]).rows,
-    );
+    table
+        .extend(metrics(&[GateValueRow { metric: "sr_any", ..value("total", "", "", Some(0.0)) }]));
     let (verdict, reason) = decided(&any, &table);
     assert!(
         verdict == GateStatus::Inconclusive && reason.contains("`Male` to `Female`"),
@@ -1128,8 +1069,8 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     };
     let table = |arm: f64, plain: &[f64]| {
         let mut table = metrics(&[at(arm)]);
-        table.rows[0][METRICS.column("arm").unwrap()] = "augment/all".into();
-        plain.iter().for_each(|value| table.rows.extend(metrics(&[at(*value)]).rows));
+        table[0].arm = "augment/all".into();
+        plain.iter().for_each(|value| table.extend(metrics(&[at(*value)])));
         table
     };
     let q =
@@ -1161,13 +1102,12 @@ fn a_pass_of_an_arm_names_the_audited_model() {
         part("denied_by_group", "Female", "Male", 0.02),
         part("favoured_by_group", "Male", "Female", 0.02),
     ]);
-    let arm = METRICS.column("arm").unwrap();
-    both.rows.iter_mut().for_each(|row| row[arm] = "augment/all".into());
-    both.rows.extend(metrics(&of_model).rows);
+    both.iter_mut().for_each(|row| row.arm = "augment/all".into());
+    both.extend(metrics(&of_model));
     let harm =
         GateQuestion { metric: HARM[0].into(), scope: GateSubject::HarmTo("Female".into()), ..q };
     let judged = judge(std::slice::from_ref(&harm), &both, None).table;
-    let reasons: Vec<&str> = judged.records().map(|row| row.text("reason")).collect();
+    let reasons: Vec<&str> = judged.iter().map(|row| row.reason.as_str()).collect();
     assert!(
         reasons[0]
             .ends_with("; the audited model itself keeps the limit: 0.0300 (0.0200 to 0.0400)"),
@@ -1195,7 +1135,7 @@ fn a_group_without_scores_is_not_passed() {
             ..NSR
         };
         let mut table = metrics(&[value]);
-        table.rows[0][METRICS.column("counterfactual").unwrap()] = "".into();
+        table[0].counterfactual = "".into();
         let q = GateQuestion {
             metric: metric.into(),
             counterfactual: String::new(),
@@ -1251,12 +1191,10 @@ fn people_without_a_label_are_not_passed() {
 /// is not stretched.
 #[test]
 fn holm_knows_the_number_of_people() {
-    let [lo, hi, interval] = ["lo", "hi", "interval"].map(|name| METRICS.column(name).unwrap());
-    let [metric, value] = ["metric", "value"].map(|name| METRICS.column(name).unwrap());
     for count in [0, 200] {
         let table = rates(&[count, count, 40]);
         let mut of_people = table.clone();
-        of_people.rows[..2].iter_mut().for_each(|row| row[interval] = "wilson-people".into());
+        of_people[..2].iter_mut().for_each(|row| row.interval = "wilson-people".into());
         // Between what the interval is at the level of the first comparison and what stretching
         // that of 95 % would give.
         for limit in [0.015, 0.025, 0.5, 0.975, 0.985]
@@ -1267,15 +1205,15 @@ fn holm_knows_the_number_of_people() {
             let q = GateQuestion { holm: true, ..question(GateSubject::AnyDirection, limit) };
             let [plain, found] = [&table, &of_people]
                 .map(|table| judge(std::slice::from_ref(&q), table, None).table);
-            for (a, b) in plain.records().zip(found.records()) {
+            for (a, b) in plain.iter().zip(found.iter()) {
                 assert_eq!(
-                    (a.text("verdict"), a.text("reason")),
-                    (b.text("verdict"), b.text("reason"))
+                    (a.verdict.as_str(), a.reason.as_str()),
+                    (b.verdict.as_str(), b.reason.as_str())
                 );
                 assert!(
-                    ["lo", "hi"]
+                    [(a.lo, b.lo), (a.hi, b.hi)]
                         .iter()
-                        .all(|end| (a.real(end).unwrap() - b.real(end).unwrap()).abs() < 1e-9)
+                        .all(|(x, y)| (x.unwrap() - y.unwrap()).abs() < 1e-9)
                 );
             }
         }
@@ -1283,11 +1221,10 @@ fn holm_knows_the_number_of_people() {
     // Distances of scores where nobody's moves: u, its root, and u to both sides.
     let ends = |name: &str, from: fn(f64) -> (f64, f64)| {
         let mut table = rates(&[0, 0, 0]);
-        for row in &mut table.rows {
-            let TableCell::Real(u) = row[hi] else { panic!("an end") };
-            (row[metric], row[value], row[interval]) =
-                (name.into(), TableCell::Real(0.0), "wilson-moved".into());
-            (row[lo], row[hi]) = (TableCell::Real(from(u).0), TableCell::Real(from(u).1));
+        for row in &mut table {
+            let ends = from(row.hi.expect("an end"));
+            (row.metric, row.value, row.interval) = (name.into(), Some(0.0), "wilson-moved".into());
+            (row.lo, row.hi) = (Some(ends.0), Some(ends.1));
         }
         let q = GateQuestion {
             metric: name.into(),
@@ -1295,8 +1232,8 @@ fn holm_knows_the_number_of_people() {
             ..question(GateSubject::AnyDirection, GateLimit::AtMost(0.9))
         };
         let judged = judge(&[q], &table, None).table;
-        let row = judged.records().next().unwrap();
-        (row.real("lo").unwrap(), row.real("hi").unwrap())
+        let row = judged.first().unwrap();
+        (row.lo.unwrap(), row.hi.unwrap())
     };
     let z = z_of_level(1.0 - 0.05 / 3.0);
     let u = z * z / (200.0 + z * z);
@@ -1321,10 +1258,10 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
     let of = |change: f64, ends| {
         changes("direction", women, "nsr", ("compared", 0.1, Some(change), Some(ends), [122, 137]))
     };
-    let frame = |plain: Option<TableFrame>| {
+    let frame = |plain: Option<Vec<ChangeRow>>| {
         let mut frame = of(0.005, (0.001, 0.008));
-        frame.rows[0][CHANGES.column("arm").unwrap()] = "augment/all".into();
-        frame.rows.extend(plain.into_iter().flat_map(|plain| plain.rows));
+        frame[0].arm = "augment/all".into();
+        frame.extend(plain.into_iter().flatten());
         frame
     };
     let q =
@@ -1335,10 +1272,7 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
         GateStatus::Pass,
         "the whole interval keeps the limit; ",
     );
-    let reason = |row: &[TableCell]| match &row[crate::table::GATES.column("reason").unwrap()] {
-        TableCell::Text(text) => text.to_string(),
-        other => panic!("{other:?}"),
-    };
+    let reason = |row: &GateRow| row.reason.to_string();
     let breaks =
         "; the audited model itself breaks the limit: a change of 0.1240 (0.0270 to 0.2170)";
     assert!(reason(&row).ends_with(breaks), "{}", reason(&row));
@@ -1349,5 +1283,5 @@ fn a_change_of_an_arm_names_that_of_the_audited_model() {
     assert!(reason(&row).ends_with(absent), "{}", reason(&row));
     // Without a baseline nobody is judged.
     let skipped = judge(std::slice::from_ref(&q), &metrics(&[NSR]), None).table;
-    assert_eq!(skipped.records().next().unwrap().text("reason"), "no baseline was given");
+    assert_eq!(skipped.first().unwrap().reason.as_str(), "no baseline was given");
 }

@@ -6,7 +6,7 @@ use crate::gate::question::{GateObservation, GateQuestion, GateSubject, UnshownC
 use crate::metric::Reads;
 use crate::metric::catalog::find;
 use crate::metric::rate::Undefined;
-use crate::table::{TableFrame, TableRecord};
+use crate::table::{GroupRow, MetricRow};
 
 /// Why a value says nothing of a model that was shown no change.
 pub(super) const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and \
@@ -17,7 +17,7 @@ pub(super) const UNTESTED: &str = "counterfactuals differ from their rows in `to
 pub(super) fn untested(
     question: &GateQuestion,
     seen: &GateObservation,
-    metrics: &TableFrame,
+    metrics: &[MetricRow],
 ) -> Option<String> {
     let mut hidden = question.unshown.iter().filter(|unshown| unshown.attribute == seen.sensitive);
     let held = |unshown: &UnshownChange| match (&unshown.direction, seen.scope.as_str()) {
@@ -36,12 +36,10 @@ pub(super) fn untested(
 fn of_groups<'a>(
     question: &GateQuestion,
     attribute: &str,
-    groups: &'a TableFrame,
-) -> Vec<TableRecord<'a>> {
-    let mine = |row: &TableRecord<'_>| {
-        row.text("model") == question.model && row.text("sensitive") == attribute
-    };
-    groups.records().filter(|row| mine(row) && row.text("slice").is_empty()).collect()
+    groups: &'a [GroupRow],
+) -> Vec<&'a GroupRow> {
+    let mine = |row: &&GroupRow| row.model == question.model && row.sensitive.as_str() == attribute;
+    groups.iter().filter(|row| mine(row) && row.slice.is_empty()).collect()
 }
 
 /// The people whom a set that conditions on the label gives no counterfactual, in words; none where
@@ -49,7 +47,7 @@ fn of_groups<'a>(
 fn unlabelled(
     question: &GateQuestion,
     seen: &GateObservation,
-    groups: &TableFrame,
+    groups: &[GroupRow],
 ) -> Option<String> {
     let from = match seen.scope.as_str() {
         "direction" => vec![seen.from.as_str()],
@@ -58,8 +56,8 @@ fn unlabelled(
     };
     let rows = of_groups(question, &seen.sensitive, groups)
         .into_iter()
-        .filter(|row| from.contains(&row.text("group")));
-    let n: i64 = rows.filter_map(|row| row.int("n_missing_label")).sum();
+        .filter(|row| from.contains(&row.group.as_str()));
+    let n: i64 = rows.map(|row| row.n_missing_label).sum();
     (question.by_label && n > 0).then(|| {
         let people =
             if n == 1 { "person without a label has" } else { "people without a label have" };
@@ -76,40 +74,36 @@ fn unlabelled(
 pub(super) fn unseen(
     question: &GateQuestion,
     seen: &GateObservation,
-    (metrics, groups): (&TableFrame, &TableFrame),
+    (metrics, groups): (&[MetricRow], &[GroupRow]),
 ) -> Option<String> {
     if let Some(unlabelled) = unlabelled(question, seen, groups) {
         return Some(unlabelled);
     }
-    let like = |row: &TableRecord<'_>, scope: &str| {
-        let plain = row.text("class") == question.class
-            && row.text("arm") == question.arm
-            && row.text("slice").is_empty();
-        let same = row.text("model") == question.model
-            && row.text("counterfactual") == question.counterfactual;
-        same && plain && row.text("sensitive") == seen.sensitive && row.text("scope") == scope
+    let like = |row: &&MetricRow, scope: &str| {
+        let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
+        let same = row.model == question.model && row.counterfactual == question.counterfactual;
+        same && plain && row.sensitive == seen.sensitive && row.scope.as_str() == scope
     };
     let listed = |names: &[String]| names.join(", ");
     if question.scope == GateSubject::WorstCase {
-        let mut worst = metrics
-            .records()
-            .filter(|row| row.text("metric") == question.metric && like(row, "worst_case"));
-        let n = worst.find_map(|row| row.int("groups_undefined")).filter(|n| *n > 0)?;
+        let mut worst =
+            metrics.iter().filter(|row| row.metric == question.metric && like(row, "worst_case"));
+        let n = worst.find_map(|row| row.groups_undefined).filter(|n| *n > 0)?;
         // A group is named where it has no value of its own, or of no pair that it is in.
         let base = question.metric.strip_suffix("_to_total").unwrap_or(&question.metric);
         let mut of_group: Vec<(String, bool)> = Vec::new();
-        for row in metrics.records() {
-            let (metric, scope) = (row.text("metric"), row.text("scope"));
+        for row in metrics.iter() {
+            let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
             let ends = match scope {
-                "group" if metric == base => vec![row.text("from_group")],
+                "group" if metric == base => vec![row.from_group.as_str()],
                 "pair" if metric == question.metric => {
-                    vec![row.text("from_group"), row.text("to_group")]
+                    vec![row.from_group.as_str(), row.to_group.as_str()]
                 }
                 _ => continue,
             };
             if like(&row, scope) {
-                let without = !row.is_some("value")
-                    && row.text("undefined") != Undefined::ZeroReferenceRate.code();
+                let without = row.value.is_none()
+                    && row.undefined.as_str() != Undefined::ZeroReferenceRate.code();
                 for end in ends {
                     match of_group.iter_mut().find(|(group, _)| group == end) {
                         Some((_, all)) => *all &= without,
@@ -131,29 +125,25 @@ pub(super) fn unseen(
         ));
     }
     let groups = of_groups(question, &seen.sensitive, groups);
-    let empty = |row: &TableRecord<'_>| row.text("undefined") == Undefined::EmptyGroup.code();
+    let empty = |row: &&MetricRow| row.undefined.as_str() == Undefined::EmptyGroup.code();
     // Where nobody is in a group, nobody is missing.
-    let has_nobody = |group: &str| {
-        groups.iter().any(|row| row.text("group") == group && row.int("n") == Some(0))
-    };
+    let has_nobody =
+        |group: &str| groups.iter().any(|row| row.group.as_str() == group && row.n == 0);
     if question.counterfactual.is_empty() && ["total", "one_vs_rest"].contains(&seen.scope.as_str())
     {
-        let own = |row: &TableRecord<'_>| {
-            row.text("metric") == question.metric && like(row, "group") && empty(row)
-        };
+        let own =
+            |row: &&MetricRow| row.metric == question.metric && like(row, "group") && empty(row);
         let mut names: BTreeSet<&str> = BTreeSet::new();
         if seen.scope == "total" {
-            let without = metrics.records().filter(own).map(|row| row.text("from_group"));
+            let without = metrics.iter().filter(own).map(|row| row.from_group.as_str());
             names.extend(without.filter(|group| !has_nobody(group)));
         }
-        let unscored = |row: &&TableRecord<'_>| {
-            row.int("n") != Some(0) && row.int("n_missing_score") == row.int("n")
-        };
+        let unscored = |row: &&&GroupRow| row.n != 0 && row.n_missing_score == row.n;
         names.extend(
             groups
                 .iter()
                 .filter(unscored)
-                .map(|row| row.text("group"))
+                .map(|row| row.group.as_str())
                 .filter(|group| !group.is_empty()),
         );
         let names: Vec<String> = names.into_iter().map(|group| format!("`{group}`")).collect();
@@ -171,10 +161,9 @@ pub(super) fn unseen(
         find(&question.metric).is_some_and(|metric| matches!(metric.reads, Reads::AnySwitch(_)));
     let told_by = if of_any { "sr" } else { question.metric.as_str() };
     let mut names: Vec<String> = Vec::new();
-    for row in
-        metrics.records().filter(|row| row.text("metric") == told_by && like(row, "direction"))
+    for row in metrics.iter().filter(|row| row.metric.as_str() == told_by && like(row, "direction"))
     {
-        let (from, to) = (row.text("from_group"), row.text("to_group"));
+        let (from, to) = (row.from_group.as_str(), row.to_group.as_str());
         let hidden = || {
             let is_hidden = |u: &&UnshownChange| {
                 u.attribute == seen.sensitive
@@ -201,27 +190,24 @@ fn was(n: i64) -> &'static str {
 fn nothing_moved(
     question: &GateQuestion,
     (attribute, scope, from, to): (&str, &str, &str, &str),
-    metrics: &TableFrame,
+    metrics: &[MetricRow],
 ) -> bool {
-    let mine = |row: &TableRecord<'_>| {
-        let same = row.text("model") == question.model
-            && row.text("counterfactual") == question.counterfactual;
-        let plain = row.text("class") == question.class
-            && row.text("arm") == question.arm
-            && row.text("slice").is_empty();
-        let there = row.text("scope") == scope
-            && row.text("from_group") == from
-            && row.text("to_group") == to;
-        same && plain && row.text("sensitive") == attribute && there && row.is_some("value")
+    let mine = |row: &&MetricRow| {
+        let same = row.model == question.model && row.counterfactual == question.counterfactual;
+        let plain = row.class == question.class && row.arm == question.arm && row.slice.is_empty();
+        let there = row.scope.as_str() == scope
+            && row.from_group.as_str() == from
+            && row.to_group.as_str() == to;
+        same && plain && row.sensitive.as_str() == attribute && there && row.value.is_some()
     };
     // These tell of every move; where none is measured, rates that are 0 where nobody switches do.
-    let all: Vec<TableRecord<'_>> = metrics.records().filter(mine).collect();
-    let whole: Vec<&TableRecord<'_>> =
-        all.iter().filter(|row| ["sr", "rmscd", "macd"].contains(&row.text("metric"))).collect();
-    let told: Vec<&TableRecord<'_>> = if whole.is_empty() {
-        all.iter().filter(|row| row.real("ideal") == Some(0.0)).collect()
+    let all: Vec<&MetricRow> = metrics.iter().filter(mine).collect();
+    let whole: Vec<&&MetricRow> =
+        all.iter().filter(|row| ["sr", "rmscd", "macd"].contains(&row.metric.as_str())).collect();
+    let told: Vec<&&MetricRow> = if whole.is_empty() {
+        all.iter().filter(|row| row.ideal == Some(0.0)).collect()
     } else {
         whole
     };
-    !told.is_empty() && told.iter().all(|row| row.real("value") == Some(0.0))
+    !told.is_empty() && told.iter().all(|row| row.value == Some(0.0))
 }

@@ -14,7 +14,7 @@ use crate::report::section::against::{
     refitted_in_words, sentence,
 };
 use crate::report::section::models::place;
-use crate::table::{CHANGES, GATES, TableFrame, TableRecord};
+use crate::table::{ChangeRow, GateRow, TableRow};
 
 /// Changes on a page.
 const ROWS_SHOWN: usize = 100;
@@ -29,11 +29,11 @@ pub struct FolderDiff<'a> {
     /// How they were compared.
     pub compared: &'a RunComparison,
     /// The table `changes`.
-    pub changes: &'a TableFrame,
+    pub changes: &'a [ChangeRow],
     /// The table `gates` of a job that was asked about them; empty where none was.
-    pub gates: &'a TableFrame,
+    pub gates: &'a [GateRow],
     /// The tables `gates` of both folders: how each run was judged by its own gates.
-    pub judged: [&'a TableFrame; 2],
+    pub judged: [&'a [GateRow]; 2],
 }
 
 impl FolderDiff<'_> {
@@ -76,7 +76,9 @@ impl FolderDiff<'_> {
             .into_iter()
             .filter(table)
             .filter_map(|name| name.strip_prefix("tables/")?.strip_suffix(".parquet"));
-        differing.filter(|name| ![GATES.name, CHANGES.name].contains(name)).collect()
+        differing
+            .filter(|name| ![GateRow::TABLE.name, ChangeRow::TABLE.name].contains(name))
+            .collect()
     }
 
     fn stand_in(&self) -> Option<&str> {
@@ -129,10 +131,10 @@ impl FolderDiff<'_> {
     }
 
     /// The changes to print: all, or the clear ones.
-    fn rows(&self, all: bool) -> Vec<TableRecord<'_>> {
+    fn rows(&self, all: bool) -> Vec<&ChangeRow> {
         let mut rows = ordered(self.changes);
         rows.retain(|row| {
-            is_clear(row) || all && ["compared", "refitted"].contains(&row.text("status"))
+            is_clear(row) || all && ["compared", "refitted"].contains(&row.status.as_str())
         });
         rows
     }
@@ -295,28 +297,28 @@ impl FolderDiff<'_> {
         for (at, table) in self.judged.into_iter().enumerate() {
             for row in deciding(table) {
                 let told = gates
-                    .entry(row.text("gate"))
+                    .entry(row.gate.as_str())
                     .or_insert_with(|| ["no such gate", "no such gate"].map(str::to_owned));
-                told[at] = format!("{}: {}", row.text("verdict"), gate_sentence(&row));
+                told[at] = format!("{}: {}", row.verdict.as_str(), gate_sentence(row));
             }
         }
         gates.into_iter().map(|(gate, [before, after])| [gate.to_owned(), before, after]).collect()
     }
 
     fn verdicts(&self) -> Vec<String> {
-        let line = |gate: TableRecord<'_>| {
+        let line = |gate: &GateRow| {
             format!(
                 "gate {}: {} ({})",
-                gate.text("gate"),
-                gate.text("verdict"),
-                gate.text("reason")
+                gate.gate.as_str(),
+                gate.verdict.as_str(),
+                gate.reason.as_str()
             )
         };
         deciding(self.gates).map(line).collect()
     }
 
     /// Changes as the JSON form lists them: every row of the table, clear changes first.
-    pub fn ordered(&self) -> Vec<TableRecord<'_>> {
+    pub fn ordered(&self) -> Vec<&ChangeRow> {
         ordered(self.changes)
     }
 }
@@ -329,44 +331,38 @@ fn plain(text: &str) -> String {
     text.replace('\u{202f}', " ")
 }
 
-fn line(row: &TableRecord<'_>) -> [String; 9] {
-    let metric = row.text("metric");
-    let (kind, apart) = (terms::kind(metric, row.text("scope")), apart(row));
-    let side = |which: &str| {
-        let value = row
-            .real(&format!("{which}_value"))
-            .map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
-        match row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator"))) {
+fn line(row: &ChangeRow) -> [String; 9] {
+    let metric = row.metric.as_str();
+    let (kind, apart) = (terms::kind(metric, row.scope.as_str()), apart(row));
+    let side = |value: Option<f64>, cases: Option<(i64, i64)>| {
+        let value = value.map_or_else(|| "undefined".to_owned(), |value| plain(&kind.value(value)));
+        match cases {
             Some((part, whole)) => format!("{value} ({part} of {whole})"),
             None => value,
         }
     };
-    let change = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+    let change = match (row.difference, row.lo, row.hi) {
         (Some(value), Some(lo), Some(hi)) => {
             format!("{} ({})", plain(&apart.value(value)), plain(&apart.interval(value, lo, hi)))
         }
         (Some(value), ..) => plain(&apart.value(value)),
-        (None, ..) => format!("undefined: {}", row.text("undefined")),
+        (None, ..) => format!("undefined: {}", row.undefined.as_str()),
     };
-    let name = |column: &str| row.text(column).to_owned();
-    let slice = if row.text("slice").is_empty() {
+    let slice =
+        if row.slice.is_empty() { String::new() } else { format!(", {}", row.slice.as_str()) };
+    let class = if row.class.is_empty() {
         String::new()
     } else {
-        format!(", {}", row.text("slice"))
-    };
-    let class = if row.text("class").is_empty() {
-        String::new()
-    } else {
-        format!(", class {}", row.text("class"))
+        format!(", class {}", row.class.as_str())
     };
     [
         metric.to_owned(),
-        name("model"),
-        name("counterfactual"),
-        name("sensitive"),
-        place(row).plain() + &slice + &class,
-        side("old"),
-        side("new"),
+        row.model.to_string(),
+        row.counterfactual.to_string(),
+        row.sensitive.to_string(),
+        place(&row.scope, [&row.from_group, &row.to_group]).plain() + &slice + &class,
+        side(row.old_value, row.old_numerator.zip(row.old_denominator)),
+        side(row.new_value, row.new_numerator.zip(row.new_denominator)),
         change,
         reading(row),
     ]

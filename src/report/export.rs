@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
-use crate::table::{TableCell, TableFrame, TableRecord};
+use crate::table::{ColumnType, GateRow, MetricRow, SharedText, TableRow};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
@@ -24,29 +24,31 @@ pub struct ExportedAudit<'a> {
     /// `summary.json`.
     pub summary: &'a RunSummary,
     /// The table `metrics`.
-    pub metrics: &'a TableFrame,
+    pub metrics: &'a [MetricRow],
     /// The table `gates`.
-    pub gates: &'a TableFrame,
+    pub gates: &'a [GateRow],
     /// Whether an inconclusive gate of level `fail` ends a run with status 1.
     pub inconclusive_fails: bool,
 }
 
-/// Columns that tell values apart, in the order of the table.
-const KEY: [&str; 9] = [
-    "arm",
-    "model",
-    "counterfactual",
-    "sensitive",
-    "scope",
-    "from_group",
-    "to_group",
-    "slice",
-    "class",
-];
+/// What tells values apart, with the names of its columns, in the order of the table.
+fn key(row: &MetricRow) -> [(&'static str, &SharedText); 9] {
+    [
+        ("arm", &row.arm),
+        ("model", &row.model),
+        ("counterfactual", &row.counterfactual),
+        ("sensitive", &row.sensitive),
+        ("scope", &row.scope),
+        ("from_group", &row.from_group),
+        ("to_group", &row.to_group),
+        ("slice", &row.slice),
+        ("class", &row.class),
+    ]
+}
 
 /// The rows of the table `gates` that decide: one for each gate.
-pub fn deciding(gates: &TableFrame) -> impl Iterator<Item = TableRecord<'_>> {
-    gates.records().filter(|gate| gate.int("decides") == Some(1))
+pub fn deciding(gates: &[GateRow]) -> impl Iterator<Item = &GateRow> {
+    gates.iter().filter(|gate| gate.decides == 1)
 }
 
 /// Text for an attribute or element of XML 1.0, which has no form for most control characters.
@@ -67,55 +69,54 @@ fn xml(text: &str) -> String {
 }
 
 /// What a row of the table `gates` says, in one line.
-pub fn gate_sentence(row: &TableRecord<'_>) -> String {
-    let ends = row.real("lo").zip(row.real("hi"));
-    let judged = row.real("value").zip(row.real("limit"));
-    let decimals = match row.text("metric") {
+pub fn gate_sentence(row: &GateRow) -> String {
+    let ends = row.lo.zip(row.hi);
+    let judged = row.value.zip(Some(row.limit));
+    let decimals = match row.metric.as_str() {
         UNFAIR_SUBGROUPS => 0,
         _ => decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>()),
     };
-    let number = |name: &str| {
-        row.real(name).map_or_else(|| "undefined".to_owned(), |v| fixed_digits(v, decimals))
+    let number = |value: Option<f64>| {
+        value.map_or_else(|| "undefined".to_owned(), |v| fixed_digits(v, decimals))
     };
-    let between = match (row.text("from_group"), row.text("to_group")) {
-        ("", "") if row.text("scope") == "worst_case" => " of the groups furthest apart".to_owned(),
+    let between = match (row.from_group.as_str(), row.to_group.as_str()) {
+        ("", "") if row.scope == "worst_case" => " of the groups furthest apart".to_owned(),
         ("", "") => String::new(),
-        (from, "") if row.text("scope") == "one_vs_rest" => format!(" {from} against all others"),
+        (from, "") if row.scope == "one_vs_rest" => format!(" {from} against all others"),
         ("", to) => format!(" all others against {to}"),
         (from, "") => format!(" of {from}"),
-        (from, to) if row.text("scope") == "difference" => {
+        (from, to) if row.scope == "difference" => {
             format!(" {from} to {to} minus {to} to {from}")
         }
-        (from, to) if row.text("scope") == "pair" => format!(" {from} against {to}"),
+        (from, to) if row.scope == "pair" => format!(" {from} against {to}"),
         (from, to) => format!(" {from} to {to}"),
     };
-    let class = match row.text("class") {
+    let class = match row.class.as_str() {
         "" => String::new(),
         class => format!(" of class {class}"),
     };
     let interval = match ends {
         Some((lo, hi)) => {
-            let across =
-                if row.text("rule").ends_with("worlds") { "graphs and refits " } else { "" };
+            let across = if row.rule.ends_with("worlds") { "graphs and refits " } else { "" };
             format!(" ({across}{})", interval_digits(lo, hi, decimals))
         }
         None => String::new(),
     };
-    let counts = match (row.int("numerator"), row.int("denominator")) {
+    let counts = match (row.numerator, row.denominator) {
         (Some(part), Some(whole)) if decimals > 0 => format!(", {part} of {whole}"),
         _ => String::new(),
     };
-    let value = match row.text("rule").contains("_at_most,") {
-        _ if row.text("verdict") == "skipped" => "is not judged".to_owned(),
-        true => format!("changes from {} by {}", number("baseline_value"), number("value")),
-        false => format!("is {}", number("value")),
+    let value = match row.rule.contains("_at_most,") {
+        _ if row.verdict == "skipped" => "is not judged".to_owned(),
+        true => format!("changes from {} by {}", number(row.baseline_value), number(row.value)),
+        false => format!("is {}", number(row.value)),
     };
     format!(
         "{}{class}{between} of {} {value}{interval}{counts}, limit {}; {}",
-        row.text("metric"),
-        if row.text("model").is_empty() { row.text("counterfactual") } else { row.text("model") },
-        number("limit"),
-        row.text("reason"),
+        row.metric.as_str(),
+        if row.model.is_empty() { row.counterfactual.as_str() } else { row.model.as_str() },
+        number(Some(row.limit)),
+        row.reason.as_str(),
     )
 }
 
@@ -125,8 +126,8 @@ pub fn junit(audit: &ExportedAudit<'_>) -> String {
     let (mut failures, mut skipped, mut tests) = (0, 0, 0);
     for gate in deciding(audit.gates) {
         tests += 1;
-        let (verdict, warns) = (gate.text("verdict"), gate.text("level") == "warn");
-        let what = xml(&gate_sentence(&gate));
+        let (verdict, warns) = (gate.verdict.as_str(), gate.level == "warn");
+        let what = xml(&gate_sentence(gate));
         let body = match verdict {
             "skipped" => {
                 skipped += 1;
@@ -141,7 +142,7 @@ pub fn junit(audit: &ExportedAudit<'_>) -> String {
                 format!("<system-out>{}, which only warns: {what}</system-out>", xml(verdict))
             }
         };
-        let (job, name) = (xml(&audit.manifest.job), xml(gate.text("gate")));
+        let (job, name) = (xml(&audit.manifest.job), xml(gate.gate.as_str()));
         let _ = writeln!(
             cases,
             "    <testcase classname=\"cfaudit.{job}\" name=\"{name}\">{body}</testcase>"
@@ -180,25 +181,23 @@ pub fn prometheus(audit: &ExportedAudit<'_>) -> String {
             let _ = writeln!(text, "{name}{{{audited}{comma}{labels}}} {value}");
         }
     };
-    let labels = |row: &TableRecord<'_>| {
-        let key = KEY.iter().chain(&["metric"]).filter(|column| !row.text(column).is_empty());
-        key.map(|column| format!("{column}=\"{}\"", label(row.text(column))))
+    let labels = |row: &MetricRow| {
+        let key = key(row).into_iter().chain([("metric", &row.metric)]);
+        key.filter(|(_, name)| !name.is_empty())
+            .map(|(column, name)| format!("{column}=\"{}\"", label(name)))
             .collect::<Vec<_>>()
             .join(",")
     };
-    for (name, column, help) in [
-        ("cfaudit_metric", "value", "Value of a metric."),
-        ("cfaudit_metric_lo", "lo", "Lower end of the interval of a metric."),
-        ("cfaudit_metric_hi", "hi", "Upper end of the interval of a metric."),
+    type ValueOf = fn(&MetricRow) -> Option<f64>;
+    for (name, value, help) in [
+        ("cfaudit_metric", (|row| row.value) as ValueOf, "Value of a metric."),
+        ("cfaudit_metric_lo", |row| row.lo, "Lower end of the interval of a metric."),
+        ("cfaudit_metric_hi", |row| row.hi, "Upper end of the interval of a metric."),
     ] {
         family(
             name,
             help,
-            audit
-                .metrics
-                .records()
-                .filter_map(|row| Some((labels(&row), row.real(column)?)))
-                .collect(),
+            audit.metrics.iter().filter_map(|row| Some((labels(row), value(row)?))).collect(),
         );
     }
     let verdicts = ["pass", "inconclusive", "fail", "skipped"];
@@ -206,10 +205,10 @@ pub fn prometheus(audit: &ExportedAudit<'_>) -> String {
         let of = |verdict: &str| {
             let labels = format!(
                 "gate=\"{}\",level=\"{}\",verdict=\"{verdict}\"",
-                label(gate.text("gate")),
-                gate.text("level")
+                label(gate.gate.as_str()),
+                gate.level.as_str()
             );
-            (labels, f64::from(u8::from(gate.text("verdict") == verdict)))
+            (labels, f64::from(u8::from(gate.verdict.as_str() == verdict)))
         };
         verdicts.map(of)
     });
@@ -245,16 +244,12 @@ pub fn csv(audit: &ExportedAudit<'_>) -> String {
         let quoted = text.contains([',', '"', '\n', '\r']);
         if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
     };
-    let columns = audit.metrics.def.columns;
+    let columns = MetricRow::TABLE.columns;
     let mut text = columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\n";
-    for row in audit.metrics.records() {
-        let cells = columns.iter().map(|column| match row.cell(column.name) {
-            TableCell::Null => String::new(),
-            TableCell::Text(text) => field(text),
-            TableCell::Int(n) => n.to_string(),
-            TableCell::Real(x) => x.to_string(),
-            TableCell::Wide(n) => n.to_string(),
-            TableCell::Key(n) => n.to_string(),
+    for row in audit.metrics {
+        let cells = columns.iter().zip(row.texts()).map(|(column, cell)| match column.kind {
+            ColumnType::Text => field(&cell),
+            _ => cell,
         });
         text.push_str(&cells.collect::<Vec<_>>().join(","));
         text.push('\n');
@@ -282,15 +277,15 @@ pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
             .collect()
     };
     let mut values: BTreeMap<String, f64> = BTreeMap::new();
-    for row in audit.metrics.records() {
-        let Some(value) = row.real("value") else { continue };
+    for row in audit.metrics.iter() {
+        let Some(value) = row.value else { continue };
         let mut parts: Vec<String> =
-            ["arm", "model", "counterfactual", "sensitive", "slice", "class"]
-                .iter()
-                .map(|column| allowed(row.text(column)))
+            [&row.arm, &row.model, &row.counterfactual, &row.sensitive, &row.slice, &row.class]
+                .into_iter()
+                .map(|name| allowed(name))
                 .collect();
-        let groups = [row.text("from_group"), row.text("to_group")].map(allowed);
-        parts.push(match row.text("scope") {
+        let groups = [row.from_group.as_str(), row.to_group.as_str()].map(allowed);
+        parts.push(match row.scope.as_str() {
             "total" => "total".to_owned(),
             scope => [scope, &groups[0], &groups[1]]
                 .iter()
@@ -299,13 +294,13 @@ pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
                 .collect::<Vec<_>>()
                 .join(" "),
         });
-        parts.push(row.text("metric").to_owned());
+        parts.push(row.metric.to_string());
         parts.retain(|part| !part.is_empty());
         // Names that differ in letters which MLflow does not allow, or beyond its length, get a
         // number.
         let mut name = parts.join("/");
         if name.len() > NAME_AT_MOST {
-            let end = format!("/{}", row.text("metric"));
+            let end = format!("/{}", row.metric.as_str());
             name.truncate(NAME_AT_MOST - end.len());
             name = name.trim_end_matches('/').to_owned() + &end;
         }
@@ -323,69 +318,48 @@ pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
 mod tests {
     use super::{ExportedAudit, csv, junit, mlflow, prometheus};
     use crate::folder::manifest::{Manifest, RunSummary};
-    use crate::table::{GATES, METRICS, TableCell, TableDef, TableFrame};
-
-    fn frame(def: &'static TableDef, rows: &[&[(&str, TableCell)]]) -> TableFrame {
-        let mut frame = TableFrame::new(def);
-        for row in rows {
-            let cell = |column: &crate::table::ColumnDef| match row
-                .iter()
-                .find(|(name, _)| *name == column.name)
-            {
-                Some((_, cell)) => cell.clone(),
-                None if column.nullable => TableCell::Null,
-                None if column.kind == crate::table::ColumnType::Int => TableCell::Int(0),
-                None if column.kind == crate::table::ColumnType::Real => TableCell::Real(0.1),
-                None => "".into(),
-            };
-            frame.push(def.columns.iter().map(cell).collect());
-        }
-        frame
-    }
+    use crate::table::{GateRow, MetricRow};
 
     /// Two values whose groups differ in one letter that few formats allow, and gates of every
     /// kind.
     fn check(see: impl Fn(&ExportedAudit<'_>)) {
-        let value = |to: &'static str| {
-            [
-                ("model", TableCell::from("m\"x")),
-                ("counterfactual", "flip".into()),
-                ("sensitive", "sex".into()),
-                ("scope", "direction".into()),
-                ("from_group", "a,b".into()),
-                ("to_group", to.into()),
-                ("metric", "nsr".into()),
-                ("value", TableCell::Real(0.25)),
-            ]
+        let value = |to: &'static str| MetricRow {
+            model: "m\"x".into(),
+            counterfactual: "flip".into(),
+            sensitive: "sex".into(),
+            scope: "direction".into(),
+            from_group: "a,b".into(),
+            to_group: to.into(),
+            metric: "nsr".into(),
+            value: Some(0.25),
+            ..MetricRow::default()
         };
-        let metrics = frame(
-            &METRICS,
-            &[
-                &value("c<d"),
-                &value("c>d"),
-                &[("metric", "psr".into()), ("scope", "total".into()), ("undefined", "x".into())],
-            ],
-        );
-        let gate = |name: &'static str, verdict: &'static str, level: &'static str| {
-            [
-                ("gate", TableCell::from(name)),
-                ("verdict", verdict.into()),
-                ("level", level.into()),
-                ("decides", TableCell::Int(1)),
-                ("reason", "a < b & c".into()),
-            ]
+        let metrics = vec![
+            value("c<d"),
+            value("c>d"),
+            MetricRow {
+                metric: "psr".into(),
+                scope: "total".into(),
+                undefined: "x".into(),
+                ..MetricRow::default()
+            },
+        ];
+        let gate = |name: &'static str, verdict: &'static str, level: &'static str| GateRow {
+            gate: name.into(),
+            verdict: verdict.into(),
+            level: level.into(),
+            decides: 1,
+            reason: "a < b & c".into(),
+            ..GateRow::default()
         };
-        let gates = frame(
-            &GATES,
-            &[
-                &gate("a", "pass", "fail"),
-                &gate("b", "fail", "fail"),
-                &gate("c", "fail", "warn"),
-                &gate("d", "inconclusive", "fail"),
-                &gate("e", "skipped", "fail"),
-                &[("gate", "b".into()), ("verdict", "fail".into())],
-            ],
-        );
+        let gates = vec![
+            gate("a", "pass", "fail"),
+            gate("b", "fail", "fail"),
+            gate("c", "fail", "warn"),
+            gate("d", "inconclusive", "fail"),
+            gate("e", "skipped", "fail"),
+            GateRow { gate: "b".into(), verdict: "fail".into(), ..GateRow::default() },
+        ];
         let manifest =
             Manifest { job: "j".to_owned(), run: "0a1b2c".to_owned(), ..Manifest::default() };
         let summary = RunSummary { exit: 1, ..RunSummary::default() };
@@ -420,27 +394,29 @@ mod tests {
     #[test]
     fn a_count_is_told_as_a_count() {
         let said = |metric: &str| {
-            let row = [
-                ("metric", TableCell::from(metric)),
-                ("model", "m".into()),
-                ("value", TableCell::Real(585.0)),
-                ("limit", TableCell::Real(0.0)),
-            ];
-            super::gate_sentence(&frame(&GATES, &[&row]).records().next().unwrap())
+            let row = GateRow {
+                metric: metric.into(),
+                model: "m".into(),
+                value: Some(585.0),
+                limit: 0.0,
+                ..GateRow::default()
+            };
+            super::gate_sentence(&row)
         };
         assert_eq!(said("unfair_subgroups"), "unfair_subgroups of m is 585, limit 0; ");
         assert_eq!(said("nsr"), "nsr of m is 585.0000, limit 0.0000; ");
-        let rate = [
-            ("metric", TableCell::from("denied_by_group")),
-            ("model", "m".into()),
-            ("from_group", "f".into()),
-            ("to_group", "g".into()),
-            ("value", TableCell::Real(0.25)),
-            ("limit", TableCell::Real(0.02)),
-            ("numerator", TableCell::Int(5)),
-            ("denominator", TableCell::Int(20)),
-        ];
-        let told = super::gate_sentence(&frame(&GATES, &[&rate]).records().next().unwrap());
+        let rate = GateRow {
+            metric: "denied_by_group".into(),
+            model: "m".into(),
+            from_group: "f".into(),
+            to_group: "g".into(),
+            value: Some(0.25),
+            limit: 0.02,
+            numerator: Some(5),
+            denominator: Some(20),
+            ..GateRow::default()
+        };
+        let told = super::gate_sentence(&rate);
         assert_eq!(told, "denied_by_group f to g of m is 0.2500, 5 of 20, limit 0.0200; ");
     }
 
@@ -448,15 +424,15 @@ mod tests {
     #[test]
     fn a_gate_that_rests_on_little_does_not_read_as_zero() {
         let told = |value: f64, lo: f64, hi: f64, limit: f64| {
-            let row = [
-                ("metric", TableCell::from("macd")),
-                ("model", "m".into()),
-                ("value", TableCell::Real(value)),
-                ("lo", TableCell::Real(lo)),
-                ("hi", TableCell::Real(hi)),
-                ("limit", TableCell::Real(limit)),
-            ];
-            super::gate_sentence(&frame(&GATES, &[&row]).records().next().unwrap())
+            super::gate_sentence(&GateRow {
+                metric: "macd".into(),
+                model: "m".into(),
+                value: Some(value),
+                lo: Some(lo),
+                hi: Some(hi),
+                limit,
+                ..GateRow::default()
+            })
         };
         assert_eq!(
             told(0.000_02, -0.000_01, 0.000_04, 0.1),
@@ -507,21 +483,20 @@ mod tests {
     #[test]
     fn names_that_other_tools_refuse() {
         let long = "x".repeat(300);
-        let value = |from: &str, to: &str| {
-            vec![
-                ("model", TableCell::from("m")),
-                ("scope", "pair".into()),
-                ("from_group", from.into()),
-                ("to_group", to.into()),
-                ("slice", "..".into()),
-                ("metric", "di".into()),
-                ("value", TableCell::Real(-0.5)),
-            ]
+        let value = |from: &str, to: &str| MetricRow {
+            model: "m".into(),
+            scope: "pair".into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            slice: "..".into(),
+            metric: "di".into(),
+            value: Some(-0.5),
+            ..MetricRow::default()
         };
         let rows = [value(&long, "a"), value(&long, "b"), value("=1+1", "-x"), value("@a", "30+")];
-        let metrics = frame(&METRICS, &rows.each_ref().map(Vec::as_slice));
+        let metrics = rows;
         let (manifest, summary) = (Manifest::default(), RunSummary::default());
-        let gates = TableFrame::new(&GATES);
+        let gates = Vec::<GateRow>::new();
         let audit = ExportedAudit {
             manifest: &manifest,
             summary: &summary,

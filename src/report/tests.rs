@@ -19,9 +19,9 @@ use crate::folder::manifest::{
 };
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
-use crate::table::file::write_frame;
+use crate::table::file::write_rows;
 use crate::table::{
-    COUNTS, FILTERS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TableCell, TableDef, TableFrame,
+    CountRow, FilterRow, GateRow, GroupRow, IssueRow, MetricRow, ScoreShiftRow, TableRow,
 };
 
 /// Cells of one direction by label (negative, positive), factual and counterfactual prediction.
@@ -132,10 +132,42 @@ struct ValuePlace<'a> {
 }
 
 impl ValuePlace<'_> {
-    fn key(&self) -> Vec<TableCell> {
-        ["", self.model, self.set, "group of people", self.scope, self.from, self.to, ""]
-            .map(TableCell::from)
-            .to_vec()
+    fn metric(&self) -> MetricRow {
+        MetricRow {
+            model: self.model.into(),
+            counterfactual: self.set.into(),
+            sensitive: "group of people".into(),
+            scope: self.scope.into(),
+            from_group: self.from.into(),
+            to_group: self.to.into(),
+            ..MetricRow::default()
+        }
+    }
+
+    fn count(&self) -> CountRow {
+        let of = self.metric();
+        CountRow {
+            model: of.model,
+            counterfactual: of.counterfactual,
+            sensitive: of.sensitive,
+            scope: of.scope,
+            from_group: of.from_group,
+            to_group: of.to_group,
+            ..CountRow::default()
+        }
+    }
+
+    fn bin(&self) -> ScoreShiftRow {
+        let of = self.metric();
+        ScoreShiftRow {
+            model: of.model,
+            counterfactual: of.counterfactual,
+            sensitive: of.sensitive,
+            scope: of.scope,
+            from_group: of.from_group,
+            to_group: of.to_group,
+            ..ScoreShiftRow::default()
+        }
     }
 }
 
@@ -147,7 +179,7 @@ enum SampleValue {
 }
 
 fn push(
-    frame: &mut TableFrame,
+    frame: &mut Vec<MetricRow>,
     at: ValuePlace<'_>,
     metric: &str,
     family: &str,
@@ -155,8 +187,6 @@ fn push(
     n_rows: i64,
     impaired: &str,
 ) {
-    let mut row = at.key();
-    row.extend(["", metric, family].map(TableCell::from));
     let method = match (value, family) {
         (SampleValue::Rate(..), _) => "wilson",
         (_, "shift") => "poisson-bootstrap",
@@ -180,35 +210,36 @@ fn push(
         }
         SampleValue::None(reason) => (None, *reason, None, None, None, ""),
     };
-    row.extend([
-        number.into(),
-        undefined.into(),
-        part.into(),
-        whole.into(),
-        TableCell::Null,
-        TableCell::Null,
-        n_rows.into(),
-    ]);
-    row.extend([
-        interval.map(|i| i.0).into(),
-        interval.map(|i| i.1).into(),
-        interval.map(|_| 0.95).into(),
-    ]);
-    row.extend([TableCell::from(method), format!("{method} in full").into()]);
-    // What causal graphs say: there are none.
-    row.extend([const { TableCell::Null }; 14]);
     // As sets with a placebo have it: naive ones have no noise, the others some.
-    row.extend(match at.set {
-        "flip" => [TableCell::Real(0.0), TableCell::Real(0.0), TableCell::Int(20)],
-        "world" => [TableCell::Real(0.011), TableCell::Real(0.042), TableCell::Int(20)],
-        _ => [TableCell::Null, TableCell::Null, TableCell::Null],
+    let (placebo, repeats) = match at.set {
+        "flip" => (Some((0.0, 0.0)), Some(20)),
+        "world" => (Some((0.011, 0.042)), Some(20)),
+        _ => (None, None),
+    };
+    frame.push(MetricRow {
+        metric: metric.into(),
+        family: family.into(),
+        value: number,
+        undefined: undefined.into(),
+        numerator: part,
+        denominator: whole,
+        n_rows,
+        lo: interval.map(|i| i.0),
+        hi: interval.map(|i| i.1),
+        level: interval.map(|_| 0.95),
+        interval: method.into(),
+        ci_method: format!("{method} in full").into(),
+        placebo_lo: placebo.map(|ends| ends.0),
+        placebo_hi: placebo.map(|ends| ends.1),
+        placebo_repeats: repeats,
+        ideal: Some(0.0),
+        flags: flags.into(),
+        impaired_group: impaired.into(),
+        ..at.metric()
     });
-    row.extend([TableCell::Real(0.0), flags.into(), impaired.into()]);
-    row.extend(["".into(), "".into(), TableCell::Null]);
-    frame.push(row);
 }
 
-fn measure_switches(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSample) {
+fn measure_switches(frame: &mut Vec<MetricRow>, at: ValuePlace<'_>, cells: &EccmSample) {
     let sum = |f: usize, c: usize| cells[0][f][c] + cells[1][f][c];
     let (cn, sp, sn, cp) = (sum(0, 0), sum(0, 1), sum(1, 0), sum(1, 1));
     let n = cn + sp + sn + cp;
@@ -268,23 +299,21 @@ fn measure_switches(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSamp
     }
 }
 
-fn count_cells(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSample, labelled: bool) {
+fn count_cells(frame: &mut Vec<CountRow>, at: ValuePlace<'_>, cells: &EccmSample, labelled: bool) {
     for (label, rows) in cells.iter().enumerate() {
         for (predicted, row) in rows.iter().enumerate() {
             for (cf, n) in row.iter().enumerate() {
                 let n =
                     if labelled { *n } else { cells[0][predicted][cf] + cells[1][predicted][cf] };
                 let label = if labelled { label.to_string() } else { String::new() };
-                let mut row = at.key();
-                row.extend([
-                    label.into(),
-                    predicted.to_string().into(),
-                    cf.to_string().into(),
-                    n.into(),
-                    TableCell::Null,
-                    TableCell::Wide(0),
-                ]);
-                frame.push(row);
+                frame.push(CountRow {
+                    label: label.into(),
+                    predicted: predicted.to_string().into(),
+                    predicted_cf: cf.to_string().into(),
+                    n,
+                    shift_sq: Some(0),
+                    ..at.count()
+                });
             }
         }
         if !labelled {
@@ -294,7 +323,7 @@ fn count_cells(frame: &mut TableFrame, at: ValuePlace<'_>, cells: &EccmSample, l
 }
 
 /// Clarify's metrics of one comparison.
-fn write_facets(metrics: &mut TableFrame, at: ValuePlace<'_>) {
+fn write_facets(metrics: &mut Vec<MetricRow>, at: ValuePlace<'_>) {
     for (metric, value) in [
         ("dppl", 0.162),
         ("rd", 0.081),
@@ -307,33 +336,24 @@ fn write_facets(metrics: &mut TableFrame, at: ValuePlace<'_>) {
     {
         push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
     }
-    let ci_method = METRICS.column("ci_method").unwrap();
-    let row = metrics
-        .rows
-        .iter_mut()
-        .rev()
-        .find(|row| row[METRICS.n_key - 1] == TableCell::from("ft"))
-        .unwrap();
-    row[ci_method] =
+    let row = metrics.iter_mut().rev().find(|row| row.metric == "ft").unwrap();
+    row.ci_method =
         "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
     push(metrics, at, "te", "clarify", &SampleValue::None("operand_undefined"), 800, "");
 }
 
-fn shift(frame: &mut TableFrame, at: ValuePlace<'_>, n: i64) {
+fn shift(frame: &mut Vec<ScoreShiftRow>, at: ValuePlace<'_>, n: i64) {
     let mut bins = |side: &str, count: i32, lo: f64, width: f64, height: &dyn Fn(f64) -> f64| {
         for i in 0..count {
             let left = lo + f64::from(i) * width;
             let n = (n as f64 * height(left + width / 2.0)) as i64;
-            let mut row = at.key();
-            row.extend([
-                "".into(),
-                TableCell::from(side),
-                TableCell::Real(left),
-                TableCell::Real(left + width),
-                TableCell::Int(n),
-                TableCell::Null,
-            ]);
-            frame.push(row);
+            frame.push(ScoreShiftRow {
+                side: side.into(),
+                bin_lo: left,
+                bin_hi: left + width,
+                n,
+                ..at.bin()
+            });
         }
     };
     bins("original", 50, 0.0, 0.02, &|x| 0.08 * (1.0 - x) * (1.0 - x) + 0.012 * x);
@@ -344,30 +364,29 @@ fn shift(frame: &mut TableFrame, at: ValuePlace<'_>, n: i64) {
 }
 
 /// Fills the columns of weights.
-fn weigh(frame: &mut TableFrame) {
-    let def = frame.def;
-    let at = |column: &str| def.column(column).unwrap();
-    for row in &mut frame.rows {
-        let int = |row: &[TableCell], column: &str| {
-            if let TableCell::Int(n) = row[at(column)] { n as f64 } else { f64::NAN }
-        };
-        if def.name == METRICS.name {
-            let (part, whole) =
-                (2.0 * int(row, "numerator"), int(row, "denominator") + int(row, "numerator"));
-            if whole > 0.0 {
-                (row[at("weight_numerator")], row[at("weight_denominator")]) =
-                    (part.into(), whole.into());
-                (row[at("value")], row[at("interval")]) =
-                    ((part / whole).into(), "block-bootstrap".into());
-            }
-            continue;
+fn weigh(
+    metrics: &mut [MetricRow],
+    counts: &mut [CountRow],
+    shifts: &mut [ScoreShiftRow],
+    groups: &mut [GroupRow],
+) {
+    for row in metrics {
+        let Some((part, whole)) = row.numerator.zip(row.denominator) else { continue };
+        let (part, whole) = (2.0 * part as f64, (whole + part) as f64);
+        if whole > 0.0 {
+            (row.weight_numerator, row.weight_denominator) = (Some(part), Some(whole));
+            (row.value, row.interval) = (Some(part / whole), "block-bootstrap".into());
         }
-        let twice = match def.name {
-            "counts" => row[at("predicted")] != row[at("predicted_cf")],
-            "score_shift" => matches!(row[at("bin_hi")], TableCell::Real(hi) if hi <= 0.0),
-            _ => false,
-        };
-        row[at("weight")] = (int(row, "n") * if twice { 2.0 } else { 1.0 }).into();
+    }
+    let weight = |n: i64, twice: bool| Some(n as f64 * if twice { 2.0 } else { 1.0 });
+    for row in counts {
+        row.weight = weight(row.n, row.predicted != row.predicted_cf);
+    }
+    for row in shifts {
+        row.weight = weight(row.n, row.bin_hi <= 0.0);
+    }
+    for row in groups {
+        row.weight = weight(row.n, false);
     }
 }
 
@@ -376,10 +395,10 @@ impl FolderSample {
         let tables = folder.join("tables");
         fs::create_dir_all(&tables).unwrap();
         let (mut metrics, mut counts, mut shifts, mut groups) = (
-            TableFrame::new(&METRICS),
-            TableFrame::new(&COUNTS),
-            TableFrame::new(&SCORE_SHIFT),
-            TableFrame::new(&GROUPS),
+            Vec::<MetricRow>::new(),
+            Vec::<CountRow>::new(),
+            Vec::<ScoreShiftRow>::new(),
+            Vec::<GroupRow>::new(),
         );
         for model in &self.models {
             for (s, (set, _)) in self.sets.iter().enumerate() {
@@ -434,17 +453,19 @@ impl FolderSample {
             self.write_groups(model, &mut metrics, &mut groups);
         }
         if self.weighted {
-            [&mut metrics, &mut counts, &mut shifts, &mut groups].into_iter().for_each(weigh);
+            weigh(&mut metrics, &mut counts, &mut shifts, &mut groups);
         }
-        for frame in [&metrics, &counts, &shifts, &groups, &self.gates()] {
-            write_frame(&tables, frame).unwrap();
-        }
+        write_rows(&tables, &metrics).unwrap();
+        write_rows(&tables, &counts).unwrap();
+        write_rows(&tables, &shifts).unwrap();
+        write_rows(&tables, &groups).unwrap();
+        write_rows(&tables, &self.gates()).unwrap();
         if let Some(worlds) = &self.quality {
             worlds.write(self, &tables);
         }
         if self.left_out {
-            write_frame(&tables, &filters()).unwrap();
-            write_frame(&tables, &issues()).unwrap();
+            write_rows(&tables, &filters()).unwrap();
+            write_rows(&tables, &issues()).unwrap();
         }
         let manifest = serde_json::to_string_pretty(&self.manifest()).unwrap();
         fs::write(folder.join("manifest.json"), manifest).unwrap();
@@ -458,7 +479,7 @@ impl FolderSample {
     }
 
     /// One group against the rest: the directions added up.
-    fn write_rests(&self, at: ValuePlace<'_>, s: usize, f: usize, metrics: &mut TableFrame) {
+    fn write_rests(&self, at: ValuePlace<'_>, s: usize, f: usize, metrics: &mut Vec<MetricRow>) {
         let (mut to_rest, mut from_rest) = (EccmSample::default(), EccmSample::default());
         for other in (0..self.groups.len()).filter(|other| *other != f) {
             for (l, p, c) in (0..8).map(|i| (i / 4, i / 2 % 2, i % 2)) {
@@ -486,7 +507,7 @@ impl FolderSample {
         );
     }
 
-    fn write_groups(&self, model: &str, metrics: &mut TableFrame, groups: &mut TableFrame) {
+    fn write_groups(&self, model: &str, metrics: &mut Vec<MetricRow>, groups: &mut Vec<GroupRow>) {
         for (f, group) in self.groups.iter().enumerate() {
             let cells = (self.cells)(0, f, usize::from(f == 0));
             let of = |l: usize, p: usize| cells[l][p][0] + cells[l][p][1];
@@ -519,16 +540,17 @@ impl FolderSample {
                     "",
                 );
             }
-            let mut row = [model, "group of people", group, ""].map(TableCell::from).to_vec();
-            row.extend([
-                TableCell::from(n),
-                TableCell::Null,
-                TableCell::from(tp + fn_),
-                TableCell::from(tp + fp),
-            ]);
-            row.extend([0, 0, i64::from(self.left_out) * 3, 0].map(TableCell::from));
-            row.push(if self.clarify.is_some() { TableCell::Int(4) } else { TableCell::Null });
-            groups.push(row);
+            groups.push(GroupRow {
+                model: model.into(),
+                sensitive: "group of people".into(),
+                group: group.into(),
+                n,
+                n_positive: Some(tp + fn_),
+                n_predicted_positive: tp + fp,
+                n_missing_counterfactual_score: i64::from(self.left_out) * 3,
+                n_missing_stratum: self.clarify.map(|_| 4),
+                ..GroupRow::default()
+            });
             for (t, to) in self.groups.iter().enumerate().skip(f + 1) {
                 let at = ValuePlace { scope: "pair", to, ..at };
                 let gap = (t as f64 - f as f64) / 40.0 + 0.02;
@@ -572,16 +594,10 @@ impl FolderSample {
             [("demp_difference", 0.123), ("eopp_difference", 0.2), ("pprev_to_total", 0.07)]
         {
             push(metrics, all, metric, "group", &SampleValue::Number(value), 900, "");
-            let row = metrics.rows.last_mut().unwrap();
-            let end = row.len() - 3;
-            row.splice(
-                end..,
-                [
-                    TableCell::from(&*self.groups[1]),
-                    self.groups[0].as_str().into(),
-                    TableCell::Int(1),
-                ],
-            );
+            let row = metrics.last_mut().unwrap();
+            row.highest_group = self.groups[1].as_str().into();
+            row.lowest_group = self.groups[0].as_str().into();
+            row.groups_undefined = Some(1);
         }
         if self.clarify.is_some() {
             push(
@@ -596,51 +612,45 @@ impl FolderSample {
         }
     }
 
-    fn gates(&self) -> TableFrame {
-        let mut frame = TableFrame::new(&GATES);
+    fn gates(&self) -> Vec<GateRow> {
+        let mut frame = Vec::new();
         for (gate, verdict, level, metric, direction, decides) in &self.gates {
             let (from, to) = direction.map_or((String::new(), String::new()), |(f, t)| {
                 (self.groups[f].clone(), self.groups[t].clone())
             });
             let set = if *metric == "di" { "" } else { "flip" };
             let skipped = *verdict == "skipped";
-            let number = |x: f64| if skipped { TableCell::Null } else { TableCell::Real(x) };
-            let scope = if *metric == "di" { "pair" } else { "direction" };
-            let mut row = [
-                *gate,
-                "group of people",
-                &from,
-                &to,
-                scope,
-                *verdict,
-                *level,
-                *metric,
-                "",
-                "gbm",
-                set,
-                "",
-            ]
-            .map(TableCell::from)
-            .to_vec();
-            row.extend([
-                number(0.131),
-                number(0.082),
-                number(0.202),
-                TableCell::Real(0.1),
-                "at_most, interval".into(),
-            ]);
-            let cases = |n: i64| if skipped { TableCell::Null } else { TableCell::Int(n) };
-            row.extend([cases(16), cases(122), TableCell::Int(50), TableCell::Null]);
-            row.extend([
-                TableCell::from(if skipped {
+            let number = |x: f64| (!skipped).then_some(x);
+            let cases = |n: i64| (!skipped).then_some(n);
+            frame.push(GateRow {
+                gate: (*gate).into(),
+                sensitive: "group of people".into(),
+                from_group: from.into(),
+                to_group: to.into(),
+                scope: if *metric == "di" { "pair" } else { "direction" }.into(),
+                verdict: (*verdict).into(),
+                level: (*level).into(),
+                metric: (*metric).into(),
+                model: "gbm".into(),
+                counterfactual: set.into(),
+                value: number(0.131),
+                lo: number(0.082),
+                hi: number(0.202),
+                limit: 0.1,
+                rule: "at_most, interval".into(),
+                numerator: cases(16),
+                denominator: cases(122),
+                enough: 50,
+                reason: if skipped {
                     "there is no baseline"
                 } else {
                     "the limit lies inside the interval"
-                }),
-                TableCell::Int(88),
-                TableCell::Int(*decides),
-            ]);
-            frame.push(row);
+                }
+                .into(),
+                job_line: 88,
+                decides: *decides,
+                ..GateRow::default()
+            });
         }
         frame
     }
@@ -733,33 +743,31 @@ impl FolderSample {
     }
 }
 
-fn filters() -> TableFrame {
-    let mut frame = TableFrame::new(&FILTERS);
-    frame.push(vec![
-        TableCell::Int(1),
-        "keep: hours-per-week above 0".into(),
-        TableCell::Int(48_842),
-        TableCell::Int(48_842),
-    ]);
-    frame.push(vec![
-        TableCell::Int(2),
-        "missing: drop rows without occupation".into(),
-        TableCell::Int(48_842),
-        TableCell::Int(45_222),
-    ]);
-    frame
+fn filters() -> Vec<FilterRow> {
+    vec![
+        FilterRow {
+            step: 1,
+            what: "keep: hours-per-week above 0".into(),
+            rows_in: 48_842,
+            rows_out: 48_842,
+        },
+        FilterRow {
+            step: 2,
+            what: "missing: drop rows without occupation".into(),
+            rows_in: 48_842,
+            rows_out: 45_222,
+        },
+    ]
 }
 
-fn issues() -> TableFrame {
-    let mut frame = TableFrame::new(&ISSUES);
-    frame.push(vec![
-        "unknown-group".into(),
-        "warning".into(),
-        "sex".into(),
-        TableCell::Int(7),
-        "rows of a group that the job does not name are left out".into(),
-    ]);
-    frame
+fn issues() -> Vec<IssueRow> {
+    vec![IssueRow {
+        code: "unknown-group".into(),
+        severity: "warning".into(),
+        r#where: "sex".into(),
+        n: 7,
+        text: "rows of a group that the job does not name are left out".into(),
+    }]
 }
 
 fn glossary(id: &str) -> Option<GlossaryEntry> {
@@ -1525,7 +1533,7 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     let folder = tempfile::tempdir().unwrap();
     let sample = FolderSample { models: vec!["live", "gbm"], ..two_groups() };
     fs::create_dir(folder.path().join("tables")).unwrap();
-    write_frame(&folder.path().join("tables"), &filters()).unwrap();
+    write_rows(&folder.path().join("tables"), &filters()).unwrap();
     let file = |counterfactual: &str, path: &str, again| AwaitedScores {
         model: "live".to_owned(),
         counterfactual: counterfactual.to_owned(),
@@ -1593,8 +1601,6 @@ fn damaged_folders_are_errors_with_a_hint() {
     fs::write(folder.path().join("manifest.json"), "{\"cfaudit\": 1").unwrap();
     assert!(message(folder.path()).contains("hint: the folder was changed"));
     two_groups().write(folder.path());
-    let def: &TableDef = &METRICS;
-    fs::write(folder.path().join("tables").join(format!("{}.parquet", def.name)), "not parquet")
-        .unwrap();
+    fs::write(folder.path().join("tables").join(MetricRow::TABLE.file()), "not parquet").unwrap();
     assert!(message(folder.path()).contains("metrics.parquet"));
 }

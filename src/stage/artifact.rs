@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::manifest::{GateTally, WorstGate};
-use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableDef};
+use crate::table::{
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, TableDef, TableRow,
+};
 
 /// What the stage `gate` writes beside its table.
 pub const GATE_OUTCOME: &str = "outcome.json";
@@ -36,7 +38,8 @@ pub const LABELS: &str = "selective-labels.json";
 pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The tables of quality.
-pub const QUALITY: [&TableDef; 4] = [&CF_QUALITY, &CF_FEATURES, &CF_DISTRIBUTIONS, &CF_EXAMPLES];
+pub const QUALITY: [&TableDef; 4] =
+    [CfQualityRow::TABLE, CfFeatureRow::TABLE, CfDistributionRow::TABLE, CfExampleRow::TABLE];
 
 /// File of the stage `split`.
 pub(crate) const ROLES: &str = "roles.parquet";

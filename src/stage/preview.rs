@@ -31,8 +31,8 @@ use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
 use crate::stage::report;
 use crate::stage::settings::RunSettings;
-use crate::table::file::read_frame;
-use crate::table::{FILTERS, ISSUES};
+use crate::table::file::read_rows;
+use crate::table::{FilterRow, IssueRow};
 use crate::unit::{StageKind, UnitKind};
 
 /// Levels of a column that are shown.
@@ -484,21 +484,21 @@ fn profile(
 
 /// The steps that can lose rows, the source first, and what was met.
 fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNote>)> {
-    let count = |n: Option<i64>| n.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    let filters = read_frame(folder, &FILTERS)?;
-    let filters = filters.records().map(|r| FilterPreview {
-        what: r.text("what").to_owned(),
-        rows_in: count(r.int("rows_in")),
-        rows_out: count(r.int("rows_out")),
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let filters = read_rows::<FilterRow>(folder)?;
+    let filters = filters.iter().map(|r| FilterPreview {
+        what: r.what.to_string(),
+        rows_in: count(r.rows_in),
+        rows_out: count(r.rows_out),
     });
     let filters = filters.collect();
-    let issues = read_frame(folder, &ISSUES)?;
-    let issues = issues.records().map(|r| IssueNote {
-        code: r.text("code").to_owned(),
-        severity: r.text("severity").to_owned(),
-        place: r.text("where").to_owned(),
-        n: count(r.int("n")),
-        text: r.text("text").to_owned(),
+    let issues = read_rows::<IssueRow>(folder)?;
+    let issues = issues.iter().map(|r| IssueNote {
+        code: r.code.to_string(),
+        severity: r.severity.to_string(),
+        place: r.r#where.to_string(),
+        n: count(r.n),
+        text: r.text.to_string(),
     });
     Ok((filters, issues.collect()))
 }

@@ -1,100 +1,101 @@
 //! The tables of experiments: what arms were trained on, how their values vary, which
 //! counterfactuals they took.
 
-use super::{
-    ARM, COUNTERFACTUAL, ColumnDef, ColumnType, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE,
-    TO_GROUP, TableDef, int, or_null, real, text,
-};
+use super::define::{SharedText, table};
+use super::{ARM, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
 
-/// What the arms of experiments were trained on.
-pub const ARMS: TableDef = TableDef {
-    name: "arms",
-    version: 1,
-    one_row_per: "arm of an experiment and fold",
-    n_key: 4,
-    columns: &[
-        ARM,
-        MODEL,
-        COUNTERFACTUAL,
-        int("fold", "fold whose rows are audited by this model; 0 without folds"),
-        int(
-            "n_rows",
-            "training rows with a label, before any is added; rows of weight 0 are not counted",
-        ),
-        int("n_positive", "those that are positive"),
-        int("n_candidates", "their valid counterfactuals; 0 where the arm adds none"),
-        int("n_counterfactuals", "counterfactuals that were added"),
-        int("n_synthetic", "synthetic rows that were added"),
-        int("n_added_positive", "added rows that are positive"),
-    ],
-    writer: "augment",
-    readers: "report, diff",
-};
+table! {
+    /// What the arms of experiments were trained on.
+    pub struct ArmRow in "arms", version 1, key 4,
+    one row per "arm of an experiment and fold", written by "augment", read by "report, diff" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        /// fold whose rows are audited by this model; 0 without folds
+        fold: i64,
+        /// training rows with a label, before any is added; rows of weight 0 are not counted
+        n_rows: i64,
+        /// those that are positive
+        n_positive: i64,
+        /// their valid counterfactuals; 0 where the arm adds none
+        n_candidates: i64,
+        /// counterfactuals that were added
+        n_counterfactuals: i64,
+        /// synthetic rows that were added
+        n_synthetic: i64,
+        /// added rows that are positive
+        n_added_positive: i64,
+    }
+}
 
-/// How the values of arms vary over folds.
-pub const ARM_FOLDS: TableDef = TableDef {
-    name: "arm_folds",
-    version: 1,
-    one_row_per: "arm, key and metric",
-    n_key: 9,
-    columns: &[
-        ARM,
-        MODEL,
-        COUNTERFACTUAL,
-        SENSITIVE,
-        SCOPE,
-        FROM_GROUP,
-        TO_GROUP,
-        SLICE,
-        text("metric", "id of the metric"),
-        int("folds", "folds in which it has a value"),
-        int("folds_undefined", "folds in which it has none"),
-        or_null(real(
-            "mean",
-            "mean over the folds in which it has a value, each counted once; null = none",
-        )),
-        or_null(real(
-            "sd",
-            "standard deviation over these folds, n - 1 below; null = fewer than two",
-        )),
-        or_null(real("lowest", "lowest value of a fold; null = none")),
-        or_null(real("highest", "highest value of a fold; null = none")),
-    ],
-    writer: "augment",
-    readers: "report",
-};
+table! {
+    /// How the values of arms vary over folds.
+    pub struct ArmFoldRow in "arm_folds", version 1, key 9,
+    one row per "arm, key and metric", written by "augment", read by "report" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        [meaning SLICE]
+        slice: SharedText,
+        /// id of the metric
+        metric: SharedText,
+        /// folds in which it has a value
+        folds: i64,
+        /// folds in which it has none
+        folds_undefined: i64,
+        /// mean over the folds in which it has a value, each counted once; null = none
+        mean: Option<f64>,
+        /// standard deviation over these folds, n - 1 below; null = fewer than two
+        sd: Option<f64>,
+        /// lowest value of a fold; null = none
+        lowest: Option<f64>,
+        /// highest value of a fold; null = none
+        highest: Option<f64>,
+    }
+}
 
-/// The counterfactuals that arms added to their training rows.
-pub const SELECTED: TableDef = TableDef {
-    name: "selected",
-    version: 1,
-    one_row_per: "counterfactual of a training row that an arm added in a fold",
-    n_key: 8,
-    columns: &[
-        ARM,
-        MODEL,
-        COUNTERFACTUAL,
-        int("fold", "fold for whose model it was added; 0 without folds"),
-        SENSITIVE,
-        ColumnDef {
-            name: "row_key",
-            kind: ColumnType::Key,
-            meaning: "the row number, or the integer row id, or the xxh3-64 of its text",
-            nullable: false,
-        },
-        TO_GROUP,
-        int("cf_index", "number of the counterfactual among those of the row and group"),
-        text("from_group", "the factual group"),
-        int("label", "label of the row and of the counterfactual: 1 = positive, 0 = negative"),
-        or_null(int(
-            "predicted",
-            "what the base model predicts of the row; null = nobody asked, or no score",
-        )),
-        or_null(int(
-            "predicted_cf",
-            "what the base model predicts of the counterfactual; null as predicted",
-        )),
-    ],
-    writer: "augment",
-    readers: "diff",
-};
+table! {
+    /// The counterfactuals that arms added to their training rows.
+    pub struct SelectedRow in "selected", version 1, key 8,
+    one row per "counterfactual of a training row that an arm added in a fold",
+    written by "augment", read by "diff" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        /// fold for whose model it was added; 0 without folds
+        fold: i64,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the row number, or the integer row id, or the xxh3-64 of its text
+        row_key: u64,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// number of the counterfactual among those of the row and group
+        cf_index: i64,
+        /// the factual group
+        from_group: SharedText,
+        /// label of the row and of the counterfactual: 1 = positive, 0 = negative
+        label: bool,
+        /// what the base model predicts of the row; null = nobody asked, or no score
+        predicted: Option<bool>,
+        /// what the base model predicts of the counterfactual; null as predicted
+        predicted_cf: Option<bool>,
+    }
+}

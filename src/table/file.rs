@@ -7,19 +7,14 @@
 //! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Builder, Float64Array, Float64Builder, Int64Array,
-    Int64Builder, RecordBatch, StringArray, StringBuilder, UInt64Array, UInt64Builder,
-    new_null_array,
-};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray, new_null_array};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{
-    DataType, Decimal128Type, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt64Type,
-};
+use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -37,7 +32,7 @@ use parquet::schema::types::ColumnPath;
 use crate::error::{Error, Fault, Result};
 use crate::exec::files::{self, File};
 use crate::table::footer::contradiction;
-use crate::table::{ColumnDef, ColumnType, TableCell, TableDef, TableFrame};
+use crate::table::{ColumnDef, ColumnType, TableDef, TableRow};
 
 thread_local! {
     static DECODING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
@@ -55,6 +50,9 @@ pub const BATCH_ROWS: usize = 65_536;
 /// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not
 /// depend on `--batch-rows`.
 pub const BLOCK_ROWS: usize = 1024;
+
+/// Rows of a table that are decoded in one go.
+pub(crate) const READ_ROWS: usize = 16_384;
 
 /// Rows of one row group in result tables.
 const TABLE_GROUP_ROWS: usize = 1_000_000;
@@ -521,80 +519,63 @@ pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 /// Writes a small table, sorted by its key, to `<folder>/<name>.parquet`.
 ///
 /// # Errors
-/// The disk refuses, or a cell does not fit its column.
-pub fn write_frame(folder: &Path, frame: &TableFrame) -> Result<()> {
-    let mut frame = frame.clone();
-    frame.sort();
-    let path = folder.join(frame.def.file());
+/// The disk refuses.
+pub fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
+    let mut rows: Vec<&R> = rows.iter().collect();
+    rows.sort_by(|a, b| a.order(b));
+    let path = folder.join(R::TABLE.file());
     let (encoder, mut writer) =
-        GroupWriter::create(&path, &schema_of(frame.def), &table_metadata(frame.def))?;
-    for rows in frame.rows.chunks(TABLE_GROUP_ROWS) {
-        writer.append(encoder.encode(&frame_batch(frame.def, rows, &path)?)?)?;
+        GroupWriter::create(&path, &schema_of(R::TABLE), &table_metadata(R::TABLE))?;
+    for rows in rows.chunks(TABLE_GROUP_ROWS) {
+        writer.append(encoder.encode(&batch_of(rows.iter().copied(), &path)?)?)?;
     }
     writer.finish()
 }
 
-fn frame_batch(def: &TableDef, rows: &[Vec<TableCell>], path: &Path) -> Result<RecordBatch> {
-    let misfit = |column: &str| {
-        Error::operator(
-            "write",
-            path,
-            format!(
-                "a cell of column `{column}` has another type than the column, which is a bug in \
-                 cfaudit"
-            ),
-            None,
-        )
-    };
-    let mut columns: Vec<ArrayRef> = Vec::with_capacity(def.columns.len());
-    for (i, column) in def.columns.iter().enumerate() {
-        let cells = rows.iter().map(|row| &row[i]);
-        macro_rules! build {
-            ($builder:expr, $variant:ident) => {{
-                let mut builder = $builder;
-                for cell in cells {
-                    match cell {
-                        TableCell::$variant(value) => builder.append_value(value.clone()),
-                        TableCell::Null if column.nullable => builder.append_null(),
-                        _ => return Err(misfit(column.name)),
-                    }
-                }
-                Arc::new(builder.finish())
-            }};
-        }
-        columns.push(match column.kind {
-            ColumnType::Text => build!(StringBuilder::new(), Text),
-            ColumnType::Int => build!(Int64Builder::new(), Int),
-            ColumnType::Real => build!(Float64Builder::new(), Real),
-            ColumnType::Key => build!(UInt64Builder::new(), Key),
-            ColumnType::Wide => {
-                build!(Decimal128Builder::new().with_data_type(DataType::Decimal128(38, 0)), Wide)
-            }
-        });
-    }
-    RecordBatch::try_new(Arc::new(schema_of(def)), columns)
+fn batch_of<'a, R: TableRow + 'a>(
+    rows: impl Iterator<Item = &'a R> + Clone,
+    path: &Path,
+) -> Result<RecordBatch> {
+    RecordBatch::try_new(Arc::new(schema_of(R::TABLE)), R::arrays(rows))
         .map_err(|e| unreadable(path, FileOwner::Program, e))
 }
 
-/// A column of a long table, a batch at a time.
-#[derive(Debug, Clone)]
-pub enum LongColumn {
-    /// The same text in every row.
-    Constant(String),
-    /// One of these texts per row.
-    Text(Vec<String>, Vec<u16>),
-    /// Whole numbers.
-    Int(Vec<Option<i64>>),
-    /// Numbers; NaN is null.
-    Real(Vec<f64>),
-    /// Keys.
-    Key(Vec<u64>),
+/// Writes a table too long for memory, such as `outcomes`, rows of one type at a time.
+pub struct RowWriter<R> {
+    writer: LongWriter,
+    rows: PhantomData<fn(R)>,
 }
 
-/// Writes a table too long for a [`TableFrame`], such as `outcomes`. Rows are gathered into chunks
-/// of one size before they are encoded, so the bytes do not depend on how they arrive; a row group
-/// holds 250,000 rows.
-pub struct LongWriter {
+impl<R: TableRow> RowWriter<R> {
+    /// Creates `<folder>/<name>.parquet`.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn create(folder: &Path) -> Result<Self> {
+        Ok(RowWriter { writer: LongWriter::create(folder, R::TABLE)?, rows: PhantomData })
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn push(&mut self, rows: &[R]) -> Result<()> {
+        let batch = batch_of(rows.iter(), &self.writer.path)?;
+        self.writer.push_batch(batch)
+    }
+
+    /// Writes what is left and the footer.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn finish(self) -> Result<()> {
+        self.writer.finish()
+    }
+}
+
+/// Writes a long table. Rows are gathered into chunks of one size before they are encoded, so the
+/// bytes do not depend on how they arrive; a row group holds 250,000 rows.
+pub(crate) struct LongWriter {
     encoder: GroupEncoder,
     writer: GroupWriter,
     def: &'static TableDef,
@@ -614,19 +595,10 @@ impl LongWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, def: &'static TableDef) -> Result<Self> {
         let path = folder.join(def.file());
         let (encoder, writer) = GroupWriter::create(&path, &schema_of(def), &table_metadata(def))?;
         Ok(LongWriter { encoder, writer, def, path, open: None, pending: Vec::new(), n_pending: 0 })
-    }
-
-    /// Appends `n` rows.
-    ///
-    /// # Errors
-    /// The disk refuses, or a column does not fit the table.
-    pub fn push(&mut self, n: usize, columns: Vec<LongColumn>) -> Result<()> {
-        let batch = long_batch(self.def, n, columns, &self.path)?;
-        self.push_batch(batch)
     }
 
     /// Appends rows of the same table.
@@ -685,7 +657,7 @@ impl LongWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         if self.n_pending > 0 {
             self.write(self.n_pending)?;
         }
@@ -696,49 +668,66 @@ impl LongWriter {
     }
 }
 
-fn long_batch(
-    def: &TableDef,
-    n: usize,
-    columns: Vec<LongColumn>,
-    path: &Path,
-) -> Result<RecordBatch> {
-    let arrays: Vec<ArrayRef> = columns
-        .into_iter()
-        .map(|column| -> ArrayRef {
-            match column {
-                LongColumn::Constant(text) => {
-                    Arc::new(StringArray::from_iter_values(std::iter::repeat_n(text, n)))
-                }
-                LongColumn::Text(words, at) => Arc::new(StringArray::from_iter(
-                    at.iter().map(|&i| words.get(usize::from(i)).map(String::as_str)),
-                )),
-                LongColumn::Int(values) => Arc::new(Int64Array::from(values)),
-                LongColumn::Real(values) => Arc::new(Float64Array::from_iter(
-                    values.iter().map(|v| (!v.is_nan()).then_some(*v)),
-                )),
-                LongColumn::Key(values) => Arc::new(UInt64Array::from(values)),
-            }
-        })
-        .collect();
-    RecordBatch::try_new(Arc::new(schema_of(def)), arrays)
-        .map_err(|e| unreadable(path, FileOwner::Program, e))
-}
-
-/// Reads `<folder>/<name>.parquet`; an absent file is an empty table.
+/// Reads `<folder>/<name>.parquet`, in the order of the file; an absent file is an empty table.
 ///
 /// # Errors
 /// A damaged file, or a table of a later version.
-pub fn read_frame(folder: &Path, def: &'static TableDef) -> Result<TableFrame> {
-    let mut frame = TableFrame::new(def);
-    let Some(file) = open_table(folder, def)? else { return Ok(frame) };
+pub fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
+    read_matching(folder, |_| true)
+}
+
+/// Shows `is_kept` every row of `<folder>/<name>.parquet` and keeps those for which it says so, in
+/// their order; an absent file is an empty table.
+///
+/// # Errors
+/// A damaged file, or a table of a later version.
+pub fn read_matching<R: TableRow>(
+    folder: &Path,
+    mut is_kept: impl FnMut(&R) -> bool,
+) -> Result<Vec<R>> {
+    let mut rows = Vec::new();
+    if let Some(file) = open_table(folder, R::TABLE)? {
+        for_each_row(&file, |row: &R| {
+            if is_kept(row) {
+                rows.push(row.clone());
+            }
+        })?;
+    }
+    Ok(rows)
+}
+
+/// Hands every row of the file to `each`, in order.
+///
+/// # Errors
+/// The file is absent or damaged, or holds another table or a later version.
+pub fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
+    let file = ParquetFile::open(path, FileOwner::Program)?;
+    check_version(&file, R::TABLE)?;
+    for_each_row(&file, each)
+}
+
+/// Hands every row of a table of this version or an older one to `each`, in the order of the file.
+///
+/// # Errors
+/// The file is damaged: a column is missing, or cannot hold what stands there.
+fn for_each_row<R: TableRow>(file: &ParquetFile, mut each: impl FnMut(&R)) -> Result<()> {
+    let misfit = |column: &str| {
+        let what = format!("column `{column}` holds what it cannot hold");
+        unreadable(file.path(), FileOwner::Program, what)
+    };
+    let mut before: Option<R> = None;
     for group in 0..file.n_groups() {
-        let batch = file.read_group(group, None)?;
-        let columns = columns_of(def, &file, &batch)?;
-        for row in 0..batch.num_rows() {
-            frame.push(frame_row(def, &columns, row));
+        for batch in file.batches(group, None, None, READ_ROWS)? {
+            let batch = batch?;
+            let columns = R::columns(&columns_of(R::TABLE, file, &batch)?).map_err(misfit)?;
+            for row in 0..batch.num_rows() {
+                let row = R::read(&columns, row, before.as_ref()).map_err(misfit)?;
+                each(&row);
+                before = Some(row);
+            }
         }
     }
-    Ok(frame)
+    Ok(())
 }
 
 /// Opens a table of this version or an older one; none where it is absent.
@@ -752,41 +741,33 @@ pub(crate) fn open_table(folder: &Path, def: &TableDef) -> Result<Option<Parquet
     Ok(Some(file))
 }
 
-/// The columns of a table in the order of `def`. What a file of an older version lacks is null
-/// where it may be; a text of the key is empty, which means all.
-pub(crate) fn columns_of(
-    def: &TableDef,
-    file: &ParquetFile,
-    batch: &RecordBatch,
-) -> Result<Vec<ArrayRef>> {
-    let schema = schema_of(def);
-    let older = table_version(file).filter(|version| *version < def.version);
-    let lacks = |name: &str| match older {
-        Some(version) => Error::operator(
-            "read",
-            file.path(),
-            format!("table `{}` of version {version} lacks `{name}`", def.name),
-            OTHER_VERSION,
-        ),
-        None => unreadable(file.path(), FileOwner::Program, format!("column `{name}` is missing")),
-    };
-    let n = batch.num_rows();
+/// The columns of a table in the order of `def`. A column that came after the version of the file
+/// is null where it may be; a text of the key is empty, which means all.
+fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+    let (schema, n) = (schema_of(def), batch.num_rows());
     let column = |(i, (column, field)): (usize, (&ColumnDef, &Arc<Field>))| -> Result<ArrayRef> {
-        match batch.column_by_name(column.name) {
-            Some(array) => Ok(Arc::clone(array)),
-            None if older.is_some() && column.nullable => Ok(new_null_array(field.data_type(), n)),
-            None if older.is_some() && i < def.n_key && column.kind == ColumnType::Text => {
+        let older = table_version(file).filter(|version| *version < column.since);
+        let is_key_text = i < def.n_key && column.kind == ColumnType::Text;
+        match (batch.column_by_name(column.name), older) {
+            (Some(array), _) => Ok(Arc::clone(array)),
+            (None, Some(_)) if column.nullable => Ok(new_null_array(field.data_type(), n)),
+            (None, Some(_)) if is_key_text => {
                 Ok(Arc::new(StringArray::from_iter_values(std::iter::repeat_n("", n))))
             }
-            None => Err(lacks(column.name)),
+            (None, Some(version)) => Err(Error::operator(
+                "read",
+                file.path(),
+                format!("table `{}` of version {version} lacks `{}`", def.name, column.name),
+                OTHER_VERSION,
+            )),
+            (None, None) => Err(unreadable(
+                file.path(),
+                FileOwner::Program,
+                format!("column `{}` is missing", column.name),
+            )),
         }
     };
     def.columns.iter().zip(schema.fields()).enumerate().map(column).collect()
-}
-
-/// A row of a table whose columns stand in the order of `def`.
-pub(crate) fn frame_row(def: &TableDef, columns: &[ArrayRef], row: usize) -> Vec<TableCell> {
-    def.columns.iter().zip(columns).map(|(c, array)| cell(array, c.kind, row)).collect()
 }
 
 /// What to do about a table of another version.
@@ -816,25 +797,120 @@ pub(crate) fn table_version(file: &ParquetFile) -> Option<u32> {
     file.note("cfaudit.version")?.parse().ok()
 }
 
-fn cell(array: &ArrayRef, kind: ColumnType, row: usize) -> TableCell {
-    if array.is_null(row) {
-        return TableCell::Null;
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+
+    use super::{GroupWriter, read_rows, table_metadata, write_rows};
+    use crate::table::{GraphRow, GroupRow, IssueRow, SelectedRow, TableRow};
+
+    #[test]
+    fn rows_are_read_back_sorted_by_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = |group: &str, weight| GroupRow {
+            model: "m".into(),
+            group: group.into(),
+            n: -3,
+            weight,
+            ..GroupRow::default()
+        };
+        let rows = [row("b", Some(0.5)), row("", None), row("a", Some(f64::INFINITY))];
+        write_rows(folder.path(), &rows).unwrap();
+        let [b, all, a] = rows;
+        assert_eq!(read_rows::<GroupRow>(folder.path()).unwrap(), [all, a, b]);
+        let selected = [true, false].map(|label| SelectedRow {
+            row_key: u64::MAX - u64::from(label),
+            label,
+            predicted: label.then_some(true),
+            ..SelectedRow::default()
+        });
+        write_rows(folder.path(), &selected).unwrap();
+        assert_eq!(read_rows::<SelectedRow>(folder.path()).unwrap(), selected);
+        assert!(read_rows::<IssueRow>(folder.path()).unwrap().is_empty());
     }
-    match kind {
-        ColumnType::Text => array
-            .as_string_opt::<i32>()
-            .map_or(TableCell::Null, |a| TableCell::Text(a.value(row).to_owned())),
-        ColumnType::Int => array
-            .as_primitive_opt::<Int64Type>()
-            .map_or(TableCell::Null, |a| TableCell::Int(a.value(row))),
-        ColumnType::Real => array
-            .as_primitive_opt::<Float64Type>()
-            .map_or(TableCell::Null, |a| TableCell::Real(a.value(row))),
-        ColumnType::Wide => array
-            .as_primitive_opt::<Decimal128Type>()
-            .map_or(TableCell::Null, |a| TableCell::Wide(a.value(row))),
-        ColumnType::Key => array
-            .as_primitive_opt::<UInt64Type>()
-            .map_or(TableCell::Null, |a| TableCell::Key(a.value(row))),
+
+    /// The file of `issues` with these columns, and what reading it gives.
+    fn read_changed(
+        version: &str,
+        change: impl Fn(&mut Vec<(&str, ArrayRef)>),
+    ) -> Result<Vec<IssueRow>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |text: &str| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+        let mut columns = vec![
+            ("code", text("c")),
+            ("severity", text("info")),
+            ("where", text("w")),
+            ("n", Arc::new(Int64Array::from(vec![1])) as _),
+            ("text", text("t")),
+        ];
+        change(&mut columns);
+        let batch = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, array)| (name, array, true)),
+        )
+        .unwrap();
+        let mut notes = table_metadata(IssueRow::TABLE);
+        notes[1].1 = version.to_owned();
+        let path = folder.path().join(IssueRow::TABLE.file());
+        let (encoder, mut writer) = GroupWriter::create(&path, &batch.schema(), &notes).unwrap();
+        writer.append(encoder.encode(&batch).unwrap()).unwrap();
+        writer.finish().unwrap();
+        read_rows(folder.path()).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_a_row_cannot_hold_is_refused() {
+        assert_eq!(read_changed("1", |_| ()).unwrap()[0].r#where, "w");
+        let newer = read_changed("2", |_| ()).unwrap_err();
+        assert!(newer.contains("version 2 of table `issues`, this program reads"), "{newer}");
+        let lacks = read_changed("1", |columns| columns.truncate(4)).unwrap_err();
+        assert!(lacks.contains("column `text` is missing"), "{lacks}");
+        let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
+        let other = read_changed("1", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
+        assert!(other.contains("column `n` holds what it cannot hold"), "{other}");
+        let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
+        let empty = read_changed("1", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
+        assert!(empty.contains("column `where` holds what it cannot hold"), "{empty}");
+    }
+
+    /// What came later is null, or empty in a key, or the file is refused; a file without a column
+    /// that its version had is damaged.
+    #[test]
+    fn older_files_are_read() {
+        use crate::table::MetricRow;
+        let folder = tempfile::tempdir().unwrap();
+        let read = |version: u32, lacks: &[&str]| {
+            let row = MetricRow { class: "c".into(), world_lo: Some(0.5), ..MetricRow::default() };
+            let fields = super::schema_of(MetricRow::TABLE);
+            let arrays = MetricRow::arrays([&row].into_iter());
+            let kept = fields
+                .fields()
+                .iter()
+                .zip(arrays)
+                .filter(|(f, _)| !lacks.contains(&f.name().as_str()));
+            let batch = RecordBatch::try_from_iter_with_nullable(
+                kept.map(|(f, array)| (f.name().clone(), array, f.is_nullable())),
+            )
+            .unwrap();
+            let mut notes = table_metadata(MetricRow::TABLE);
+            notes[1].1 = version.to_string();
+            let path = folder.path().join(MetricRow::TABLE.file());
+            let (encoder, mut writer) =
+                GroupWriter::create(&path, &batch.schema(), &notes).unwrap();
+            writer.append(encoder.encode(&batch).unwrap()).unwrap();
+            writer.finish().unwrap();
+            read_rows::<MetricRow>(folder.path()).map_err(|e| e.to_string())
+        };
+        let row = &read(6, &["world_level", "mixed_var"]).unwrap()[0];
+        assert_eq!((row.world_lo, row.world_level, &*row.class), (Some(0.5), None, "c"));
+        assert_eq!(read(4, &["class", "world_level"]).unwrap()[0].class, "");
+        let refused = read(3, &["highest_group"]).unwrap_err();
+        assert!(refused.contains("of version 3 lacks `highest_group`"), "{refused}");
+        let damaged = read(7, &["world_level"]).unwrap_err();
+        assert!(damaged.contains("column `world_level` is missing"), "{damaged}");
+        assert!(read(6, &["world_lo"]).is_err(), "version 1 had it");
+        let follows = GraphRow::TABLE.columns.iter().find(|c| c.name == "attribute_follows");
+        assert_eq!(follows.map(|c| (c.since, c.nullable)), Some((2, true)));
     }
 }

@@ -1,197 +1,185 @@
 //! The tables of causal graphs: every world, the people in them, edges, nodes and the graphs
 //! themselves.
 
+use super::define::{SharedText, table};
 use super::quality::SET;
-use super::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP, TableDef, int, or_null, real, text};
+use super::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
 
-/// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world stands for the
-/// graphs of one bootstrap that give the same counterfactuals.
-pub const WORLDS: TableDef = TableDef {
-    name: "worlds",
-    version: 1,
-    one_row_per: "model, set, attribute, scope, world and metric",
-    n_key: 8,
-    columns: &[
-        MODEL,
-        SET,
-        SENSITIVE,
-        SCOPE,
-        FROM_GROUP,
-        TO_GROUP,
-        int("world", "number of the world in its set, from 0, by bootstrap"),
-        text("metric", "id of the metric"),
-        int("bootstrap", "the bootstrap, from 0"),
-        int("copies", "its graphs: as often does it count in means and percentiles"),
-        or_null(real("value", "the metric in this world; null = undefined, see `undefined`")),
-        text("undefined", "why the value is null; empty where it is not"),
-        or_null(int(
-            "numerator",
-            "cases on top of a rate; null where the metric is no rate of counts",
-        )),
-        or_null(int(
-            "denominator",
-            "cases below a rate; null where the metric is no rate of counts",
-        )),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world stands for
+    /// the graphs of one bootstrap that give the same counterfactuals.
+    pub struct WorldRow in "worlds", version 1, key 8,
+    one row per "model, set, attribute, scope, world and metric",
+    written by "measure", read by "report" {
+        [meaning MODEL]
+        model: SharedText,
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning SCOPE]
+        scope: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// number of the world in its set, from 0, by bootstrap
+        world: i64,
+        /// id of the metric
+        metric: SharedText,
+        /// the bootstrap, from 0
+        bootstrap: i64,
+        /// its graphs: as often does it count in means and percentiles
+        copies: i64,
+        /// the metric in this world; null = undefined, see `undefined`
+        value: Option<f64>,
+        /// why the value is null; empty where it is not
+        undefined: SharedText,
+        /// cases on top of a rate; null where the metric is no rate of counts
+        numerator: Option<i64>,
+        /// cases below a rate; null where the metric is no rate of counts
+        denominator: Option<i64>,
+    }
+}
 
-/// `world_people`: one row per model, graph-uncertain set and direction.
-pub const WORLD_PEOPLE: TableDef = TableDef {
-    name: "world_people",
-    version: 1,
-    one_row_per: "model, set, attribute and direction",
-    n_key: 5,
-    columns: &[
-        MODEL,
-        SET,
-        SENSITIVE,
-        FROM_GROUP,
-        TO_GROUP,
-        int(
-            "n",
-            "people whose score has a variance over graphs; 0 where there is one graph, or more \
-             than a million people",
-        ),
-        or_null(real(
-            "variance_mean",
-            "mean over people of the variance of the person's score over graphs; null = n is 0",
-        )),
-        or_null(real("variance_lo", "2.5 % quantile of these variances; null = n is below 2")),
-        or_null(real("variance_hi", "97.5 % quantile of these variances; null = n is below 2")),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `world_people`: one row per model, graph-uncertain set and direction.
+    pub struct WorldPeopleRow in "world_people", version 1, key 5,
+    one row per "model, set, attribute and direction", written by "measure", read by "report" {
+        [meaning MODEL]
+        model: SharedText,
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// people whose score has a variance over graphs; 0 where there is one graph, or more than
+        /// a million people
+        n: i64,
+        /// mean over people of the variance of the person's score over graphs; null = n is 0
+        variance_mean: Option<f64>,
+        /// 2.5 % quantile of these variances; null = n is below 2
+        variance_lo: Option<f64>,
+        /// 97.5 % quantile of these variances; null = n is below 2
+        variance_hi: Option<f64>,
+    }
+}
 
-/// `edges`: one row per graph-uncertain set and directed edge that occurs.
-pub const EDGES: TableDef = TableDef {
-    name: "edges",
-    version: 1,
-    one_row_per: "set, attribute and edge that occurs in a graph",
-    n_key: 4,
-    columns: &[
-        SET,
-        SENSITIVE,
-        text("cause", "variable that the edge comes from"),
-        text("effect", "variable that it points to"),
-        int("count", "graphs with the edge, of all bootstraps"),
-        real("frequency", "their share of all graphs, above 0 and at most 1"),
-        real(
-            "frequency_even",
-            "the same share where every bootstrap weighs the same, whatever the size of its class",
-        ),
-        real(
-            "entropy",
-            "-p log2 p - (1 - p) log2 (1 - p) of the frequency p, in bits: 0 = all graphs agree, 1 \
-             = half of them have the edge",
-        ),
-        real(
-            "below_sensitive",
-            "share of all graphs in which the edge lies among the attribute and what follows from \
-             it",
-        ),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `edges`: one row per graph-uncertain set and directed edge that occurs.
+    pub struct EdgeRow in "edges", version 1, key 4,
+    one row per "set, attribute and edge that occurs in a graph",
+    written by "measure", read by "report" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// variable that the edge comes from
+        cause: SharedText,
+        /// variable that it points to
+        effect: SharedText,
+        /// graphs with the edge, of all bootstraps
+        count: i64,
+        /// their share of all graphs, above 0 and at most 1
+        frequency: f64,
+        /// the same share where every bootstrap weighs the same, whatever the size of its class
+        frequency_even: f64,
+        /// -p log2 p - (1 - p) log2 (1 - p) of the frequency p, in bits: 0 = all graphs agree, 1 =
+        /// half of them have the edge
+        entropy: f64,
+        /// share of all graphs in which the edge lies among the attribute and what follows from it
+        below_sensitive: f64,
+    }
+}
 
-/// `nodes`: one row per graph-uncertain set and encoded column.
-pub const NODES: TableDef = TableDef {
-    name: "nodes",
-    version: 1,
-    one_row_per: "set, attribute, variable and level",
-    n_key: 4,
-    columns: &[
-        SET,
-        SENSITIVE,
-        text("node", "name of the variable"),
-        text("level", "the level whose indicator moves; empty for a number"),
-        int("position", "position of the variable in the order of the search, from 0"),
-        or_null(int("tier", "its tier, from 0; null = in none")),
-        real(
-            "below_sensitive",
-            "share of graphs in which the variable follows from the attribute; 1 for the attribute \
-             itself",
-        ),
-        text("from_group", "the first declared group"),
-        text(
-            "to_group",
-            "the second declared group: what moves from the first to it moves back from it to the \
-             first",
-        ),
-        real(
-            "move",
-            "mean over graphs of the movement, in the unit of the column; of a level in shares of \
-             1",
-        ),
-        or_null(real("move_var", "variance of the movement over graphs; null = one graph")),
-        or_null(real("move_lo", "lower percentile over graphs; null = one graph")),
-        or_null(real("move_hi", "upper percentile over graphs; null = one graph")),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `nodes`: one row per graph-uncertain set and encoded column.
+    pub struct NodeRow in "nodes", version 1, key 4,
+    one row per "set, attribute, variable and level", written by "measure", read by "report" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// name of the variable
+        node: SharedText,
+        /// the level whose indicator moves; empty for a number
+        level: SharedText,
+        /// position of the variable in the order of the search, from 0
+        position: i64,
+        /// its tier, from 0; null = in none
+        tier: Option<i64>,
+        /// share of graphs in which the variable follows from the attribute; 1 for the attribute
+        /// itself
+        below_sensitive: f64,
+        /// the first declared group
+        from_group: SharedText,
+        /// the second declared group: what moves from the first to it moves back from it to the
+        /// first
+        to_group: SharedText,
+        /// mean over graphs of the movement, in the unit of the column; of a level in shares of 1
+        r#move: f64,
+        /// variance of the movement over graphs; null = one graph
+        move_var: Option<f64>,
+        /// lower percentile over graphs; null = one graph
+        move_lo: Option<f64>,
+        /// upper percentile over graphs; null = one graph
+        move_hi: Option<f64>,
+    }
+}
 
-/// `graphs`: one row per graph-uncertain set and bootstrap.
-///
-/// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to the attribute
-/// alone, in `edges`.
-pub const GRAPHS: TableDef = TableDef {
-    name: "graphs",
-    version: 2,
-    one_row_per: "set, attribute and bootstrap",
-    n_key: 3,
-    columns: &[
-        SET,
-        SENSITIVE,
-        int("bootstrap", "the bootstrap, from 0"),
-        or_null(real(
-            "score",
-            "score of its graphs, on the scale 2 log-likelihood minus penalty; null = the graph is \
-             given",
-        )),
-        int("class", "number of its class of graphs among the different ones, from 0"),
-        int("graphs", "graphs of the class that are taken"),
-        or_null(int("class_size", "graphs that the class has; null = too many to count")),
-        text(
-            "drawn",
-            "all; evenly = a sample in which all graphs are equally likely; by_directions = a \
-             sample in which they are not",
-        ),
-        text(
-            "determined",
-            "variables that their parents determine in this bootstrap, joined by `,`: their scores \
-             are a convention; empty = none",
-        ),
-        or_null(int(
-            "attribute_follows",
-            "of the graphs taken those in which the attribute follows from another variable; null \
-             = version 1",
-        )),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `graphs`: one row per graph-uncertain set and bootstrap.
+    ///
+    /// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to the
+    /// attribute alone, in `edges`.
+    pub struct GraphRow in "graphs", version 2, key 3,
+    one row per "set, attribute and bootstrap", written by "measure", read by "report" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the bootstrap, from 0
+        bootstrap: i64,
+        /// score of its graphs, on the scale 2 log-likelihood minus penalty; null = the graph is
+        /// given
+        score: Option<f64>,
+        /// number of its class of graphs among the different ones, from 0
+        class: i64,
+        /// graphs of the class that are taken
+        graphs: i64,
+        /// graphs that the class has; null = too many to count
+        class_size: Option<i64>,
+        /// all; evenly = a sample in which all graphs are equally likely; by_directions = a sample
+        /// in which they are not
+        drawn: SharedText,
+        /// variables that their parents determine in this bootstrap, joined by `,`: their scores
+        /// are a convention; empty = none
+        determined: SharedText,
+        /// of the graphs taken those in which the attribute follows from another variable; null =
+        /// version 1
+        [since 2]
+        attribute_follows: Option<i64>,
+    }
+}
 
-/// `subgraphs`: one row per graph-uncertain set and different graph below the attribute.
-pub const SUBGRAPHS: TableDef = TableDef {
-    name: "subgraphs",
-    version: 1,
-    one_row_per: "set, attribute and graph below the attribute",
-    n_key: 3,
-    columns: &[
-        SET,
-        SENSITIVE,
-        text(
-            "edges",
-            "the edges among the attribute and what follows from it, `a -> b` joined by `; `; \
-             empty = nothing follows",
-        ),
-        int("count", "graphs that have exactly these"),
-        real("share", "their share of all graphs"),
-    ],
-    writer: "measure",
-    readers: "report",
-};
+table! {
+    /// `subgraphs`: one row per graph-uncertain set and different graph below the attribute.
+    pub struct SubgraphRow in "subgraphs", version 1, key 3,
+    one row per "set, attribute and graph below the attribute",
+    written by "measure", read by "report" {
+        [meaning SET]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the edges among the attribute and what follows from it, `a -> b` joined by `; `; empty =
+        /// nothing follows
+        edges: SharedText,
+        /// graphs that have exactly these
+        count: i64,
+        /// their share of all graphs
+        share: f64,
+    }
+}

@@ -1,42 +1,39 @@
 //! The tables of the rows themselves: what was filtered, what was met, what came out.
 
-use super::{
-    ARM, COUNTERFACTUAL, ColumnDef, ColumnType, MODEL, SENSITIVE, TO_GROUP, TableDef, int, or_null,
-    real, text,
-};
+use super::define::{SharedText, table};
+use super::{ARM, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
 
-/// `filters`: one row per step that can lose rows.
-pub const FILTERS: TableDef = TableDef {
-    name: "filters",
-    version: 1,
-    one_row_per: "step that can lose rows",
-    n_key: 1,
-    columns: &[
-        int("step", "position, from 1; 0 = the source itself"),
-        text("what", "the step, as the job writes it"),
-        int("rows_in", "rows before it"),
-        int("rows_out", "rows after it"),
-    ],
-    writer: "prepare",
-    readers: "report",
-};
+table! {
+    /// `filters`: one row per step that can lose rows.
+    pub struct FilterRow in "filters", version 1, key 1,
+    one row per "step that can lose rows", written by "prepare", read by "report" {
+        /// position, from 1; 0 = the source itself
+        step: i64,
+        /// the step, as the job writes it
+        what: SharedText,
+        /// rows before it
+        rows_in: i64,
+        /// rows after it
+        rows_out: i64,
+    }
+}
 
-/// `issues`: one row per kind of problem met in the data that did not stop the run.
-pub const ISSUES: TableDef = TableDef {
-    name: "issues",
-    version: 1,
-    one_row_per: "kind of problem",
-    n_key: 3,
-    columns: &[
-        text("code", "word of a closed list; `cfaudit explain CODE` tells more"),
-        text("severity", "info or warning"),
-        text("where", "column, attribute, model or set"),
-        int("n", "how often"),
-        text("text", "what, in words"),
-    ],
-    writer: "prepare, report",
-    readers: "report",
-};
+table! {
+    /// `issues`: one row per kind of problem met in the data that did not stop the run.
+    pub struct IssueRow in "issues", version 1, key 3,
+    one row per "kind of problem", written by "prepare, report", read by "report" {
+        /// word of a closed list; `cfaudit explain CODE` tells more
+        code: SharedText,
+        /// info or warning
+        severity: SharedText,
+        /// column, attribute, model or set
+        r#where: SharedText,
+        /// how often
+        n: i64,
+        /// what, in words
+        text: SharedText,
+    }
+}
 
 /// The codes of `issues`: what was met in the data and did not stop the run.
 pub const ISSUE_CODES: &[(&str, &str)] = &[
@@ -190,43 +187,42 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
 ];
 
-/// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set and
-/// attribute, then of the source rows.
-pub const OUTCOMES: TableDef = TableDef {
-    name: "outcomes",
-    version: 2,
-    one_row_per: "row, direction, model and set",
-    n_key: 8,
-    columns: &[
-        ARM,
-        MODEL,
-        COUNTERFACTUAL,
-        SENSITIVE,
-        ColumnDef {
-            name: "row_key",
-            kind: ColumnType::Key,
-            meaning: "the row number, or the integer row id, or the xxh3-64 of its text",
-            nullable: false,
-        },
-        TO_GROUP,
-        int("cf_index", "number of the counterfactual among those of the row and group"),
-        int("fold", "fold in which the row was audited; 0 without folds"),
-        text("from_group", "the factual group"),
-        or_null(int("label", "1 = positive, 0 = negative; null = none")),
-        or_null(int("predicted", "factual prediction; null = no score")),
-        or_null(int("predicted_cf", "counterfactual prediction; null = no score")),
-        or_null(real("score", "factual score; null = missing")),
-        or_null(real(
-            "score_cf",
-            "counterfactual score, of a graph-uncertain set its mean over all graphs; null = \
-             missing",
-        )),
-        or_null(int(
-            "weight",
-            "what the row weighs, in whole units that are the same for all rows of the run; null = \
-             nobody has a weight. Version 1 had no such column",
-        )),
-    ],
-    writer: "count",
-    readers: "diff",
-};
+table! {
+    /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
+    /// and attribute, then of the source rows.
+    pub struct OutcomeRow in "outcomes", version 2, key 8,
+    one row per "row, direction, model and set", written by "count", read by "diff" {
+        [meaning ARM]
+        arm: SharedText,
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        /// the row number, or the integer row id, or the xxh3-64 of its text
+        row_key: u64,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// number of the counterfactual among those of the row and group
+        cf_index: i64,
+        /// fold in which the row was audited; 0 without folds
+        fold: i64,
+        /// the factual group
+        from_group: SharedText,
+        /// 1 = positive, 0 = negative; null = none
+        label: Option<bool>,
+        /// factual prediction; null = no score
+        predicted: Option<bool>,
+        /// counterfactual prediction; null = no score
+        predicted_cf: Option<bool>,
+        /// factual score; null = missing
+        score: Option<f64>,
+        /// counterfactual score, of a graph-uncertain set its mean over all graphs; null = missing
+        score_cf: Option<f64>,
+        /// what the row weighs, in whole units that are the same for all rows of the run; null =
+        /// nobody has a weight. Version 1 had no such column
+        [since 2]
+        weight: Option<i64>,
+    }
+}

@@ -1,10 +1,8 @@
 //! The shipped job on Adult: with the real files against published counts and scikit-learn, without
 //! them marked as a stand-in.
 
+use crate::frame::read_frame;
 use std::fs;
-
-use cfaudit::table::GROUPS;
-use cfaudit::table::file::read_frame;
 
 use crate::work::{Work, root, shared};
 
@@ -55,7 +53,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     assert_eq!(paths, ["adult/adult.data", "adult/adult.test"]);
 
     // Counts of the test file: both groups together, Female, Male.
-    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let groups = read_frame(&work.path("out/tables"), "groups");
     let counts = |attribute: &'static str| {
         let rows = groups
             .records()

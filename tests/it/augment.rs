@@ -1,13 +1,11 @@
 //! Experiments: the base is the audit itself, the others are what they say, and a run that failed
 //! goes on where it stopped.
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{ARM_FOLDS, ARMS, COMPARISONS, METRICS, SELECTED, TableFrame, TableRecord};
 
 use crate::command::{WELL, canned, with_command};
 use crate::determinism::work;
@@ -40,7 +38,7 @@ fn values(metrics: &TableFrame, arm: &str) -> BTreeMap<Vec<String>, String> {
 }
 
 fn tables(work: &Work) -> TableFrame {
-    read_frame(&work.path("out/tables"), &METRICS).unwrap()
+    read_frame(&work.path("out/tables"), "metrics")
 }
 
 /// Whatever the base of an experiment measures, a plain audit with the same rows measures too.
@@ -79,10 +77,8 @@ fn arms_add_what_they_say() {
     let work = work("augment");
     work.run(0, "job.yaml", "");
     let below = work.path("out/tables");
-    let (arms, selected) = (
-        read_frame(&below, &ARMS).unwrap(),
-        read_frame(&work.path("out/rows"), &SELECTED).unwrap(),
-    );
+    let (arms, selected) =
+        (read_frame(&below, "arms"), read_frame(&work.path("out/rows"), "selected"));
     let mut names = BTreeSet::new();
     for row in arms.records() {
         let (arm, of) = (row.text("arm"), |column: &str| row.int(column).unwrap());
@@ -125,7 +121,7 @@ fn arms_add_what_they_say() {
             .records()
             .zip(&selected.rows)
             .filter(|(r, _)| r.text("arm") == "folded/all" && r.int("fold") == Some(fold));
-        mine.map(|(_, cells)| format!("{:?}", cells[SELECTED.column("row_key").unwrap()])).collect()
+        mine.map(|(_, cells)| format!("{:?}", cells[selected.column("row_key")])).collect()
     };
     assert!(of_fold(0).is_disjoint(&of_fold(1)) && !of_fold(1).is_empty());
 
@@ -137,7 +133,7 @@ fn arms_add_what_they_say() {
             .map(|r| (key(&r), r.real("value")))
             .collect::<BTreeMap<_, _>>()
     };
-    let (comparisons, mut intervals) = (read_frame(&below, &COMPARISONS).unwrap(), 0);
+    let (comparisons, mut intervals) = (read_frame(&below, "comparisons"), 0);
     let base = found("folded/base");
     let switched = found("folded/switched");
     for row in comparisons.records().filter(|r| r.text("arm") == "folded/switched") {
@@ -157,7 +153,7 @@ fn arms_add_what_they_say() {
         intervals += usize::from(row.real("lo").is_some());
     }
     assert!(intervals > 50, "{intervals}");
-    let folds = read_frame(&below, &ARM_FOLDS).unwrap();
+    let folds = read_frame(&below, "arm_folds");
     let acc = |r: &TableRecord<'_>| {
         r.text("metric") == "acc" && r.text("scope") == "total" && r.text("sensitive") == "sex"
     };
@@ -216,7 +212,7 @@ fn a_failed_run_goes_on_at_the_arm_and_fold_where_it_stopped() {
         assert!(!ran.stderr.contains(&again), "{}", ran.stderr);
     }
     assert_eq!(trained(), 6);
-    let arms = read_frame(&work.path("out/tables"), &ARMS).unwrap();
+    let arms = read_frame(&work.path("out/tables"), "arms");
     let added: Vec<Option<i64>> = arms
         .records()
         .filter(|r| r.text("arm") == "more/all")

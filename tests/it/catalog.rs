@@ -4,11 +4,10 @@
 //! Expected counts are those of the notes beside the public test data, counted apart from this
 //! program.
 
+use crate::frame::read_frame;
 use std::collections::BTreeMap;
 use std::fs;
 
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{FILTERS, GROUPS};
 use serde_json::json;
 
 use crate::work::{Ran, Work, assert_same, results, shared};
@@ -29,7 +28,7 @@ fn run(job: &str, file: &str) -> Option<Work> {
 
 /// People and positive labels of each audited group of an attribute.
 fn groups(work: &Work, attribute: &str) -> BTreeMap<String, (i64, i64)> {
-    let table = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let table = read_frame(&work.path("out/tables"), "groups");
     let of = table.records().filter(|r| {
         r.text("model") == "logistic"
             && r.text("sensitive") == attribute
@@ -75,7 +74,7 @@ fn compas_keeps_the_people_of_propublicas_filter() {
         (&manifest["rows"]["source"], &manifest["rows"]["kept"]),
         (&json!(7_214), &json!(5_278))
     );
-    let filters = read_frame(&work.path("out/tables"), &FILTERS).unwrap();
+    let filters = read_frame(&work.path("out/tables"), "filters");
     assert_eq!(
         filters.records().filter_map(|r| r.int("rows_out")).collect::<Vec<_>>(),
         [7_214, 6_150, 5_278]

@@ -1,15 +1,11 @@
 //! A label of several classes, from the columns of the user's files to tables, gates and page:
 //! against numbers counted here by hand.
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{
-    COUNTS, GATES, GROUPS, ISSUES, METRICS, SCORE_SHIFT, TRANSITIONS, TableDef, TableFrame,
-    TableRecord,
-};
 
 use crate::waiting::read_folder;
 use crate::work::{Work, assert_same, column};
@@ -153,8 +149,8 @@ fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     work
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
-    read_frame(&work.path("out/tables"), def).unwrap()
+fn frame(work: &Work, def: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), def)
 }
 
 /// The values of `metrics` by class, scope, groups and id; counterfactual metrics are those with a
@@ -230,7 +226,7 @@ fn check(groups: usize, apart: bool) {
     let people = people(400, groups);
     let work = work(&people, groups, apart, "");
     work.run(0, "job.yaml", "");
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let values = Values::of(&metrics);
 
     // Labels against predictions.
@@ -267,7 +263,7 @@ fn check(groups: usize, apart: bool) {
             values.check_rate(at(class, "ppv"), (square[k][k], predicted));
         }
     }
-    let counts = frame(&work, &COUNTS);
+    let counts = frame(&work, "counts");
     // Those without a label stand behind the last class.
     let cell = |r: &TableRecord<'_>, names: [&str; 2]| {
         let place = |text: &str| {
@@ -303,7 +299,7 @@ fn check(groups: usize, apart: bool) {
 
     // Predictions against those of counterfactuals, with and without a label.
     let (mut shares, mut directions) = (0, 0);
-    let transitions = frame(&work, &TRANSITIONS);
+    let transitions = frame(&work, "transitions");
     for from in 0..groups {
         for to in (0..groups).filter(|to| *to != from) {
             let mut cube = [Square::default(); 4];
@@ -380,7 +376,7 @@ fn check(groups: usize, apart: bool) {
     assert_eq!(["", "low", "mid", "high"].map(named), [false, true, false, false]);
 
     // Who is left out, and whose class the order decides.
-    let groups_table = frame(&work, &GROUPS);
+    let groups_table = frame(&work, "groups");
     for group in 0..groups {
         let mine = || people.iter().filter(move |p| p.group == group);
         let count =
@@ -402,7 +398,7 @@ fn check(groups: usize, apart: bool) {
         assert_eq!(r.int("n_missing_counterfactual_score"), Some(without));
     }
     // Histograms of the scores of each class.
-    let shift = frame(&work, &SCORE_SHIFT);
+    let shift = frame(&work, "score_shift");
     let held = |class: &str| {
         shift
             .records()
@@ -447,7 +443,7 @@ fn weighted() {
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &job.replace("  row_id: id\n", "  row_id: id\n  weight: w\n"));
     work.run(0, "job.yaml", "");
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let values = Values::of(&metrics);
     let (mut part, mut whole) = (0, 0);
     for person in people.iter().filter(|p| p.group == 0) {
@@ -463,7 +459,7 @@ fn weighted() {
     );
     assert_eq!(sr.real("value"), Some(part as f64 / whole as f64));
     assert_eq!(sr.text("interval"), "block-bootstrap");
-    let counts = frame(&work, &COUNTS);
+    let counts = frame(&work, "counts");
     let of_direction =
         counts.records().filter(|r| r.text("scope") == "direction" && r.text("from_group") == "A");
     assert_eq!(of_direction.map(|r| r.real("weight").unwrap()).sum::<f64>(), whole as f64);
@@ -480,7 +476,7 @@ fn same_bytes_gates_and_numbers_of_a_word() {
     let first = work.results();
     work.cfaudit(1, "run job.yaml --out out --cache off --threads 3 --batch-rows 1024");
     assert_same(&first, &work.results(), "threads and row groups");
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let of_all = |metric: &str, scope: &str| {
         let is = |r: &TableRecord<'_>| {
             ["slice", "class"].iter().all(|of| r.text(of).is_empty())
@@ -495,7 +491,7 @@ fn same_bytes_gates_and_numbers_of_a_word() {
         headline["risk.g.demp_difference"].as_f64(),
         of_all("demp_difference", "worst_case")
     );
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let verdict = |gate: &str| {
         gates.records().find(|r| r.text("gate") == gate && r.int("decides") == Some(1)).unwrap()
     };
@@ -567,13 +563,13 @@ fn values_that_are_no_classes() {
         .replace("high: p_high", "high: p_high, none: p_none");
     work.write("wide.yaml", &wide);
     work.run(0, "wide.yaml", "");
-    let issues = frame(&work, &ISSUES);
+    let issues = frame(&work, "issues");
     assert!(
         issues
             .records()
             .any(|r| r.text("code") == "absent-class" && r.text("text").contains("`none`"))
     );
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let of_none = |metric: &str| {
         metrics
             .records()
@@ -713,7 +709,7 @@ fn a_group_without_training_rows_is_undefined_by_class() {
     work.parquet("typical.parquet", answer);
     work.run(0, "job.yaml", "");
 
-    let (metrics, transitions) = (frame(&work, &METRICS), frame(&work, &TRANSITIONS));
+    let (metrics, transitions) = (frame(&work, "metrics"), frame(&work, "transitions"));
     let mut seen = [0, 0];
     for row in metrics
         .records()

@@ -4,6 +4,7 @@
 //! The programs are small shell scripts. Those that answer well give back scores that the test has
 //! written beforehand; with Python and pyarrow the shipped example runs too.
 
+use crate::frame::read_frame;
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -16,8 +17,6 @@ use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use cfaudit::num::seed::h;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{GATES, ISSUES, METRICS, OUTCOMES};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::work::{Going, Ran, Work, assert_same, column, files, root};
@@ -162,7 +161,7 @@ fn stream(work: &Work, below: &str, scores: impl Iterator<Item = f64>) {
 
 /// Fold, factual and counterfactual score of each outcome, in the order of the rows.
 fn outcomes(work: &Work) -> Vec<(i64, f64, f64)> {
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     frame
         .records()
         .map(|r| (r.int("fold").unwrap(), r.real("score").unwrap(), r.real("score_cf").unwrap()))
@@ -395,12 +394,12 @@ fn a_program_that_answers_otherwise_the_second_time() {
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{job}{gates}"));
     let gate = || {
-        let gates = read_frame(&work.path("out/tables"), &GATES).unwrap();
+        let gates = read_frame(&work.path("out/tables"), "gates");
         let row = gates.records().next().unwrap();
         [row.text("verdict"), row.text("reason")].map(str::to_owned)
     };
     let issue = || {
-        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        let issues = read_frame(&work.path("out/tables"), "issues");
         issues
             .records()
             .find(|row| row.text("code") == "not-repeatable")
@@ -605,7 +604,8 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
     work.write("lib/deep/a.py", "2");
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        "score/model=live: runs, `file lib/deep/a.py` changed from `6b86b273ff34` to `d4735e3a265e`",
+        "score/model=live: runs, `file lib/deep/a.py` changed from `6b86b273ff34` to \
+         `d4735e3a265e`",
         "score/model=live/set=flip/attribute=sex: runs, `file lib",
     ]);
     assert!(!ran.stderr.contains("prepare: runs"), "{}", ran.stderr);
@@ -809,7 +809,7 @@ fn the_shipped_example_runs() {
     copy_models(&work);
     let job = "jobs/challenger.yaml";
     work.run(0, job, "--set data.rows.synthetic.rows=5000");
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     let mut n = 0;
     for row in frame.records().filter(|r| r.text("model") == "scorecard") {
         // The scorecard takes a quarter of log odds from women.
@@ -821,7 +821,7 @@ fn the_shipped_example_runs() {
     }
     assert_eq!(n, 2000);
     let accuracy = |model: &str| {
-        let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+        let metrics = read_frame(&work.path("out/tables"), "metrics");
         let mut rows = metrics.records().filter(|r| {
             r.text("model") == model && r.text("metric") == "acc" && r.text("scope") == "total"
         });
@@ -883,7 +883,7 @@ fn the_shipped_programs_of_libraries_run() {
         );
         assert!(head.contains("include: [challenger.yaml]"));
         work.run(0, "jobs/one.yaml", "--set data.rows.synthetic.rows=4000");
-        let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+        let metrics = read_frame(&work.path("out/tables"), "metrics");
         let mut accuracies =
             metrics.records().filter(|r| r.text("metric") == "acc" && r.text("scope") == "total");
         let accuracy = accuracies.next().and_then(|r| r.real("value")).unwrap();

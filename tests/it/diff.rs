@@ -5,10 +5,10 @@ use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
 use cfaudit::metric::evidence::person::CELLS;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{CHANGES, TableFrame, TableRecord};
+use cfaudit::table::{MetricRow, TableRow};
 use serde_json::Value as Json;
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use crate::lists::{assert_valid, schema};
 use crate::work::{Ran, Work, assert_same, column, files, results, shared};
 
@@ -209,7 +209,7 @@ fn published_matrices_of_two_models() {
             && told.contains("same people: not paired: both runs must keep outcomes"),
         "{told}"
     );
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let nsr = change(&changes, "nsr");
     near(nsr.real("difference"), 35.0 / 137.0 - 16.0 / 122.0, 1e-15);
     near(nsr.real("lo"), 0.027, 5e-4);
@@ -316,7 +316,7 @@ fn the_same_people_are_drawn_together() {
     audit(&work, "v2", &back, &people, "", "", 0);
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
     assert!(told.contains("same people: paired: 1200 people are in both runs\n"), "{told}");
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let nsr = change(&changes, "nsr");
     let [expected, lo, hi] = by_hand(&sides);
     near(nsr.real("difference"), expected, 1e-15);
@@ -334,7 +334,7 @@ fn the_same_people_are_drawn_together() {
         fs::remove_file(work.path(&format!("{out}/rows/outcomes.parquet"))).unwrap();
     }
     work.cfaudit(0, "diff v1 v2 --out unpaired");
-    let unpaired = read_frame(&work.path("unpaired"), &CHANGES).unwrap();
+    let unpaired = read_frame(&work.path("unpaired"), "changes");
     let alone = change(&unpaired, "nsr");
     assert_eq!((alone.text("interval"), alone.int("paired")), ("newcombe", Some(0)));
     let width = |row: &TableRecord<'_>| row.real("hi").unwrap() - row.real("lo").unwrap();
@@ -369,7 +369,7 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
         ),
         "{told}"
     );
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let nsr = change(&changes, "nsr");
     assert_eq!(
         (nsr.text("interval"), nsr.int("paired")),
@@ -537,7 +537,7 @@ fn what_another_threshold_leaves_comparable() {
         + "  more: {metric: psr, model: gbm, counterfactual: flip, at_most: 0.9, level: warn}\n";
     audit_scores(&work, "v2", &ids, &people, ["", &more], "--set models.gbm.threshold=0.4", 0);
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let status = |metric: &str| {
         changes
             .records()
@@ -581,7 +581,7 @@ fn scores_that_did_not_change_are_identical() {
     work.write("v2.yaml", &text.replace("column: score}}}}", "column: score}}, threshold: 0.4}}"));
     work.cfaudit(0, "run v2.yaml --out v2 --cache cache");
     work.cfaudit(0, "diff v1 v2 --force --out page");
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let row = change(&changes, "mcd");
     assert_eq!(
         (row.text("interval"), row.real("lo"), row.real("hi")),
@@ -799,7 +799,7 @@ fn score_metrics_of_the_same_people_are_drawn_together() {
         audit_scores(&work, "v2", &back, &people, [data, ""], "", 0);
         let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
         assert!(told.contains("same people: paired: 1500 people are in both runs\n"), "{told}");
-        let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+        let changes = read_frame(&work.path("page"), "changes");
         let weight = |p: &Scored| if weighed { p.4 } else { 1.0 };
         for (metric, of) in [
             ("mcd", (|p: &Scored| p.3 - p.2) as fn(&Scored) -> f64),
@@ -844,7 +844,7 @@ fn score_metrics_of_the_same_people_are_drawn_together() {
         let nsr = change(&changes, "mcd");
         fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
         work.cfaudit(0, "diff v1 v2 --out unpaired");
-        let unpaired = read_frame(&work.path("unpaired"), &CHANGES).unwrap();
+        let unpaired = read_frame(&work.path("unpaired"), "changes");
         let alone = change(&unpaired, "mcd");
         assert_eq!((alone.text("interval"), alone.int("paired")), ("mover", Some(0)));
         let width = |row: &TableRecord<'_>| row.real("hi").unwrap() - row.real("lo").unwrap();
@@ -875,7 +875,7 @@ fn people_with_weights_are_drawn_together() {
         );
     }
     work.cfaudit(0, "diff v1 v2 --out page");
-    let changes = read_frame(&work.path("page"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("page"), "changes");
     let nsr = change(&changes, "nsr");
     let all = |side: &[Person]| side.iter().copied().map(Some).collect::<Vec<_>>();
     let [expected, lo, hi] = ratio_by_hand([&all(&sides[0]), &all(&sides[1])], weight);
@@ -997,19 +997,13 @@ fn folders_of_other_versions() {
         "hint: run the job again",
     ]);
     as_version(&work, "v1", "rows/outcomes.parquet", 1, &["weight", "score"]);
-    work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "a column is missing"]);
+    work.cfaudit(5, "diff v1 v2").says(&["outcomes.parquet", "column `score` is missing"]);
     fs::remove_file(work.path("v1/rows/outcomes.parquet")).unwrap();
     for verb in ["diff v1 v2", "gate v1", "export v1 --to csv", "gate v2 --baseline v1"] {
         as_version(&work, "v1", "tables/metrics.parquet", 999, &[]);
         work.cfaudit(5, verb).says(&["metrics.parquet", "it is version 999 of table `metrics`"]);
         as_version(&work, "v1", "tables/metrics.parquet", 1, &["lo"]);
-        as_version(
-            &work,
-            "v1",
-            "tables/metrics.parquet",
-            cfaudit::table::METRICS.version,
-            &["value"],
-        );
+        as_version(&work, "v1", "tables/metrics.parquet", MetricRow::TABLE.version, &["value"]);
         work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing", "damaged"]);
     }
 }

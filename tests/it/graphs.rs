@@ -1,14 +1,10 @@
 //! Graph-uncertain sets from the job to the page: values by hand, and what every table must hold.
 
+use crate::frame::{TableCell, TableFrame, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{
-    CHANGES, EDGES, GATES, GRAPHS, ISSUES, METRICS, NODES, OUTCOMES, SUBGRAPHS, TableCell,
-    TableDef, TableFrame, WORLD_PEOPLE, WORLDS,
-};
 
 use crate::work::{Work, column};
 
@@ -30,9 +26,9 @@ fn numbers(i: i64) -> (f64, f64) {
     (first, 0.8 * first + draw(i, 5))
 }
 
-fn table(work: &Work, def: &'static TableDef) -> TableFrame {
-    let folder = if def.name == OUTCOMES.name { "out/rows" } else { "out/tables" };
-    read_frame(&work.path(folder), def).unwrap()
+fn table(work: &Work, def: &str) -> TableFrame {
+    let folder = if def == "outcomes" { "out/rows" } else { "out/tables" };
+    read_frame(&work.path(folder), def)
 }
 
 /// Writes people, with `moved` numbers of those who are audited.
@@ -106,8 +102,8 @@ fn a_chain_moves_as_least_squares_says() {
     );
     work.run(0, "chain.yaml", "");
     let scores = |name: &str| -> BTreeMap<u64, f64> {
-        let outcomes = table(&work, &OUTCOMES);
-        let (key, score) = (OUTCOMES.column("row_key").unwrap(), OUTCOMES.column(name).unwrap());
+        let outcomes = table(&work, "outcomes");
+        let (key, score) = (outcomes.column("row_key"), outcomes.column(name));
         let of = |row: &Vec<TableCell>| match (&row[key], &row[score]) {
             (TableCell::Key(key), TableCell::Real(score)) => (*key, *score),
             other => panic!("{other:?}"),
@@ -120,7 +116,7 @@ fn a_chain_moves_as_least_squares_says() {
         (0..TRAINED).map(|i| (f64::from(u8::from(group(i) == "a1")), numbers(i).0)).collect();
     let first = slope(&trained);
     let second = first * slope(&(0..TRAINED).map(numbers).collect::<Vec<_>>());
-    let nodes = table(&work, &NODES);
+    let nodes = table(&work, "nodes");
     let moves: BTreeMap<&str, f64> =
         nodes.records().map(|row| (row.text("node"), row.real("move").unwrap())).collect();
     assert!(
@@ -129,7 +125,7 @@ fn a_chain_moves_as_least_squares_says() {
             && (moves["group"] - 1.0).abs() < 1e-12
     );
     // Of one graph there is nothing to disagree.
-    let metrics = table(&work, &METRICS);
+    let metrics = table(&work, "metrics");
     let of_sets: Vec<_> = metrics.records().filter(|row| row.text("family") != "graph").collect();
     assert!(
         of_sets.iter().all(|row| row.real("world_lo").is_none() && row.real("world_var").is_none())
@@ -161,7 +157,7 @@ fn refits_of_one_graph_are_no_other_graphs() {
                bootstraps: 20, knowledge: {own: {}}}}";
     work.write("refits.yaml", &job(set));
     work.run(0, "refits.yaml", "");
-    let metrics = table(&work, &METRICS);
+    let metrics = table(&work, "metrics");
     let mut moved = 0;
     for row in
         metrics.records().filter(|row| row.real("world_var").is_some_and(|variance| variance > 0.0))
@@ -208,7 +204,7 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
         );
         work.write("named.yaml", &job(&set));
         work.run(0, "named.yaml", "");
-        let metrics = table(&work, &METRICS);
+        let metrics = table(&work, "metrics");
         let of_set = || {
             metrics.records().filter(|row| {
                 row.text("family") != "graph" && row.text("counterfactual") == "world/own"
@@ -221,7 +217,7 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
             "{edges}"
         );
         let following: i64 =
-            table(&work, &GRAPHS).records().map(|row| row.int("attribute_follows").unwrap()).sum();
+            table(&work, "graphs").records().map(|row| row.int("attribute_follows").unwrap()).sum();
         assert_eq!(following, if follows { 5 } else { 0 });
         let page = fs::read_to_string(work.path("out/report.html")).unwrap();
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
@@ -239,8 +235,8 @@ fn several() -> Work {
 #[test]
 fn tables_agree_with_each_other() {
     let work = several();
-    let (metrics, worlds) = (table(&work, &METRICS), table(&work, &WORLDS));
-    let text = |row: &cfaudit::table::TableRecord<'_>, names: &[&str]| {
+    let (metrics, worlds) = (table(&work, "metrics"), table(&work, "worlds"));
+    let text = |row: &crate::frame::TableRecord<'_>, names: &[&str]| {
         names.iter().map(|n| row.text(n).to_owned()).collect::<Vec<_>>()
     };
     const KEY: [&str; 7] =
@@ -300,10 +296,10 @@ fn tables_agree_with_each_other() {
         found.unwrap_or_else(|| panic!("{set} {metric}")).real("value").unwrap()
     };
     let (edges, graphs, below, people) = (
-        table(&work, &EDGES),
-        table(&work, &GRAPHS),
-        table(&work, &SUBGRAPHS),
-        table(&work, &WORLD_PEOPLE),
+        table(&work, "edges"),
+        table(&work, "graphs"),
+        table(&work, "subgraphs"),
+        table(&work, "world_people"),
     );
     for set in sets {
         let mine = |frame: &TableFrame, column: &str| -> i64 {
@@ -364,7 +360,7 @@ fn tables_agree_with_each_other() {
         })
     };
     assert!(drawn("income", "grade") && !drawn("grade", "income"));
-    let gates = table(&work, &GATES);
+    let gates = table(&work, "gates");
     assert!(gates.records().all(|row| row.text("verdict") == "pass"), "{:?}", gates.rows);
     assert!(
         gates.records().any(|row| row.text("rule") == "at_most, worlds")
@@ -483,7 +479,7 @@ fn two_runs_are_compared() {
         &fs::read_to_string(work.path("job.yaml")).unwrap().replace("seed: 5", "seed: 6"),
     );
     work.cfaudit(0, "run next.yaml --out next --cache cache --baseline out");
-    let changes = read_frame(&work.path("next/tables"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("next/tables"), "changes");
     let of = |changes: &TableFrame, set: &str| -> Vec<(String, String, Option<f64>)> {
         let mine = changes.records().filter(|row| row.text("counterfactual") == set);
         mine.map(|row| {
@@ -522,7 +518,7 @@ fn two_runs_are_compared() {
         &job.replace(", required: [[sex, income]]", "").replace("by-graphs", "other"),
     );
     let ran = work.cfaudit(0, "run less.yaml --out less --cache cache --baseline out");
-    let changes = read_frame(&work.path("less/tables"), &CHANGES).unwrap();
+    let changes = read_frame(&work.path("less/tables"), "changes");
     let status = |set: &str| {
         of(&changes, set)
             .into_iter()
@@ -556,14 +552,14 @@ fn sets_with_graphs_have_no_slices() {
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &job.replace("metrics: {", "metrics: {by: [job], smallest_cell: 5, "));
     work.run(0, "job.yaml", "");
-    let metrics = table(&work, &METRICS);
+    let metrics = table(&work, "metrics");
     let sliced = |set: &str| {
         metrics
             .records()
             .any(|row| row.text("counterfactual") == set && !row.text("slice").is_empty())
     };
     assert!(sliced("flip") && !sliced("found/none") && !sliced("drawn/own"));
-    let issues = table(&work, &ISSUES);
+    let issues = table(&work, "issues");
     let told: Vec<&str> = issues
         .records()
         .filter(|row| row.text("code") == "unsliced-set")

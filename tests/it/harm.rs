@@ -1,9 +1,8 @@
 //! Gates that see harm: both parts of it are judged, and a gate that looks the other way is told of
 //! before and after the run.
 
+use crate::frame::{TableFrame, read_frame};
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{GATES, ISSUES, TableFrame};
 
 use crate::work::{Work, column};
 
@@ -28,7 +27,7 @@ gates:
 ";
 
 fn gates(work: &Work) -> TableFrame {
-    read_frame(&work.path("out/tables"), &GATES).unwrap()
+    read_frame(&work.path("out/tables"), "gates")
 }
 
 /// A model that is hard on women keeps the limit of a gate that looks away; `harm_to` fails it,
@@ -47,7 +46,7 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
         assert!(told.contains(words), "{told}");
     }
     work.run(0, "away.yaml", FEW).says(&["warning: blind-gate: ", "favourable decisions"]);
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     assert!(
         issues.records().any(|row| row.text("code") == "blind-gate"
             && row.text("where") == "gates.women-keep-approvals")
@@ -70,7 +69,7 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     let harm = gates(&work);
     let parts: Vec<_> =
         harm.records().filter(|row| row.text("gate") == "no-harm-to-women").collect();
-    let told = |row: &cfaudit::table::TableRecord<'_>| {
+    let told = |row: &crate::frame::TableRecord<'_>| {
         ["metric", "from_group", "to_group", "verdict"].map(|column| row.text(column).to_owned())
     };
     assert_eq!(
@@ -88,7 +87,7 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
         );
         assert!(n > 20 && value == n as f64 / all as f64);
     }
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     assert!(issues.records().all(|row| row.text("code") != "blind-gate"));
 }
 

@@ -1,6 +1,7 @@
 //! Data that are wrong: the exact exit status, a message that names file, column and row and says
 //! what to do, and nothing half-written.
 
+use crate::frame::read_frame;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,8 +9,6 @@ use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringArray, UInt64Array,
 };
 use arrow::datatypes::Float64Type;
-use cfaudit::table::GROUPS;
-use cfaudit::table::file::read_frame;
 
 use crate::work::{Ran, Work, column, expected};
 
@@ -542,7 +541,7 @@ fn scores_that_are_missing_are_counted() {
     inputs.moved[36..].iter_mut().for_each(|moved| moved.2 = f64::NAN);
     let work = inputs.write();
     work.run(0, "job.yaml", "");
-    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let groups = read_frame(&work.path("out/tables"), "groups");
     let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
     let count = |name: &str| all.int(name).unwrap();
     assert_eq!(
@@ -661,7 +660,7 @@ fn one_group_only() {
     let work = inputs.write();
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.summary()["rows"], 20);
-    let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let pairs: Vec<_> = metrics.records().filter(|r| r.text("scope") == "pair").collect();
     assert!(
         !pairs.is_empty()
@@ -674,7 +673,7 @@ fn one_group_only() {
 /// Rates of counterfactuals into a group, by group and model: counted people, and the value of the
 /// switch rate.
 fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Option<f64>)> {
-    let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let of = metrics.records().filter(|r| {
         r.text("metric") == "sr"
             && r.text("scope") == "direction"
@@ -749,7 +748,7 @@ fn groups_that_nobody_belongs_to() {
         rates.iter().all(|(_, to, n, rate)| (to == "other") <= (*n == 0 && rate.is_none())),
         "{rates:?}"
     );
-    let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let issue = issues.records().find(|r| r.text("code") == "unreached-group").unwrap();
     assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();

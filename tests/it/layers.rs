@@ -334,8 +334,8 @@ fn no_enum_repeats_another() {
 }
 
 /// Files that name each other in a circle. The list may only shrink: a type that others need
-/// belongs into a file without a driver. Of stages: kinds name each other by type, and some of their
-/// work stands in the file of another kind.
+/// belongs into a file without a driver. Of stages: kinds name each other by type, and some of
+/// their work stands in the file of another kind.
 const KNOWN_CIRCLES: &[&[&str]] = &[&[
     "stage/count/mod.rs",
     "stage/discover/mod.rs",

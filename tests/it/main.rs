@@ -21,6 +21,7 @@ mod diff;
 mod docs;
 mod faults;
 mod files;
+mod frame;
 mod fuzz;
 mod graphs;
 mod harm;

@@ -1,12 +1,11 @@
 //! Models that are trained here by LightGBM, thresholds that are fitted, and ONNX files: from the
 //! job to the tables and the page.
 
+use crate::frame::read_frame;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::StreamWriter;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{OUTCOMES, THRESHOLDS};
 
 use crate::work::{Work, column};
 
@@ -93,14 +92,14 @@ fn youden(rows: &[(f64, bool)]) -> f64 {
 
 /// Threshold, shares TPR and TNR of a model in each fold.
 fn fitted(work: &Work, model: &str) -> Vec<[f64; 3]> {
-    let frame = read_frame(&work.path("out/tables"), &THRESHOLDS).unwrap();
+    let frame = read_frame(&work.path("out/tables"), "thresholds");
     let rows = frame.records().filter(|row| row.text("model") == model);
     rows.map(|row| ["threshold", "tpr", "tnr"].map(|column| row.real(column).unwrap())).collect()
 }
 
 /// Whether every outcome of a model is decided by this threshold.
 fn assert_decided(work: &Work, model: &str, threshold: f64) {
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     let rows: Vec<_> = frame.records().filter(|row| row.text("model") == model).collect();
     assert!(!rows.is_empty());
     for row in rows {
@@ -145,7 +144,7 @@ fn trees_are_trained_and_described() {
     assert!((0.0..=1.0).contains(&threshold) && tnr >= 0.9 && tpr > 0.0, "{threshold} {tpr} {tnr}");
     assert_decided(&work, "fitted", threshold);
     // A model that does not see the attribute that is flipped says the same of both.
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     assert!(
         frame
             .records()
@@ -185,7 +184,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{text}run: {{seed: 1}}\n"));
     work.run(0, "job.yaml", "").says(&["warning: fewer-trees: model `few` has 9 of the 60 trees"]);
-    let issues = read_frame(&work.path("out/tables"), &cfaudit::table::ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let found: Vec<_> =
         issues.records().filter(|issue| issue.text("code") == "fewer-trees").collect();
     let [issue] = found[..] else { panic!("one model: {}", found.len()) };
@@ -260,7 +259,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     work.run(0, "job.yaml", "");
     let thresholds = fitted(&work, "logit");
     assert_eq!(thresholds.len(), 3);
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     for row in frame.records() {
         let threshold = thresholds[usize::try_from(row.int("fold").unwrap()).unwrap()][0];
         assert_eq!(
@@ -283,7 +282,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
                 {predictions: out-of-fold}}}}\n";
     work.write("job.yaml", &format!("{}{arms}", text.replace(split, folds)));
     work.run(0, "job.yaml", "");
-    let frame = read_frame(&work.path("out/tables"), &THRESHOLDS).unwrap();
+    let frame = read_frame(&work.path("out/tables"), "thresholds");
     let of = |arm: &str| {
         let mine = frame.records().filter(|row| row.text("arm") == arm);
         mine.map(|row| {
@@ -305,7 +304,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     assert!(frame.records().all(|row| row.text("objective") == "maximise_recall: tnr_floor: 0.7"
         && row.real("tnr").unwrap() >= 0.7));
     // What the base of the experiment measures, the audit in folds measures too.
-    let metrics = read_frame(&work.path("out/tables"), &cfaudit::table::METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let values = |arm: &str| {
         let mine = metrics.records().filter(|row| row.text("arm") == arm);
         mine.map(|row| {
@@ -376,7 +375,7 @@ fn a_program_gets_thresholds_in_every_arm() {
     let learned: Vec<(f64, bool)> =
         (0..N).filter(|i| i % 2 == 0).map(|i| (score(i), repaid(i))).collect();
     for arm in ["", "more/base", "more/all"] {
-        let frame = read_frame(&work.path("out/tables"), &THRESHOLDS).unwrap();
+        let frame = read_frame(&work.path("out/tables"), "thresholds");
         let mine: Vec<f64> = frame
             .records()
             .filter(|row| row.text("arm") == arm)
@@ -417,7 +416,7 @@ fn a_program_is_asked_for_the_scores_of_training_rows() {
     let [[threshold, ..]] = fitted(&work, "live")[..] else { panic!("one threshold") };
     assert_eq!(threshold, youden(&learned));
     assert_decided(&work, "live", threshold);
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     let scores: Vec<f64> = frame.records().filter_map(|row| row.real("score")).collect();
     assert_eq!(
         scores,
@@ -449,7 +448,7 @@ fn an_onnx_file_is_scored() {
         return;
     }
     assert_eq!(first.status.code(), Some(0), "{said}");
-    let frame = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
     let expected: serde_json::Value = serde_json::from_slice(
         &fs::read(crate::work::root().join("tests/onnx/expected.json")).unwrap(),
     )

@@ -1,13 +1,12 @@
 //! `cfaudit new` and `cfaudit export`: from a file to a first job, and from a folder to other
 //! tools.
 
+use crate::frame::read_frame;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
 use arrow::array::{BooleanArray, Float64Array, Int64Array, StringArray};
-use cfaudit::table::METRICS;
-use cfaudit::table::file::read_frame;
 use serde_json::Value as Json;
 
 use crate::work::{Ran, Work, column};
@@ -333,7 +332,7 @@ fn folders_become_files_of_other_tools() {
         junit.contains("failures=\"1\"") && junit.contains("<failure type=\"fail\""),
         "{junit}"
     );
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let defined = metrics.records().filter(|row| row.is_some("value")).count();
     let prometheus = exported("prometheus");
     assert_eq!(

@@ -10,11 +10,10 @@ use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::DataType;
 use cfaudit::metric::catalog::catalog;
 use cfaudit::metric::evidence::person::CELLS;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{COUNTS, METRICS, TableFrame, TableRecord};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value as Json};
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use crate::work::{Work, column, shared};
 
 fn read(path: &Path) -> RecordBatch {
@@ -93,7 +92,7 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (TableFrame, TableFrame
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.summary()["rows"], expected["n_rows"]);
     let tables = work.path("out/tables");
-    (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COUNTS).unwrap())
+    (read_frame(&tables, "metrics"), read_frame(&tables, "counts"))
 }
 
 /// The id that the oracle's name stands for; none where it is a count, an interval or a variant

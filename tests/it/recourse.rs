@@ -1,17 +1,12 @@
 //! Recourse from the job to the tables and the page: against looking at each row, with any model,
 //! threads and batches.
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
 
 use arrow::array::{Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::recourse::{
-    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
-    SUBGROUPS,
-};
-use cfaudit::table::{GATES, METRICS, TableDef, TableFrame, TableRecord};
 
 use crate::work::{Going, Work, assert_same, column, root, shared};
 
@@ -143,8 +138,8 @@ pub(crate) fn trained() -> Work {
     work("", "logistic")
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
-    read_frame(&work.path("out/tables"), def).unwrap()
+fn frame(work: &Work, def: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), def)
 }
 
 fn int(row: &TableRecord<'_>, name: &str) -> i64 {
@@ -212,7 +207,7 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
 
     let audited: Vec<Person> = (0..N).filter(|&i| is_audited(i)).map(person).collect();
     let affected: Vec<&Person> = audited.iter().filter(|p| odds(p) < 0.0).collect();
-    let comparison = frame(&work, &RECOURSE);
+    let comparison = frame(&work, "recourse");
     let of = comparison.records().next().unwrap();
     assert_eq!(
         (of.text("group_0"), of.text("group_1"), of.text("model"), comparison.rows.len()),
@@ -229,7 +224,7 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
         ages.sort_unstable();
         ages[(ages.len() - 1) / 2]
     };
-    let subgroups = frame(&work, &SUBGROUPS);
+    let subgroups = frame(&work, "subgroups");
     let traits: BTreeMap<i64, String> =
         subgroups.records().map(|r| (int(&r, "subgroup"), r.text("traits").to_owned())).collect();
     let members = |traits: &str, sex: &str| -> Vec<&Person> {
@@ -246,7 +241,7 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
         let sizes = ["f", "m"].map(|sex| members(row.text("traits"), sex).len() as i64);
         assert_eq!([int(&row, "n_0"), int(&row, "n_1")], sizes, "{}", row.text("traits"));
     }
-    let actions = frame(&work, &ACTIONS);
+    let actions = frame(&work, "actions");
     assert!(actions.rows.len() > 300, "{}", actions.rows.len());
     for row in actions.records() {
         let changes = items(row.text("changes"));
@@ -288,7 +283,7 @@ fn the_tables_fit_together() {
         serde_json::json!({"pass": 1, "fail": 0, "inconclusive": 0, "warn": 1, "skipped": 0})
     );
     let (subgroups, actions, ecd) =
-        (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS), frame(&work, &ECD));
+        (frame(&work, "subgroups"), frame(&work, "actions"), frame(&work, "ecd"));
     let mut best: BTreeMap<i64, [i64; 4]> = BTreeMap::new();
     for row in actions.records() {
         let own = best.entry(int(&row, "subgroup")).or_default();
@@ -341,7 +336,7 @@ fn the_tables_fit_together() {
     }
     assert!(judged > 50, "{judged}");
     // The gates counted what the table says.
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let gate = gates.records().find(|r| r.text("gate") == "none").unwrap();
     let unfair = subgroups.records().filter(|r| {
         (r.text("definition"), r.text("view")) == ("equal-effectiveness", "micro")
@@ -352,9 +347,9 @@ fn the_tables_fit_together() {
         ("fail", Some(unfair.count() as f64), "unfair_subgroups")
     );
     // Overviews: one row per definition and view, and per pair of them.
-    let analysis = frame(&work, &RANKING_ANALYSIS);
+    let analysis = frame(&work, "ranking_analysis");
     let questions = analysis.rows.len();
-    assert_eq!(frame(&work, &AGGREGATED_RANKINGS).rows.len(), questions * (questions - 1));
+    assert_eq!(frame(&work, "aggregated_rankings").rows.len(), questions * (questions - 1));
     for row in analysis.records() {
         let mine: Vec<TableRecord<'_>> = subgroups
             .records()
@@ -378,7 +373,7 @@ fn the_tables_fit_together() {
         assert!(n(&|r| r.int("place").is_some()) <= 5);
     }
     // What the job forbids is not there, and what it names is told.
-    let columns = frame(&work, &RECOURSE_COLUMNS);
+    let columns = frame(&work, "recourse_columns");
     let told: Vec<(&str, i64, &str)> = columns
         .records()
         .map(|r| (r.text("column"), int(&r, "levels"), r.text("may_change")))
@@ -390,7 +385,7 @@ fn the_tables_fit_together() {
         ("job", 4, "freely, not to none"),
     ];
     assert_eq!(told, expected);
-    let comparatives = frame(&work, &COMPARATIVES);
+    let comparatives = frame(&work, "comparatives");
     let mut without = std::collections::BTreeSet::new();
     for row in comparatives.records() {
         let lists = row.int("action").is_some();
@@ -426,7 +421,7 @@ fn threads_and_batches_change_no_byte_and_nothing_runs_twice() {
         ),
     );
     assert_same(&first, &work.results(), "other threads and batches");
-    let p = frame(&work, &SUBGROUPS)
+    let p = frame(&work, "subgroups")
         .records()
         .filter(|r| r.real("p_value").is_some_and(|p| (0.0..=1.0).contains(&p)))
         .count();
@@ -448,11 +443,11 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     let job = job.replace("groups: [m, f]", "groups: [m, f, x]");
     work.write("job.yaml", &job);
     work.run(1, "job.yaml", "");
-    let comparison = frame(&work, &RECOURSE);
+    let comparison = frame(&work, "recourse");
     let told: Vec<(&str, &str)> =
         comparison.records().map(|r| (r.text("group_0"), r.text("undefined"))).collect();
     assert_eq!(told, [("f", ""), ("x", "no_affected_rows")]);
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let verdicts: Vec<(&str, &str)> = gates
         .records()
         .filter(|r| r.text("gate") == "any")
@@ -462,13 +457,13 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
     // Nor is there anything else to compare: the run goes on, and the gate cannot tell.
     work.write("job.yaml", &job.replace("groups: [m, f, x]", "groups: [m, x]"));
     work.run(1, "job.yaml", "--replace");
-    let comparison = frame(&work, &RECOURSE);
+    let comparison = frame(&work, "recourse");
     assert_eq!(
         comparison.records().map(|r| r.text("undefined").to_owned()).collect::<Vec<_>>(),
         ["no_affected_rows"]
     );
     assert!(
-        frame(&work, &GATES)
+        frame(&work, "gates")
             .records()
             .filter(|r| r.text("gate") == "any")
             .all(|r| r.text("verdict") == "inconclusive")
@@ -491,19 +486,19 @@ fn a_model_that_decides_alike_about_all_leaves_nothing_to_compare() {
         let ran = work.command("run job.yaml --out out --cache cache --replace").output().unwrap();
         let words = String::from_utf8_lossy(&ran.stderr).into_owned();
         assert!([Some(0), Some(1)].contains(&ran.status.code()), "{words}");
-        let comparison = frame(&work, &RECOURSE);
+        let comparison = frame(&work, "recourse");
         assert!(
             comparison.records().all(|r| r.text("undefined") == reason),
             "{reason}: {:?}",
             comparison.rows
         );
         assert!(
-            frame(&work, &METRICS)
+            frame(&work, "metrics")
                 .records()
                 .any(|r| r.text("metric") == "acc" && r.real("value").is_some())
         );
         assert!(
-            frame(&work, &ACTIONS).rows.is_empty() && frame(&work, &COMPARATIVES).rows.is_empty()
+            frame(&work, "actions").rows.is_empty() && frame(&work, "comparatives").rows.is_empty()
         );
     }
 }
@@ -573,7 +568,7 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
     let rare = "--set recourse.sex.subgroups.support=0.1 --set recourse.sex.actions.support=0.1";
     work.write("jobs/adult-recourse.yaml", text.split("\ngates:").next().unwrap());
     work.run(0, "jobs/adult-recourse.yaml", &format!("--data-dir {data} {rare}"));
-    let columns = frame(&work, &RECOURSE_COLUMNS);
+    let columns = frame(&work, "recourse_columns");
     let named: Vec<(&str, Option<i64>)> =
         columns.records().map(|row| (row.text("column"), row.int("levels"))).collect();
     assert!(
@@ -581,7 +576,7 @@ fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
             && named.iter().all(|(name, _)| *name != "relationship"),
         "{named:?}"
     );
-    let (subgroups, actions) = (frame(&work, &SUBGROUPS), frame(&work, &ACTIONS));
+    let (subgroups, actions) = (frame(&work, "subgroups"), frame(&work, "actions"));
     let told: Vec<&str> = subgroups
         .records()
         .map(|r| r.text("traits"))

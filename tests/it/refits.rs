@@ -3,14 +3,13 @@
 //! People are drawn by hashes from one distribution, and scored by one formula in the place of a
 //! platform, so that nothing changes from night to night but who is there.
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::fs;
 use std::path::Path;
 
 use arrow::array::{AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Float64Type;
 use cfaudit::num::seed::{h, u01};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{CHANGES, GATES, TableFrame, TableRecord};
 
 use crate::waiting::{read_folder, write};
 use crate::work::{Work, column};
@@ -112,7 +111,7 @@ fn audit(work: &Work, rows: &str, out: &str, data: &str, args: &str) {
 
 fn changes(work: &Work, old: &str, new: &str) -> TableFrame {
     work.cfaudit(0, &format!("diff {old} {new} --out page"));
-    read_frame(&work.path("page"), &CHANGES).unwrap()
+    read_frame(&work.path("page"), "changes")
 }
 
 /// Clear changes and all that are judged, of the rows for which `of` says so.
@@ -123,7 +122,7 @@ fn clear(frames: &[TableFrame], of: impl Fn(&TableRecord<'_>) -> bool) -> (usize
 }
 
 fn verdict(work: &Work, out: &str, gate: &str) -> [String; 2] {
-    let gates = read_frame(&work.path(&format!("{out}/tables")), &GATES).unwrap();
+    let gates = read_frame(&work.path(&format!("{out}/tables")), "gates");
     let row = gates.records().find(|row| row.text("gate") == gate).unwrap();
     ["verdict", "reason"].map(|column| row.text(column).to_owned())
 }

@@ -1,12 +1,10 @@
 //! Derived attributes on real data: groups, write-back and switches against an independent
 //! computation; duplicates and weights.
 
+use crate::frame::read_frame;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{COUNTS, FILTERS, GROUPS, ISSUES};
 
 use crate::work::{Work, root, shared};
 
@@ -29,7 +27,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         serde_json::from_slice(&fs::read(root().join("tests/oracle/adult_roles.json")).unwrap())
             .unwrap();
 
-    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let groups = read_frame(&work.path("out/tables"), "groups");
     let mut compared = 0;
     for row in groups.records().filter(|r| !r.text("group").is_empty()) {
         let expected = &oracle["groups"][row.text("sensitive")][row.text("group")];
@@ -41,7 +39,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
 
     // Positive predictions lost and won in each direction.
     let mut switches: BTreeMap<(String, String), [i64; 2]> = BTreeMap::new();
-    let counts = read_frame(&work.path("out/tables"), &COUNTS).unwrap();
+    let counts = read_frame(&work.path("out/tables"), "counts");
     for row in counts.records().filter(|r| r.text("scope") == "direction") {
         let direction = format!("{} -> {}", row.text("from_group"), row.text("to_group"));
         let cell = switches.entry((row.text("sensitive").to_owned(), direction)).or_default();
@@ -60,7 +58,7 @@ fn groups_and_switches_of_derived_attributes_are_those_of_scikit_learn() {
         );
     }
 
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let of = |code: &str, place: &str| {
         issues
             .records()
@@ -94,7 +92,7 @@ fn exact_duplicates_are_dropped_and_counted() {
         .map(|e| e.unwrap().path())
         .find(|path| path.join("filters.parquet").exists())
         .unwrap();
-    let filters = read_frame(&prepared, &FILTERS).unwrap();
+    let filters = read_frame(&prepared, "filters");
     let steps: Vec<_> = filters
         .records()
         .map(|r| (r.text("what").to_owned(), r.int("rows_in").unwrap(), r.int("rows_out").unwrap()))
@@ -130,7 +128,7 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
          models: {live: {scores: {factual: {column: score}}}}\n",
     );
     work.run(0, "job.yaml", "");
-    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let groups = read_frame(&work.path("out/tables"), "groups");
     let counts: Vec<_> = groups
         .records()
         .filter(|r| r.text("sensitive") != "sex" && !r.text("group").is_empty())
@@ -151,7 +149,7 @@ fn scores_made_elsewhere_are_compared_by_derived_groups() {
         ("m & [17, 30]", 1, 1),
     ];
     assert_eq!(counts, expected.map(|(group, n, positive)| (group.to_owned(), n, positive)));
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let outside = issues.records().find(|r| r.text("code") == "outside-bins").unwrap();
     assert_eq!((outside.int("n"), outside.text("where")), (Some(1), "age_band"));
 }

@@ -1,14 +1,13 @@
 //! `cfaudit run` and its neighbours from outside: streams, exit statuses, what is published and
 //! what is left alone.
 
+use crate::frame::read_frame;
 use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use cfaudit::exec::event::EVENT_NAMES;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{COMPARISONS, METRICS};
 use serde_json::Value as Json;
 
 use crate::work::{Going, Ran, Work, assert_same, files, results, sha256};
@@ -496,7 +495,7 @@ fn models_are_compared() {
     let work = Work::with_jobs();
     work.run(0, DEMO, FEW);
     let tables = work.path("out/tables");
-    assert!(read_frame(&tables, &COMPARISONS).unwrap().rows.is_empty());
+    assert!(!tables.join("comparisons.parquet").exists());
     assert!(
         !fs::read_to_string(work.path("out/report.html"))
             .unwrap()
@@ -504,7 +503,7 @@ fn models_are_compared() {
     );
     work.run(0, DEMO, &format!("{FEW} --set metrics.compare.blind=scorecard"));
     let (metrics, comparisons) =
-        (read_frame(&tables, &METRICS).unwrap(), read_frame(&tables, &COMPARISONS).unwrap());
+        (read_frame(&tables, "metrics"), read_frame(&tables, "comparisons"));
     let (mut intervals, mut sets) = (0, std::collections::BTreeSet::new());
     for c in comparisons.records() {
         let of = |model: &str| {
@@ -553,7 +552,7 @@ fn many_people_are_drawn_by_blocks() {
                 data.split.share.audit=0.99 --set run.keep_rows=none --set \
                 counterfactuals.flip.placebo.repeats=20";
     work.run(0, DEMO, many);
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let of = |id: &str, scope: &str| {
         let found = metrics.records().find(|r| {
             [r.text("metric"), r.text("scope"), r.text("model"), r.text("counterfactual")]

@@ -1,9 +1,8 @@
 //! The same numbers stored in two ways are the same data.
 
+use crate::frame::read_frame;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use cfaudit::num::seed::{h, u01};
-use cfaudit::table::ISSUES;
-use cfaudit::table::file::read_frame;
 
 use crate::work::{Work, assert_same, column};
 
@@ -67,7 +66,7 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
     people(&work, "decimals", false);
     let integers = tables("integers", "");
     assert_same(&integers, &tables("decimals", ""), "stored as integers and as decimals");
-    let issues = read_frame(&work.path("decimals/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("decimals/tables"), "issues");
     let told = issues.records().find(|issue| issue.text("code") == "whole-numbers").unwrap();
     assert!(
         told.text("text").contains("`age`, `children`") && told.int("n") == Some(2),

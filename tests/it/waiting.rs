@@ -4,6 +4,7 @@
 //! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any
 //! program would, scores them by a formula of its own and writes its file.
 
+use crate::frame::read_frame;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,8 +13,6 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{GROUPS, ISSUES};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -503,7 +502,7 @@ fn features_that_nobody_reads_leave_no_trace() {
     );
     work.run(4, JOB, VARS);
     let codes = |work: &Work| {
-        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        let issues = read_frame(&work.path("out/tables"), "issues");
         issues
             .records()
             .map(|r| r.text("code").to_owned())
@@ -942,7 +941,7 @@ fn answers_that_do_not_fit_are_refused() {
     columns[4] = column(nulls);
     write(&work.path(SCORES), &RecordBatch::try_new(good.schema(), columns).unwrap());
     work.run(0, JOB, VARS);
-    let groups = read_frame(&work.path("out/tables"), &GROUPS).unwrap();
+    let groups = read_frame(&work.path("out/tables"), "groups");
     let all = groups.records().filter(|r| r.text("group").is_empty());
     let counted: i64 = all.map(|r| r.int("n_missing_counterfactual_score").unwrap()).sum();
     assert_eq!(usize::try_from(counted).unwrap(), missing);
@@ -1076,7 +1075,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     let words = "the request names the rows, not the model: give `recheck`";
     let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
     assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let told: Vec<&str> = issues
         .records()
         .filter(|i| i.text("code") == "no-recheck")

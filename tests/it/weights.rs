@@ -1,12 +1,11 @@
 //! People with weights, from the column of the user's file to tables and page: against
 //! scikit-learn, and against people without weights.
 
+use crate::frame::{TableFrame, TableRecord, read_frame};
 use std::collections::BTreeMap;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{COUNTS, GATES, GROUPS, METRICS, SCORE_SHIFT, TableFrame, TableRecord};
 use serde_json::Value as Json;
 
 use crate::work::{Work, column, root, shared};
@@ -96,8 +95,8 @@ fn work(people: &[Person], times: f64, weight: &str) -> Work {
     work
 }
 
-fn frame(work: &Work, def: &'static cfaudit::table::TableDef) -> TableFrame {
-    read_frame(&work.path("out/tables"), def).unwrap()
+fn frame(work: &Work, def: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), def)
 }
 
 /// Scope, groups and id.
@@ -115,7 +114,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
     let oracle: Json =
         serde_json::from_slice(&fs::read(root().join("tests/oracle/weights.json")).unwrap())
             .unwrap();
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let all: BTreeMap<[&str; 5], TableRecord<'_>> =
         metrics.records().map(|r| (key(&r), r)).collect();
     let mut compared = 0;
@@ -180,7 +179,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         frame.records().filter(keep).map(|r| r.real("weight").expect("there are weights")).sum()
     };
     let (counts, groups, shift) =
-        (frame(&work, &COUNTS), frame(&work, &GROUPS), frame(&work, &SCORE_SHIFT));
+        (frame(&work, "counts"), frame(&work, "groups"), frame(&work, "score_shift"));
     for (group, expected) in oracle["weight"].as_object().unwrap() {
         let expected = expected.as_f64().unwrap();
         assert_eq!(weight(&groups, &|r| r.text("group") == group), expected);
@@ -206,7 +205,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         }
     }
     // A gate asks for people and judges by the weighted interval.
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let gate = gates.records().next().unwrap();
     let nsr = all[&["direction", "Male", "Female", "flip", "nsr"]];
     assert_eq!((gate.int("denominator"), gate.int("enough")), (nsr.int("denominator"), Some(50)));
@@ -232,7 +231,7 @@ fn made_up(n: i64) -> Vec<Person> {
 
 /// Values and reasons by key.
 fn values(work: &Work) -> BTreeMap<[String; 5], (Option<f64>, String)> {
-    let metrics = frame(work, &METRICS);
+    let metrics = frame(work, "metrics");
     metrics
         .records()
         .map(|r| (key(&r).map(str::to_owned), (r.real("value"), r.text("undefined").to_owned())))
@@ -251,10 +250,10 @@ fn equal_weights_change_no_value() {
     let (found, expected) = (values(&with), values(&without));
     assert!(found.len() > 100, "{}", found.len());
     assert_eq!(found, expected);
-    let nulls = frame(&without, &METRICS)
+    let nulls = frame(&without, "metrics")
         .records()
         .all(|r| r.real("weight_numerator").is_none() && !r.text("ci_method").contains("blocks"));
-    assert!(nulls && frame(&without, &COUNTS).records().all(|r| r.real("weight").is_none()));
+    assert!(nulls && frame(&without, "counts").records().all(|r| r.real("weight").is_none()));
     assert!(!fs::read_to_string(without.path("out/report.html")).unwrap().contains("weighted by"));
 }
 
@@ -266,7 +265,7 @@ fn a_factor_changes_no_value_and_no_interval() {
     let [one, other] = [1.0, 1024.0].map(|times| {
         let work = work(&people, times, "  weight: fnlwgt\n");
         work.run(0, "job.yaml", "");
-        let metrics = frame(&work, &METRICS);
+        let metrics = frame(&work, "metrics");
         let weights =
             |r: &TableRecord<'_>| r.real("weight_denominator").map(|weight| weight / times);
         let rows = metrics.records().map(|r| {

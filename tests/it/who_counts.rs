@@ -1,12 +1,11 @@
 //! Who counts where labels are missing, and gates on rates at an end: from the user's file to
 //! tables, gates and page.
 
+use crate::frame::{TableFrame, read_frame};
 use std::fmt::Write as _;
 use std::fs;
 
 use arrow::array::{Float64Array, Int64Array, StringArray};
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{COMPARISONS, COUNTS, GATES, GROUPS, ISSUES, METRICS, TableDef, TableFrame};
 
 use crate::work::{Work, column};
 
@@ -43,8 +42,8 @@ fn applicants() -> Vec<Applicant> {
     (0..5000).map(applicant).collect()
 }
 
-fn frame(work: &Work, def: &'static TableDef) -> TableFrame {
-    read_frame(&work.path("out/tables"), def).unwrap()
+fn frame(work: &Work, def: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), def)
 }
 
 fn credit() -> (Work, Vec<Applicant>) {
@@ -132,7 +131,7 @@ fn labels_of_granted_people_only() {
     assert!(told.iter().all(|words| data.stdout.contains(words)), "{}", data.stdout);
 
     work.run(1, "job.yaml", "");
-    let issues = frame(&work, &ISSUES);
+    let issues = frame(&work, "issues");
     let issue = issues.records().find(|issue| issue.text("code") == "selective-labels").unwrap();
     assert_eq!((issue.text("severity"), issue.text("where")), ("warning", "sex"));
     assert!(
@@ -155,7 +154,7 @@ fn labels_of_granted_people_only() {
         "{line}"
     );
 
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     let of = |metric: &str, scope: &str| {
         metrics
             .records()
@@ -184,7 +183,7 @@ fn labels_of_granted_people_only() {
     let switched = people.iter().filter(|p| (p.score >= 0.5) != (p.score_cf >= 0.5)).count() as f64;
     assert!((of("sr", "total").real("value").unwrap() - switched / 5000.0).abs() < 1e-12);
 
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
     for name in ["precision", "right-grants-lost"] {
         assert_eq!(verdict(name).text("verdict"), "inconclusive", "{name}");
@@ -198,7 +197,7 @@ fn labels_of_granted_people_only() {
 
     // The cells of people without a label stand in the table of counts; all cells together are all
     // people.
-    let counts = frame(&work, &COUNTS);
+    let counts = frame(&work, "counts");
     let sum = |set: &str| {
         let rows = counts
             .records()
@@ -207,7 +206,7 @@ fn labels_of_granted_people_only() {
             .fold((0, 0), |(none, all), (empty, n)| (none + if empty { n } else { 0 }, all + n))
     };
     assert_eq!([sum(""), sum("flip")], [(5000 - granted, 5000); 2]);
-    let groups = frame(&work, &GROUPS);
+    let groups = frame(&work, "groups");
     let all = groups.records().find(|r| r.text("group").is_empty()).unwrap();
     assert_eq!(all.int("n_missing_label"), Some(5000 - granted));
 }
@@ -260,12 +259,12 @@ fn a_model_that_never_switches_passes() {
         .unwrap();
         work.write("job.yaml", &job);
         work.run(0, "job.yaml", "");
-        let gates = frame(&work, &GATES);
+        let gates = frame(&work, "gates");
         assert!(
             gates.records().all(|gate| gate.text("verdict") == "pass")
                 && gates.records().count() == 2
         );
-        let metrics = frame(&work, &METRICS);
+        let metrics = frame(&work, "metrics");
         for (metric, method) in [
             ("sr", "wilson-people"),
             ("cr", "wilson-people"),
@@ -361,16 +360,16 @@ on_inconclusive: warn
     let check = work.cfaudit(0, "check job.yaml --cache cache").stdout;
     assert!(check.contains(&told) && !check.contains("set `of-all` conditions"), "{check}");
     work.run(0, "job.yaml", "");
-    let issues = frame(&work, &ISSUES);
+    let issues = frame(&work, "issues");
     let issue = issues.records().find(|issue| issue.text("code") == "unlabelled-people").unwrap();
     assert_eq!((issue.text("where"), issue.int("n")), ("by-label", Some(missing as i64)));
     assert!(issue.text("text").starts_with(&told), "{}", issue.text("text"));
-    let metrics = frame(&work, &METRICS);
+    let metrics = frame(&work, "metrics");
     for row in metrics.records().filter(|row| ["ccm", "shift"].contains(&row.text("family"))) {
         let flagged = row.text("flags").split(',').any(|flag| flag == "selective_labels");
         assert_eq!(flagged, row.text("counterfactual") == "by-label", "{}", row.text("metric"));
     }
-    let gates = frame(&work, &GATES);
+    let gates = frame(&work, "gates");
     let verdict = |name: &str| gates.records().find(|gate| gate.text("gate") == name).unwrap();
     assert_eq!(verdict("everybody").text("verdict"), "pass");
     assert_eq!(verdict("labelled").text("verdict"), "inconclusive");
@@ -394,8 +393,8 @@ fn comparisons_carry_selective_labels() {
         &job.replace(metrics, &format!("{strict}{metrics}, compare: {{live: strict}}")),
     );
     work.run(1, "job.yaml", "");
-    let comparisons = frame(&work, &COMPARISONS);
-    let (of_models, of_one) = (&comparisons, frame(&work, &METRICS));
+    let comparisons = frame(&work, "comparisons");
+    let (of_models, of_one) = (&comparisons, frame(&work, "metrics"));
     for (metric, flagged) in
         [("ppv", "selective_labels"), ("tpsr", "selective_labels"), ("pprev", ""), ("sr", "")]
     {

@@ -1,15 +1,12 @@
 //! Sets that move features, from the job to the tables: what they promise of every row, and what
 //! they say of data that do not suit.
 
+use crate::frame::{TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::util::display::array_value_to_string;
-use cfaudit::table::file::read_frame;
-use cfaudit::table::{
-    CF_DISTRIBUTIONS, CF_FEATURES, CF_QUALITY, COMPARISONS, ISSUES, METRICS, OUTCOMES, TableRecord,
-};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::work::{Work, assert_same, column, results};
@@ -256,7 +253,7 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
         let ends = [row.text("from_group"), row.text("to_group")];
         ends.iter().any(|end| end.is_empty() || *end == "x")
     };
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     for arm in ["more/base", "more/all"] {
         let of_set: Vec<_> = metrics
             .records()
@@ -275,7 +272,7 @@ fn a_group_without_training_rows_is_undefined_in_arms_too() {
             "{arm}"
         );
     }
-    let comparisons = read_frame(&work.path("out/tables"), &COMPARISONS).unwrap();
+    let comparisons = read_frame(&work.path("out/tables"), "comparisons");
     let of_set = comparisons.records().filter(|row| row.text("counterfactual") == "typical");
     let (about, others): (Vec<_>, Vec<_>) = of_set.partition(is_about_x);
     assert!(about.len() > 20 && others.iter().any(|row| row.is_some("difference")));
@@ -302,7 +299,7 @@ fn weights_that_no_set_learns_from_are_told() {
         work.parquet("people.parquet", columns);
         let check = work.cfaudit(0, "check job.yaml --cache cache");
         work.run(0, "job.yaml", "");
-        let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+        let issues = read_frame(&work.path("out/tables"), "issues");
         let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
         let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
         let says = [
@@ -333,7 +330,7 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
                 sensitive: [side]}}";
     let work = with_untaught(&job_of(sets, LOGIT));
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     for set in ["typical", "world", "carried"] {
         let (mut defined, mut undefined) = (0, 0);
         for row in metrics.records().filter(|row| row.text("counterfactual") == set) {
@@ -364,7 +361,7 @@ fn a_group_without_training_rows_is_undefined_and_ends_no_run() {
             .iter()
             .all(|row| row.real("value").is_none() && row.text("undefined") == "no_training_rows")
     );
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let told: Vec<(String, String)> = issues
         .records()
         .filter(|row| row.text("code") == "no-training-rows")
@@ -427,7 +424,7 @@ fn several_counterfactuals_include_the_single_one() {
     assert!(one.iter().all(|(key, cf)| features(&more[key]) == features(cf)));
     assert!(more.len() > one.len(), "{} {}", more.len(), one.len());
     // Every counterfactual is scored and counted, people once.
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let row = |set: &str| {
         metrics.records().find(|m| {
             m.text("counterfactual") == set
@@ -460,9 +457,9 @@ fn what_is_not_valid_is_not_measured() {
         n_valid += i64::from(fits && near);
     }
     assert!(n_valid > 50 && n_valid < made.len() as i64 - 50);
-    let outcomes = read_frame(&work.path("out/rows"), &OUTCOMES).unwrap();
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
     assert_eq!(outcomes.rows.len() as i64, n_valid);
-    let quality = read_frame(&work.path("out/tables"), &CF_QUALITY).unwrap();
+    let quality = read_frame(&work.path("out/tables"), "cf_quality");
     let value = |metric: &str| {
         quality
             .records()
@@ -472,7 +469,7 @@ fn what_is_not_valid_is_not_measured() {
     };
     assert_eq!(value("n_cf"), Some(made.len() as f64));
     assert_eq!(value("share_discarded"), Some(1.0 - n_valid as f64 / made.len() as f64));
-    let shapes = read_frame(&work.path("out/tables"), &CF_DISTRIBUTIONS).unwrap();
+    let shapes = read_frame(&work.path("out/tables"), "cf_distributions");
     let sum = |side: &str| -> i64 {
         let mine =
             shapes.records().filter(|r| r.text("feature") == "job" && r.text("side") == side);
@@ -489,7 +486,7 @@ fn moved_features_look_like_the_target() {
         LOGIT,
     ));
     work.run(0, "job.yaml", "");
-    let frame = read_frame(&work.path("out/tables"), &CF_FEATURES).unwrap();
+    let frame = read_frame(&work.path("out/tables"), "cf_features");
     for feature in ["income", "grade", "job"] {
         let value = |metric: &str, from: &str| {
             let is = |text: &str, word: &str| text == word;
@@ -554,7 +551,7 @@ fn a_placebo_gives_a_band() {
         "{logit: {logistic: {l2: 1, omit: [sex]}}}",
     ));
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let sr =
         metrics.records().find(|m| m.text("metric") == "sr" && m.text("scope") == "total").unwrap();
     let (lo, hi) = (sr.real("placebo_lo").unwrap(), sr.real("placebo_hi").unwrap());
@@ -629,7 +626,7 @@ fn a_reference_of_its_own() {
         ],
     );
     work.run(0, "job.yaml", "");
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     assert!(metrics.records().any(|m| m.text("metric") == "sr"
         && m.text("counterfactual") == "world"
         && m.real("value").is_some()));
@@ -878,14 +875,14 @@ fn a_number_outside_the_bin_of_its_group_is_no_counterfactual() {
         assert!(valid[0] > 100 && valid[1] > 100, "{set} {valid:?}");
         assert_eq!(valid[2] > 100, set == "carried", "{set} {valid:?}");
     }
-    let issues = read_frame(&work.path("out/tables"), &ISSUES).unwrap();
+    let issues = read_frame(&work.path("out/tables"), "issues");
     let told: Vec<_> = issues.records().filter(|r| r.text("code") == "outside-group").collect();
     let (n, text) = (told[0].int("n").unwrap(), told[0].text("text"));
     assert!(told.len() == 1 && n > 1000 && told[0].text("where") == "band", "{n}");
     for set in ["world", "typical"] {
         assert!(text.contains(&format!("in group `(70, 90]` (set `{set}`)")), "{text}");
     }
-    let metrics = read_frame(&work.path("out/tables"), &METRICS).unwrap();
+    let metrics = read_frame(&work.path("out/tables"), "metrics");
     let sr = |set: &str| {
         metrics.records().find(|m| {
             m.text("metric") == "sr"

@@ -10,7 +10,7 @@ use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::words::RichText;
 use crate::report::read::panel::{AuditPanel, ReportedValue};
-use crate::table::TableRecord;
+use crate::table::ComparisonRow;
 
 /// The metrics of the catalog, and which of them the page has shown.
 pub(crate) struct PageGlossary<'a> {
@@ -97,8 +97,9 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
 
 /// What a row says that rests on labels which are missing for some people more often than for
 /// others; none of other rows.
-pub(crate) fn missing_labels(row: &TableRecord<'_>) -> Option<&'static str> {
-    row.text("flags")
+pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
+    let flags = row.flags.as_deref().unwrap_or_default();
+    flags
         .split(',')
         .any(|flag| flag == SELECTIVE_LABELS)
         .then_some("labels are missing for some people more often than for others")

@@ -12,17 +12,16 @@ use crate::folder::read as opened;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
-    AuditPanel, EccmTallies, PanelDirection, ReportedValue, ResultKey, is_of_arm, is_plain_audit,
-    key, measure,
+    AuditPanel, EccmTallies, KeyedRow, PanelDirection, ReportedValue, ResultKey, is_plain_audit,
+    measure,
 };
 use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, SetQuality};
 use crate::report::read::recourse;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
-use crate::table::file::read_frame;
+use crate::table::file::read_rows;
 use crate::table::{
-    ARM_FOLDS, ARMS, CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, CHANGES, COMPARISONS,
-    COUNTS, EDGES, FILTERS, GATES, GRAPHS, GROUPS, ISSUES, METRICS, NODES, SCORE_SHIFT, THRESHOLDS,
-    TRANSITIONS, TableFrame, TableRecord,
+    ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow, GroupRow, IssueRow,
+    MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -80,25 +79,25 @@ pub(crate) struct AuditFolder {
     /// How much less than usual the page shows.
     pub(crate) halvings: PageHalvings,
     /// `groups`.
-    pub(crate) groups: TableFrame,
+    pub(crate) groups: Vec<GroupRow>,
     /// `comparisons`.
-    pub(crate) comparisons: TableFrame,
+    pub(crate) comparisons: Vec<ComparisonRow>,
     /// `thresholds`.
-    pub(crate) thresholds: TableFrame,
+    pub(crate) thresholds: Vec<ThresholdRow>,
     /// Numbers of the arms of experiments, by experiment and arm.
     pub(crate) arms: BTreeMap<String, ArmNumbers>,
     /// `arms`.
-    pub(crate) added: TableFrame,
+    pub(crate) added: Vec<ArmRow>,
     /// `arm_folds`.
-    pub(crate) spreads: TableFrame,
+    pub(crate) spreads: Vec<ArmFoldRow>,
     /// `changes`.
-    pub(crate) changes: TableFrame,
+    pub(crate) changes: Vec<ChangeRow>,
     /// `gates`.
-    pub(crate) gates: TableFrame,
+    pub(crate) gates: Vec<GateRow>,
     /// `filters`.
-    pub(crate) filters: TableFrame,
+    pub(crate) filters: Vec<FilterRow>,
     /// `issues`.
-    pub(crate) issues: TableFrame,
+    pub(crate) issues: Vec<IssueRow>,
 }
 
 /// The numbers of one arm of an experiment.
@@ -119,6 +118,13 @@ impl ArmNumbers {
 
 /// Place of a panel on the page: position and name of attribute, set and model.
 type PanelOrder<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
+
+/// Reads a table and sorts it by key, whoever wrote it.
+fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
+    let mut rows = read_rows::<R>(tables)?;
+    rows.sort_by(|a, b| a.order(b));
+    Ok(rows)
+}
 
 fn read_text(path: &Path) -> Result<String> {
     files::read_text(path).map_err(|e| {
@@ -198,24 +204,17 @@ impl AuditFolder {
         let manifest = opened::manifest(folder)?.0;
         let job = read_text(&folder.join("job.resolved.yaml"))?;
         let tables = folder.join("tables");
-        let frame = |def| {
-            let mut frame = read_frame(&tables, def)?;
-            frame.sort();
-            Ok::<TableFrame, Error>(frame)
-        };
         // The large ones go into maps, which sort them.
-        let large = |def| read_frame(&tables, def);
-        let (metrics, counts, shift) = (large(&METRICS)?, large(&COUNTS)?, large(&SCORE_SHIFT)?);
+        let metrics = read_rows::<MetricRow>(&tables)?;
+        let counts = read_rows::<CountRow>(&tables)?;
         let names = manifest.label.as_ref().map_or_else(Vec::new, |label| label.classes.clone());
-        let classes = ClassResults::of(names, &metrics, &counts, &large(&TRANSITIONS)?);
+        let classes = ClassResults::of(names, &metrics, &counts, &read_rows(&tables)?);
         let arms = manifest
             .experiments
             .iter()
             .flat_map(|of| of.arms.iter().map(move |arm| format!("{}/{}", of.name, arm.name)));
         let whole = |arm: &str| {
-            measures(
-                metrics.records().filter(|row| is_of_arm(row, arm) && row.text("class").is_empty()),
-            )
+            measures(metrics.iter().filter(|row| row.is_of_arm(arm) && row.class.is_empty()))
         };
         let of_arm = |arm: String| {
             let numbers = ArmNumbers { measures: whole(&arm), cells: cells(&counts, &arm) };
@@ -228,27 +227,32 @@ impl AuditFolder {
             cells: if classes.are_there() { BTreeMap::new() } else { cells(&counts, "") },
             classes,
             arms: arms.map(of_arm).collect(),
-            added: frame(&ARMS)?,
-            spreads: frame(&ARM_FOLDS)?,
-            histograms: histograms(&shift),
+            added: sorted(&tables)?,
+            spreads: sorted(&tables)?,
+            histograms: histograms(&read_rows(&tables)?),
             halvings: PageHalvings::default(),
             recourse: recourse::RecourseTables::read(&tables)?,
             quality: QualityTables::of(
-                &frame(&CF_QUALITY)?,
-                &frame(&CF_FEATURES)?,
-                &frame(&CF_DISTRIBUTIONS)?,
-                &frame(&CF_EXAMPLES)?,
+                &sorted(&tables)?,
+                &sorted(&tables)?,
+                &sorted(&tables)?,
+                &sorted(&tables)?,
             ),
-            graphs: GraphEvidence::of(&frame(&EDGES)?, &frame(&NODES)?, &frame(&GRAPHS)?).numbered(
-                &manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),
-            ),
-            groups: frame(&GROUPS)?,
-            changes: frame(&CHANGES)?,
-            gates: frame(&GATES)?,
-            comparisons: frame(&COMPARISONS)?,
-            thresholds: frame(&THRESHOLDS)?,
-            filters: frame(&FILTERS)?,
-            issues: frame(&ISSUES)?,
+            graphs: GraphEvidence::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?)
+                .numbered(
+                    &manifest
+                        .counterfactuals
+                        .iter()
+                        .map(|set| set.name.as_str())
+                        .collect::<Vec<_>>(),
+                ),
+            groups: sorted(&tables)?,
+            changes: sorted(&tables)?,
+            gates: sorted(&tables)?,
+            comparisons: sorted(&tables)?,
+            thresholds: sorted(&tables)?,
+            filters: sorted(&tables)?,
+            issues: sorted(&tables)?,
             manifest,
             job,
         })
@@ -422,61 +426,56 @@ impl AuditFolder {
 }
 
 fn slices(
-    frame: &TableFrame,
+    metrics: &[MetricRow],
 ) -> BTreeMap<String, BTreeMap<ResultKey, BTreeMap<String, ReportedValue>>> {
-    let mut rows: BTreeMap<String, Vec<TableRecord<'_>>> = BTreeMap::new();
-    for row in
-        frame.records().filter(|row| row.text("arm").is_empty() && !row.text("slice").is_empty())
-    {
-        rows.entry(row.text("slice").to_owned()).or_default().push(row);
+    let mut rows: BTreeMap<String, Vec<&MetricRow>> = BTreeMap::new();
+    for row in metrics.iter().filter(|row| row.arm.is_empty() && !row.slice.is_empty()) {
+        rows.entry(row.slice.to_string()).or_default().push(row);
     }
     rows.into_iter().map(|(slice, rows)| (slice, measures(rows.into_iter()))).collect()
 }
 
 fn measures<'a>(
-    rows: impl Iterator<Item = TableRecord<'a>>,
+    rows: impl Iterator<Item = &'a MetricRow>,
 ) -> BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> {
     let mut measures: BTreeMap<ResultKey, BTreeMap<String, ReportedValue>> = BTreeMap::new();
     for row in rows {
-        measures.entry(key(&row)).or_default().insert(row.text("metric").to_owned(), measure(&row));
+        measures.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
     }
     measures
 }
 
-fn cells(frame: &TableFrame, arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
+fn cells(counts: &[CountRow], arm: &str) -> BTreeMap<ResultKey, EccmTallies> {
     let mut cells: BTreeMap<ResultKey, EccmTallies> = BTreeMap::new();
     let side = |text: &str| match text {
         "0" => Some(0),
         "1" => Some(1),
         _ => None,
     };
-    for row in frame
-        .records()
-        .filter(|row| is_of_arm(row, arm))
-        .filter(|r| !r.text("counterfactual").is_empty())
+    for row in
+        counts.iter().filter(|row| row.is_of_arm(arm)).filter(|r| !r.counterfactual.is_empty())
     {
-        let label = side(row.text("label")).map_or(0, |l: usize| l + 1);
-        if let (Some(f), Some(c)) = (side(row.text("predicted")), side(row.text("predicted_cf"))) {
-            let cell = &mut cells.entry(key(&row)).or_default().0[label][f][c];
-            *cell = cell.plus(WeightedCount::read(&row));
+        let label = side(row.label.as_str()).map_or(0, |l: usize| l + 1);
+        if let (Some(f), Some(c)) = (side(row.predicted.as_str()), side(row.predicted_cf.as_str()))
+        {
+            let cell = &mut cells.entry(row.key()).or_default().0[label][f][c];
+            *cell = cell.plus(WeightedCount::new(row.n, row.weight));
         }
     }
     cells
 }
 
-fn histograms(frame: &TableFrame) -> BTreeMap<ResultKey, ScoreHistograms> {
+fn histograms(bins: &[ScoreShiftRow]) -> BTreeMap<ResultKey, ScoreHistograms> {
     let mut all: BTreeMap<ResultKey, ScoreHistograms> = BTreeMap::new();
-    for row in frame.records().filter(is_plain_audit).filter(|row| row.text("class").is_empty()) {
-        let histograms = all.entry(key(&row)).or_default();
-        let side = match row.text("side") {
+    for row in bins.iter().filter(is_plain_audit).filter(|row| row.class.is_empty()) {
+        let histograms = all.entry(row.key()).or_default();
+        let side = match row.side.as_str() {
             "original" => &mut histograms.original,
             "counterfactual" => &mut histograms.counterfactual,
             "change" => &mut histograms.change,
             _ => continue,
         };
-        if let (Some(lo), Some(hi)) = (row.real("bin_lo"), row.real("bin_hi")) {
-            side.push((lo, hi, WeightedCount::read(&row)));
-        }
+        side.push((row.bin_lo, row.bin_hi, WeightedCount::new(row.n, row.weight)));
     }
     for histograms in all.values_mut() {
         for side in

@@ -1,8 +1,8 @@
 //! What the tables hold of a label of several classes.
 
-use crate::report::read::panel::{ReportedValue, ResultKey, is_plain_audit, key, measure};
+use crate::report::read::panel::{KeyedRow, ReportedValue, ResultKey, is_plain_audit, measure};
 use crate::report::read::tally::WeightedCount;
-use crate::table::TableFrame;
+use crate::table::{CountRow, MetricRow, TransitionRow};
 use std::collections::BTreeMap;
 
 /// The class before and the class after, or the label and the prediction.
@@ -29,42 +29,32 @@ impl ClassResults {
     /// Reads the tables; nothing where the label has two sides.
     pub(crate) fn of(
         names: Vec<String>,
-        metrics: &TableFrame,
-        counts: &TableFrame,
-        transitions: &TableFrame,
+        metrics: &[MetricRow],
+        counts: &[CountRow],
+        transitions: &[TransitionRow],
     ) -> Self {
         let mut all = ClassResults { names, ..ClassResults::default() };
         if all.names.is_empty() {
             return all;
         }
-        for row in
-            metrics.records().filter(is_plain_audit).filter(|row| !row.text("class").is_empty())
-        {
-            let of_class = all.measures.entry(row.text("class").to_owned()).or_default();
-            of_class
-                .entry(key(&row))
-                .or_default()
-                .insert(row.text("metric").to_owned(), measure(&row));
+        for row in metrics.iter().filter(is_plain_audit).filter(|row| !row.class.is_empty()) {
+            let of_class = all.measures.entry(row.class.to_string()).or_default();
+            of_class.entry(row.key()).or_default().insert(row.metric.to_string(), measure(row));
         }
-        for row in counts.records().filter(is_plain_audit) {
-            let [before, after] = if row.text("counterfactual").is_empty() {
-                ["label", "predicted"]
+        for row in counts.iter().filter(is_plain_audit) {
+            let sides = if row.counterfactual.is_empty() {
+                (row.label.to_string(), row.predicted.to_string())
             } else {
-                ["predicted", "predicted_cf"]
+                (row.predicted.to_string(), row.predicted_cf.to_string())
             };
-            let matrix = all.matrices.entry(key(&row)).or_default();
-            let tally = matrix
-                .entry((row.text(before).to_owned(), row.text(after).to_owned()))
-                .or_default();
-            *tally = tally.plus(WeightedCount::read(&row));
+            let matrix = all.matrices.entry(row.key()).or_default();
+            let tally = matrix.entry(sides).or_default();
+            *tally = tally.plus(WeightedCount::new(row.n, row.weight));
         }
-        for row in transitions.records().filter(is_plain_audit) {
-            if let Some(interval) = row.real("lo").zip(row.real("hi")) {
-                let of_key = all.transitions.entry(key(&row)).or_default();
-                of_key.insert(
-                    (row.text("from_class").to_owned(), row.text("to_class").to_owned()),
-                    interval,
-                );
+        for row in transitions.iter().filter(is_plain_audit) {
+            if let Some(interval) = row.lo.zip(row.hi) {
+                let of_key = all.transitions.entry(row.key()).or_default();
+                of_key.insert((row.from_class.to_string(), row.to_class.to_string()), interval);
             }
         }
         all

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::metric::value::worlds::FOLLOWS_FROM;
-use crate::table::TableFrame;
+use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText};
 
 /// Edges, variables and bootstraps of every scenario.
 #[derive(Debug, Clone, Default)]
@@ -81,51 +81,45 @@ pub(crate) struct Causes<'a> {
 }
 
 impl GraphEvidence {
-    pub(in crate::report) fn of(
-        edges: &TableFrame,
-        nodes: &TableFrame,
-        graphs: &TableFrame,
-    ) -> Self {
+    pub(in crate::report) fn of(edges: &[EdgeRow], nodes: &[NodeRow], graphs: &[GraphRow]) -> Self {
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
-        for row in nodes.records() {
-            let key = (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned());
+        for row in nodes.iter() {
+            let key = (row.sensitive.to_string(), row.counterfactual.to_string());
             let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
                 attribute: key.0,
                 set: key.1,
                 ..ScenarioGraphs::default()
             });
-            scenario.groups = (row.text("from_group").to_owned(), row.text("to_group").to_owned());
+            scenario.groups = (row.from_group.to_string(), row.to_group.to_string());
             scenario.nodes.push(ScenarioNode {
-                variable: row.text("node").to_owned(),
-                level: row.text("level").to_owned(),
-                position: row.int("position").unwrap_or(0),
-                tier: row.int("tier"),
-                below: row.real("below_sensitive").unwrap_or(0.0),
-                mean: row.real("move").unwrap_or(0.0),
-                ends: row.real("move_lo").zip(row.real("move_hi")),
+                variable: row.node.to_string(),
+                level: row.level.to_string(),
+                position: row.position,
+                tier: row.tier,
+                below: row.below_sensitive,
+                mean: row.r#move,
+                ends: row.move_lo.zip(row.move_hi),
             });
         }
-        let at = |row: &crate::table::TableRecord<'_>| {
-            (row.text("sensitive").to_owned(), row.text("counterfactual").to_owned())
-        };
-        for row in edges.records() {
-            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
-            let edge = ScenarioEdge {
-                share: row.real("frequency").unwrap_or(0.0),
-                below: row.real("below_sensitive").unwrap_or(0.0),
+        let at =
+            |attribute: &SharedText, set: &SharedText| (attribute.to_string(), set.to_string());
+        for row in edges.iter() {
+            let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) else {
+                continue;
             };
-            scenario
-                .edges
-                .insert((row.text("cause").to_owned(), row.text("effect").to_owned()), edge);
+            let edge = ScenarioEdge { share: row.frequency, below: row.below_sensitive };
+            scenario.edges.insert((row.cause.to_string(), row.effect.to_string()), edge);
         }
-        for row in graphs.records() {
-            let Some(scenario) = found.get_mut(&at(&row)) else { continue };
+        for row in graphs.iter() {
+            let Some(scenario) = found.get_mut(&at(&row.sensitive, &row.counterfactual)) else {
+                continue;
+            };
             scenario.bootstraps.push(ScenarioBootstrap {
-                number: row.int("bootstrap").unwrap_or(0),
-                drawn: row.text("drawn").to_owned(),
-                determined: row.text("determined").to_owned(),
-                graphs: row.int("graphs").unwrap_or(0),
-                following: row.int("attribute_follows"),
+                number: row.bootstrap,
+                drawn: row.drawn.to_string(),
+                determined: row.determined.to_string(),
+                graphs: row.graphs,
+                following: row.attribute_follows,
             });
         }
         let mut scenarios: Vec<ScenarioGraphs> = found.into_values().collect();

@@ -4,7 +4,7 @@ use crate::folder::manifest::WrittenValue;
 use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::tally::WeightedCount;
-use crate::table::TableRecord;
+use crate::table::{ComparisonRow, CountRow, GateRow, MetricRow, ScoreShiftRow, TransitionRow};
 
 /// What a value belongs to: model, set, attribute, scope and groups.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -241,56 +241,77 @@ impl AuditPanel {
     }
 }
 
+/// A row of a table of values or counts.
+pub(crate) trait KeyedRow {
+    /// What it belongs to.
+    fn key(&self) -> ResultKey;
+
+    /// Whether it is of an arm, or of the plain audit, over all rows: slices have pages of their
+    /// own.
+    fn is_of_arm(&self, arm: &str) -> bool;
+}
+
+macro_rules! keyed_rows {
+    ($($row:ident $(by $slice:ident)?),+) => {
+        $(
+            impl KeyedRow for $row {
+                fn key(&self) -> ResultKey {
+                    ResultKey {
+                        model: self.model.to_string(),
+                        set: self.counterfactual.to_string(),
+                        attribute: self.sensitive.to_string(),
+                        scope: self.scope.to_string(),
+                        from: self.from_group.to_string(),
+                        to: self.to_group.to_string(),
+                    }
+                }
+
+                fn is_of_arm(&self, arm: &str) -> bool {
+                    self.arm == *arm $(&& self.$slice.is_empty())?
+                }
+            }
+        )+
+    };
+}
+
+keyed_rows!(
+    MetricRow by slice, CountRow by slice, ScoreShiftRow by slice, TransitionRow by slice,
+    ComparisonRow, GateRow
+);
+
 /// The plain audit over all rows; slices have pages of their own.
-pub(crate) fn is_plain_audit(record: &TableRecord<'_>) -> bool {
-    is_of_arm(record, "")
+pub(crate) fn is_plain_audit(row: &&impl KeyedRow) -> bool {
+    row.is_of_arm("")
 }
 
-/// All rows of an arm, or of the plain audit; slices have pages of their own.
-pub(crate) fn is_of_arm(record: &TableRecord<'_>, arm: &str) -> bool {
-    record.text("arm") == arm && record.text("slice").is_empty()
-}
-
-/// What a record belongs to.
-pub(crate) fn key(record: &TableRecord<'_>) -> ResultKey {
-    ResultKey {
-        model: record.text("model").to_owned(),
-        set: record.text("counterfactual").to_owned(),
-        attribute: record.text("sensitive").to_owned(),
-        scope: record.text("scope").to_owned(),
-        from: record.text("from_group").to_owned(),
-        to: record.text("to_group").to_owned(),
-    }
-}
-
-pub(crate) fn measure(row: &TableRecord<'_>) -> ReportedValue {
+pub(crate) fn measure(row: &MetricRow) -> ReportedValue {
     ReportedValue {
-        family: row.text("family").to_owned(),
-        value: row.real("value").filter(|v| v.is_finite()),
-        undefined: row.text("undefined").to_owned(),
-        counts: row.int("numerator").zip(row.int("denominator")),
-        weights: row.real("weight_numerator").zip(row.real("weight_denominator")),
-        n_rows: row.int("n_rows").unwrap_or(0),
-        interval: row.real("lo").zip(row.real("hi")),
-        level: row.real("level"),
-        method: row.text("interval").to_owned(),
-        placebo: row.real("placebo_lo").zip(row.real("placebo_hi")),
-        across: row.int("n_worlds").map(|_| GraphSpread {
-            ends: row.real("world_lo").zip(row.real("world_hi")),
-            level: row.real("world_level"),
-            between: row.real("between_lo").zip(row.real("between_hi")),
-            within: row.real("within_lo").zip(row.real("within_hi")),
-            variances: ["between_var", "within_var"].map(|column| row.real(column)),
-            even: row.real("world_even"),
-            n_undefined: row.int("n_worlds_undefined").unwrap_or(0),
-            whole: row.int("denominator"),
+        family: row.family.to_string(),
+        value: row.value.filter(|v| v.is_finite()),
+        undefined: row.undefined.to_string(),
+        counts: row.numerator.zip(row.denominator),
+        weights: row.weight_numerator.zip(row.weight_denominator),
+        n_rows: row.n_rows,
+        interval: row.lo.zip(row.hi),
+        level: row.level,
+        method: row.interval.to_string(),
+        placebo: row.placebo_lo.zip(row.placebo_hi),
+        across: row.n_worlds.map(|_| GraphSpread {
+            ends: row.world_lo.zip(row.world_hi),
+            level: row.world_level,
+            between: row.between_lo.zip(row.between_hi),
+            within: row.within_lo.zip(row.within_hi),
+            variances: [row.between_var, row.within_var],
+            even: row.world_even,
+            n_undefined: row.n_worlds_undefined.unwrap_or(0),
+            whole: row.denominator,
         }),
-        repeats: row.int("placebo_repeats"),
-        small: row.text("flags").split(',').any(|flag| flag.starts_with("small_")),
-        impaired: row.text("impaired_group").to_owned(),
-        words: row.text("ci_method").to_owned(),
-        highest: row.text("highest_group").to_owned(),
-        lowest: row.text("lowest_group").to_owned(),
-        without: row.int("groups_undefined"),
+        repeats: row.placebo_repeats,
+        small: row.flags.split(',').any(|flag| flag.starts_with("small_")),
+        impaired: row.impaired_group.to_string(),
+        words: row.ci_method.to_string(),
+        highest: row.highest_group.to_string(),
+        lowest: row.lowest_group.to_string(),
+        without: row.groups_undefined,
     }
 }

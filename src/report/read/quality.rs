@@ -8,7 +8,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::table::{TableFrame, TableRecord};
+use crate::table::{
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, SharedText, finite,
+};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,70 +166,92 @@ impl FeatureQuality {
 }
 
 impl QualityTables {
-    /// The quality in the frames of its four tables, sorted by key.
+    /// The quality in the rows of its four tables, sorted by key.
     pub(crate) fn of(
-        pairs: &TableFrame,
-        features: &TableFrame,
-        distributions: &TableFrame,
-        examples: &TableFrame,
+        pairs: &[CfQualityRow],
+        features: &[CfFeatureRow],
+        distributions: &[CfDistributionRow],
+        examples: &[CfExampleRow],
     ) -> Self {
         let mut quality = QualityTables::default();
-        for row in pairs.records() {
+        for row in pairs.iter() {
             quality
                 .pairs
-                .entry(quality_key(&row))
+                .entry(quality_key([
+                    &row.counterfactual,
+                    &row.sensitive,
+                    &row.from_group,
+                    &row.to_group,
+                ]))
                 .or_default()
-                .insert(row.text("metric").to_owned(), finite(&row, "value"));
+                .insert(row.metric.to_string(), row.value.and_then(finite));
         }
-        for row in features.records() {
+        for row in features.iter() {
             quality
-                .feature(&row)
+                .feature(
+                    quality_key([
+                        &row.counterfactual,
+                        &row.sensitive,
+                        &row.from_group,
+                        &row.to_group,
+                    ]),
+                    &row.feature,
+                )
                 .values
-                .insert(row.text("metric").to_owned(), finite(&row, "value"));
+                .insert(row.metric.to_string(), row.value.and_then(finite));
         }
-        for row in distributions.records() {
+        for row in distributions.iter() {
             let Some(side) = ["original", "counterfactual", "target"]
                 .iter()
-                .position(|side| *side == row.text("side"))
+                .position(|side| *side == row.side.as_str())
             else {
                 continue;
             };
-            let feature = quality.feature(&row);
-            let number = usize::try_from(row.int("bin").unwrap_or(0)).unwrap_or(0);
+            let feature = quality.feature(
+                quality_key([&row.counterfactual, &row.sensitive, &row.from_group, &row.to_group]),
+                &row.feature,
+            );
+            let number = usize::try_from(row.bin).unwrap_or(0);
             // The bins of a side come in order, without gaps.
             if number == feature.bars.len() {
-                let edges = row.real("bin_lo").zip(row.real("bin_hi"));
+                let edges = row.bin_lo.zip(row.bin_hi);
                 let rest = edges.is_none() && number == REST_BIN;
                 feature.bars.push(DistributionBar {
                     edges,
-                    level: row.text("level").to_owned(),
+                    level: row.level.to_string(),
                     rest,
                     n: [0; 3],
                     share: [None; 3],
                 });
             }
             if let Some(bar) = feature.bars.get_mut(number) {
-                bar.n[side] = row.int("n").unwrap_or(0).max(0);
-                bar.share[side] = finite(&row, "share");
+                bar.n[side] = row.n.max(0);
+                bar.share[side] = row.share.and_then(finite);
             }
         }
-        for row in examples.records() {
-            let text = |column: &str| row.is_some(column).then(|| row.text(column).to_owned());
+        for row in examples.iter() {
             let entry = ExampleFeature {
-                feature: row.text("feature").to_owned(),
-                before: text("value"),
-                after: text("value_cf"),
-                changed: row.int("changed") == Some(1),
+                feature: row.feature.to_string(),
+                before: row.value.as_ref().map(SharedText::to_string),
+                after: row.value_cf.as_ref().map(SharedText::to_string),
+                changed: row.changed,
             };
-            let of_pair = quality.examples.entry(quality_key(&row)).or_default();
-            of_pair.entry(row.int("example").unwrap_or(0)).or_default().push(entry);
+            let of_pair = quality
+                .examples
+                .entry(quality_key([
+                    &row.counterfactual,
+                    &row.sensitive,
+                    &row.from_group,
+                    &row.to_group,
+                ]))
+                .or_default();
+            of_pair.entry(row.example).or_default().push(entry);
         }
         quality
     }
 
-    fn feature(&mut self, row: &TableRecord<'_>) -> &mut FeatureQuality {
-        let name = row.text("feature");
-        let of_pair = self.features.entry(quality_key(row)).or_default();
+    fn feature(&mut self, key: QualityKey, name: &str) -> &mut FeatureQuality {
+        let of_pair = self.features.entry(key).or_default();
         of_pair.entry(name.to_owned()).or_insert_with(|| FeatureQuality {
             name: name.to_owned(),
             ..FeatureQuality::default()
@@ -297,15 +321,8 @@ impl QualityTables {
     }
 }
 
-fn quality_key(row: &TableRecord<'_>) -> QualityKey {
-    QualityKey {
-        set: row.text("counterfactual").to_owned(),
-        attribute: row.text("sensitive").to_owned(),
-        from: row.text("from_group").to_owned(),
-        to: row.text("to_group").to_owned(),
-    }
-}
-
-fn finite(row: &TableRecord<'_>, column: &str) -> Option<f64> {
-    row.real(column).filter(|value| value.is_finite())
+/// The key of set, attribute and both groups.
+fn quality_key(names: [&SharedText; 4]) -> QualityKey {
+    let [set, attribute, from, to] = names.map(SharedText::to_string);
+    QualityKey { set, attribute, from, to }
 }

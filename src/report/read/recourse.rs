@@ -8,35 +8,33 @@ use std::hash::Hasher;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::table::file::read_frame;
-use crate::table::picked::{LongTableRow, read_matching};
+use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{
-    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
-    SUBGROUPS,
+    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
+    RecourseRow, SubgroupRow,
 };
-use crate::table::{TableFrame, TableRecord};
 
 /// The tables of recourse as the page needs them.
 pub(crate) struct RecourseTables {
     /// `recourse`.
-    pub(crate) comparisons: TableFrame,
+    pub(crate) comparisons: Vec<RecourseRow>,
     /// `recourse_columns`.
-    pub(crate) columns: TableFrame,
+    pub(crate) columns: Vec<RecourseColumnRow>,
     /// `ranking_analysis`.
-    pub(crate) analysis: TableFrame,
+    pub(crate) analysis: Vec<RankingRow>,
     /// `aggregated_rankings`.
-    pub(crate) rankings: TableFrame,
+    pub(crate) rankings: Vec<AggregatedRankingRow>,
     /// The rows of `subgroups` that have a place.
-    pub(crate) subgroups: TableFrame,
+    pub(crate) subgroups: Vec<SubgroupRow>,
     /// What all rows of `subgroups` add up to: by recourse, both groups, definition, parameter and
     /// view.
     sums: BTreeMap<[String; 6], ComparisonSummary>,
     /// `comparatives`.
-    pub(crate) comparatives: TableFrame,
+    pub(crate) comparatives: Vec<ComparativeRow>,
     /// The rows of `actions` that these list.
-    pub(crate) actions: TableFrame,
+    pub(crate) actions: Vec<ActionRow>,
     /// The rows of `ecd` of the subgroups that have a place.
-    pub(crate) ecd: TableFrame,
+    pub(crate) ecd: Vec<EcdRow>,
 }
 
 /// All subgroups of a comparison under one definition in a view.
@@ -109,20 +107,22 @@ impl SizeCounts {
 }
 
 impl ComparisonSummary {
-    fn add(&mut self, row: &LongTableRow<'_>) {
-        for name in ["value_0", "value_1", "score", "cost", "p_value", "false_discovery"] {
+    fn add(&mut self, row: &SubgroupRow) {
+        for number in
+            [row.value_0, row.value_1, row.score, row.cost, row.p_value, row.false_discovery]
+        {
             // No table holds this number.
-            self.hash.write_u64(row.real(name).map_or(u64::MAX, f64::to_bits));
+            self.hash.write_u64(number.map_or(u64::MAX, f64::to_bits));
         }
-        for name in ["subgroup", "rank", "place", "merged_into"] {
-            self.hash.write_i64(row.int(name).unwrap_or(-1));
+        for number in [Some(row.subgroup), row.rank, row.place, row.merged_into] {
+            self.hash.write_i64(number.unwrap_or(-1));
         }
-        if row.int("rank").is_some() {
-            self.smaller.add(row.int("n_0").min(row.int("n_1")).unwrap_or(0));
-            if let Some(share) = row.real("false_discovery") {
+        if row.rank.is_some() {
+            self.smaller.add(row.n_0.min(row.n_1));
+            if let Some(share) = row.false_discovery {
                 self.chance.tested += 1;
                 self.chance.beyond += i64::from(share <= FALSE_DISCOVERIES);
-                let p = row.real("p_value").unwrap_or(1.0);
+                let p = row.p_value.unwrap_or(1.0);
                 if p < self.chance.least {
                     (self.chance.least, self.chance.with_least) = (p, 0);
                 }
@@ -132,28 +132,61 @@ impl ComparisonSummary {
     }
 }
 
-/// Whether a row is of a comparison.
-pub(crate) fn of(row: &TableRecord<'_>, comparison: &TableRecord<'_>) -> bool {
-    ["recourse", "group_0", "group_1"].into_iter().all(|key| row.text(key) == comparison.text(key))
+/// A row about a comparison of two groups.
+pub(crate) trait ComparedRow {
+    /// Whether it is of a comparison.
+    fn is_of(&self, comparison: &RecourseRow) -> bool;
 }
 
-/// Definition, parameter and view of a row.
-pub(crate) fn question<'a>(row: &TableRecord<'a>) -> [&'a str; 3] {
-    [row.text("definition"), row.text("parameter"), row.text("view")]
+macro_rules! compared_rows {
+    ($($row:ident)+) => {
+        $(
+            impl ComparedRow for $row {
+                fn is_of(&self, comparison: &RecourseRow) -> bool {
+                    self.recourse == comparison.recourse
+                        && self.group_0 == comparison.group_0
+                        && self.group_1 == comparison.group_1
+                }
+            }
+        )+
+    };
 }
+
+compared_rows!(SubgroupRow ActionRow EcdRow ComparativeRow RankingRow AggregatedRankingRow);
+
+/// A row about a definition in a view.
+pub(crate) trait QuestionRow {
+    /// Definition, parameter and view.
+    fn question(&self) -> [&str; 3];
+}
+
+macro_rules! question_rows {
+    ($($row:ident)+) => {
+        $(
+            impl QuestionRow for $row {
+                fn question(&self) -> [&str; 3] {
+                    [&self.definition, &self.parameter, &self.view]
+                }
+            }
+        )+
+    };
+}
+
+question_rows!(SubgroupRow ComparativeRow RankingRow AggregatedRankingRow);
 
 impl RecourseTables {
     fn summary(
         &self,
-        comparison: &TableRecord<'_>,
+        comparison: &RecourseRow,
         [definition, parameter, view]: [&str; 3],
     ) -> Option<&ComparisonSummary> {
-        let [recourse, a, b] = ["recourse", "group_0", "group_1"].map(|name| comparison.text(name));
+        let [recourse, a, b] = [&comparison.recourse, &comparison.group_0, &comparison.group_1]
+            .map(|text| text.as_str());
         self.sums.get(&[recourse, a, b, definition, parameter, view].map(str::to_owned))
     }
 
     /// How large the smaller group of the unfair subgroups is.
-    pub(crate) fn smaller(&self, comparison: &TableRecord<'_>, question: [&str; 3]) -> SizeCounts {
+    pub(crate) fn smaller(&self, comparison: &RecourseRow, question: [&str; 3]) -> SizeCounts {
         self.summary(comparison, question)
             .map_or_else(SizeCounts::default, |sum| sum.smaller.clone())
     }
@@ -162,19 +195,14 @@ impl RecourseTables {
     /// unfair.
     pub(crate) fn chance(
         &self,
-        comparison: &TableRecord<'_>,
+        comparison: &RecourseRow,
         question: [&str; 3],
     ) -> Option<ChanceTests> {
         self.summary(comparison, question).map(|sum| sum.chance).filter(|chance| chance.tested > 0)
     }
 
     /// Whether two views of a definition say the same of every subgroup.
-    pub(crate) fn agree(
-        &self,
-        comparison: &TableRecord<'_>,
-        one: [&str; 3],
-        other: [&str; 3],
-    ) -> bool {
+    pub(crate) fn agree(&self, comparison: &RecourseRow, one: [&str; 3], other: [&str; 3]) -> bool {
         let hash = |question| self.summary(comparison, question).map(|sum| sum.hash.finish());
         hash(one).is_some() && hash(one) == hash(other)
     }
@@ -188,9 +216,16 @@ impl RecourseTables {
         // Rows of one view stand together: the last key serves most of them.
         let mut key: [String; 6] = Default::default();
         let mut sum = ComparisonSummary::default();
-        let subgroups = read_matching(folder, &SUBGROUPS, |row| {
-            let own = ["recourse", "group_0", "group_1", "definition", "parameter", "view"]
-                .map(|name| row.text(name));
+        let subgroups = read_matching(folder, |row: &SubgroupRow| {
+            let own = [
+                &row.recourse,
+                &row.group_0,
+                &row.group_1,
+                &row.definition,
+                &row.parameter,
+                &row.view,
+            ]
+            .map(|text| text.as_str());
             if key != own {
                 sums.insert(
                     std::mem::replace(&mut key, own.map(str::to_owned)),
@@ -199,32 +234,25 @@ impl RecourseTables {
                 sum = sums.remove(&key).unwrap_or_default();
             }
             sum.add(row);
-            row.int("place").is_some()
+            row.place.is_some()
         })?;
         sums.insert(key, sum);
-        let comparatives = read_frame(folder, &COMPARATIVES)?;
-        let shown: BTreeSet<i64> =
-            subgroups.records().filter_map(|row| row.int("subgroup")).collect();
-        let listed: BTreeSet<(i64, i64)> = comparatives
-            .records()
-            .filter_map(|row| row.int("subgroup").zip(row.int("action")))
-            .collect();
+        let comparatives = read_rows::<ComparativeRow>(folder)?;
+        let shown: BTreeSet<i64> = subgroups.iter().map(|row| row.subgroup).collect();
+        let listed: BTreeSet<(i64, i64)> =
+            comparatives.iter().filter_map(|row| Some((row.subgroup, row.action?))).collect();
         // Of several comparisons some rows too many may be picked: whoever looks one up names the
         // comparison.
-        let is_listed = |row: &LongTableRow<'_>| {
-            row.int("subgroup")
-                .zip(row.int("action"))
-                .is_some_and(|key| shown.contains(&key.0) && listed.contains(&key))
+        let is_listed = |row: &ActionRow| {
+            shown.contains(&row.subgroup) && listed.contains(&(row.subgroup, row.action))
         };
         Ok(RecourseTables {
-            comparisons: read_frame(folder, &RECOURSE)?,
-            columns: read_frame(folder, &RECOURSE_COLUMNS)?,
-            analysis: read_frame(folder, &RANKING_ANALYSIS)?,
-            rankings: read_frame(folder, &AGGREGATED_RANKINGS)?,
-            actions: read_matching(folder, &ACTIONS, is_listed)?,
-            ecd: read_matching(folder, &ECD, |row| {
-                row.int("subgroup").is_some_and(|subgroup| shown.contains(&subgroup))
-            })?,
+            comparisons: read_rows::<RecourseRow>(folder)?,
+            columns: read_rows::<RecourseColumnRow>(folder)?,
+            analysis: read_rows::<RankingRow>(folder)?,
+            rankings: read_rows::<AggregatedRankingRow>(folder)?,
+            actions: read_matching(folder, is_listed)?,
+            ecd: read_matching(folder, |row: &EcdRow| shown.contains(&row.subgroup))?,
             subgroups,
             sums,
             comparatives,

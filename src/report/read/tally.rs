@@ -1,7 +1,5 @@
 //! Weighted counts and bins of histograms as the tables hold them.
 
-use crate::table::TableRecord;
-
 /// Cases, and what they weigh: their number where the job has no weights.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct WeightedCount {
@@ -17,9 +15,10 @@ impl WeightedCount {
         WeightedCount { n, weight: n as f64 }
     }
 
-    pub(crate) fn read(record: &TableRecord<'_>) -> Self {
-        let n = record.int("n").unwrap_or(0).max(0);
-        WeightedCount { n, weight: record.real("weight").unwrap_or(n as f64).max(0.0) }
+    /// Cases with what they weigh in a table; once each where it says nothing.
+    pub(crate) fn new(n: i64, weight: Option<f64>) -> Self {
+        let n = n.max(0);
+        WeightedCount { n, weight: weight.unwrap_or(n as f64).max(0.0) }
     }
 
     /// These and others.

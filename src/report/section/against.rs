@@ -14,7 +14,7 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::section::models::{clearness, place};
-use crate::table::{REFITTED, TableFrame, TableRecord};
+use crate::table::{ChangeRow, REFITTED};
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 60;
@@ -25,7 +25,7 @@ const JOB_AT_MOST: usize = 60;
 /// The section.
 pub(crate) fn section(
     compared: &RunComparison,
-    changes: &TableFrame,
+    changes: &[ChangeRow],
     rows_shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> PageSection {
@@ -46,29 +46,33 @@ pub(crate) fn section(
 
 /// Changes as they are shown: clear ones first, of these the clearest; what could not be compared
 /// last.
-pub(crate) fn ordered(changes: &TableFrame) -> Vec<TableRecord<'_>> {
-    let mut rows: Vec<TableRecord<'_>> = changes.records().collect();
-    let rank = |row: &TableRecord<'_>| {
-        if row.text("status") == "compared" { clearness(row) } else { -2.0 }
+pub(crate) fn ordered(changes: &[ChangeRow]) -> Vec<&ChangeRow> {
+    let mut rows: Vec<&ChangeRow> = changes.iter().collect();
+    let rank = |row: &&ChangeRow| {
+        if row.status == "compared" { clearness_of(row) } else { -2.0 }
     };
     // The sort is stable, so what is equally clear keeps the order of the table.
     rows.sort_by(|x, y| rank(y).total_cmp(&rank(x)));
     rows
 }
 
+fn clearness_of(row: &ChangeRow) -> f64 {
+    clearness(row.difference, row.lo.zip(row.hi))
+}
+
 /// Whether a change is clear.
-pub(crate) fn is_clear(row: &TableRecord<'_>) -> bool {
-    row.int("clear") == Some(1)
+pub(crate) fn is_clear(row: &ChangeRow) -> bool {
+    row.clear == 1
 }
 
 /// Whether it could be told if a change is clear.
-pub(crate) fn is_judged(row: &TableRecord<'_>) -> bool {
-    row.text("status") == "compared" && row.is_some("difference")
+pub(crate) fn is_judged(row: &ChangeRow) -> bool {
+    row.status == "compared" && row.difference.is_some()
 }
 
 /// How many changes are clear, in one sentence.
-pub(crate) fn sentence(rows: &[TableRecord<'_>]) -> String {
-    let any = |status: &str| rows.iter().any(|row| row.text("status") == status);
+pub(crate) fn sentence(rows: &[&ChangeRow]) -> String {
+    let any = |status: &str| rows.iter().any(|row| row.status.as_str() == status);
     if !any("compared") && any("refitted") {
         return "No change is judged: no set is known to be fitted on the same rows in both runs."
             .to_owned();
@@ -82,7 +86,7 @@ pub(crate) fn sentence(rows: &[TableRecord<'_>]) -> String {
     }
     let all = rows.iter().filter(|row| is_judged(row)).count();
     let clear = rows.iter().filter(|row| is_clear(row)).count();
-    let level = rows.iter().find_map(|row| row.real("level"));
+    let level = rows.iter().find_map(|row| row.level);
     let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
     format!(
         "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes \
@@ -160,35 +164,30 @@ fn job(compared: &RunComparison) -> Option<PageBlock> {
 }
 
 /// Every direction with its old and new rates side by side.
-fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
-    let mut panels: BTreeMap<[&str; 3], Vec<TableRecord<'_>>> = BTreeMap::new();
-    for row in changes
-        .records()
-        .filter(|row| row.text("scope") == "direction" && row.is_some("difference"))
-    {
-        if PageList::ComparedRates.shows(row.text("metric"))
-            && row.text("slice").is_empty()
-            && row.text("arm").is_empty()
+fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBlock> {
+    let mut panels: BTreeMap<[&str; 3], Vec<&ChangeRow>> = BTreeMap::new();
+    for row in changes.iter().filter(|row| row.scope == "direction" && row.difference.is_some()) {
+        if PageList::ComparedRates.shows(&row.metric) && row.slice.is_empty() && row.arm.is_empty()
         {
             panels
-                .entry(["counterfactual", "sensitive", "model"].map(|column| row.text(column)))
+                .entry([&row.counterfactual, &row.sensitive, &row.model].map(|text| text.as_str()))
                 .or_default()
                 .push(row);
         }
     }
     let (mut blocks, mut left) = (Vec::new(), DRAWN_AT_MOST);
     for rows in panels.values_mut() {
-        rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
+        rows.sort_by(|x, y| clearness_of(y).total_cmp(&clearness_of(x)));
     }
     let name = |words: RichText, [set, attribute, model]: [&str; 3]| {
         words.name(attribute).text(": set ").name(set).text(", model ").name(model)
     };
     let (same, differing): (Vec<_>, Vec<_>) = panels
         .into_iter()
-        .partition(|(_, rows)| rows.iter().all(|row| row.real("difference") == Some(0.0)));
-    let mut differing: Vec<([&str; 3], Vec<TableRecord<'_>>)> = differing;
+        .partition(|(_, rows)| rows.iter().all(|row| row.difference == Some(0.0)));
+    let mut differing: Vec<([&str; 3], Vec<&ChangeRow>)> = differing;
     // The clearest change first; the sort is stable, so what is equally clear stays in order.
-    let clearest = |rows: &[TableRecord<'_>]| rows.first().map_or(-1.0, clearness);
+    let clearest = |rows: &[&ChangeRow]| rows.first().map_or(-1.0, |row| clearness_of(row));
     differing.sort_by(|x, y| clearest(&y.1).total_cmp(&clearest(&x.1)));
     for (of, mut rows) in differing {
         rows.truncate(left);
@@ -198,7 +197,7 @@ fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock
         }
         let most = rows
             .iter()
-            .flat_map(|row| [row.real("old_value"), row.real("new_value")])
+            .flat_map(|row| [row.old_value, row.new_value])
             .flatten()
             .fold(0.0, f64::max);
         let end = chart::round_up(most);
@@ -210,16 +209,20 @@ fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock
             .map(RichText::from)
             .to_vec();
         let rows = rows.iter().map(|row| {
-            let drawing = match (row.real("old_value"), row.real("new_value")) {
+            let drawing = match (row.old_value, row.new_value) {
                 (Some(old), Some(new)) => chart::dumbbell(old, new, end),
                 _ => String::new(),
             };
             let mut cells = vec![
-                glossary.title(row.text("metric")).into(),
+                glossary.title(row.metric.as_str()).into(),
                 RichText::new().drawing(drawing).into(),
             ];
             cells.extend(values(row));
-            ReportRow { id: String::new(), head: place(row), cells }
+            ReportRow {
+                id: String::new(),
+                head: place(&row.scope, [&row.from_group, &row.to_group]),
+                cells,
+            }
         });
         blocks.push(PageBlock::Table(PageTable {
             caption,
@@ -245,26 +248,26 @@ fn drawn(changes: &TableFrame, glossary: &mut PageGlossary<'_>) -> Vec<PageBlock
 }
 
 /// Old value, new value and change.
-fn values(row: &TableRecord<'_>) -> Vec<PageCell> {
-    let kind = terms::kind(row.text("metric"), row.text("scope"));
-    let side = |which: &str| {
-        let main = row
-            .real(&format!("{which}_value"))
-            .map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
-        let counts =
-            row.int(&format!("{which}_numerator")).zip(row.int(&format!("{which}_denominator")));
+fn values(row: &ChangeRow) -> Vec<PageCell> {
+    let kind = terms::kind(row.metric.as_str(), row.scope.as_str());
+    let side = |value: Option<f64>, counts: Option<(i64, i64)>| {
+        let main = value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value));
         let small = counts.map(|(part, whole)| {
             RichText::from(format!("{} of {}", number::count(part), number::count(whole)))
         });
         PageCell { main: main.into(), small: small.into_iter().collect(), ..PageCell::default() }
     };
-    vec![side("old"), side("new"), change(row)]
+    vec![
+        side(row.old_value, row.old_numerator.zip(row.old_denominator)),
+        side(row.new_value, row.new_numerator.zip(row.new_denominator)),
+        change(row),
+    ]
 }
 
-fn change(row: &TableRecord<'_>) -> PageCell {
+fn change(row: &ChangeRow) -> PageCell {
     let kind = apart(row);
-    let Some(value) = row.real("difference") else { return "undefined".into() };
-    let mut small: Vec<RichText> = match (row.real("lo"), row.real("hi")) {
+    let Some(value) = row.difference else { return "undefined".into() };
+    let mut small: Vec<RichText> = match (row.lo, row.hi) {
         (Some(lo), Some(hi)) => vec![kind.interval(value, lo, hi).into()],
         _ => Vec::new(),
     };
@@ -273,29 +276,29 @@ fn change(row: &TableRecord<'_>) -> PageCell {
 }
 
 /// How the change of a metric is printed: shares and gaps of shares in points.
-pub(crate) fn apart(row: &TableRecord<'_>) -> NumberFormat {
-    terms::kind(row.text("metric"), row.text("scope")).of_change()
+pub(crate) fn apart(row: &ChangeRow) -> NumberFormat {
+    terms::kind(row.metric.as_str(), row.scope.as_str()).of_change()
 }
 
 /// `worse, clear`.
-pub(crate) fn reading(row: &TableRecord<'_>) -> String {
-    let paired = if row.int("paired") == Some(1) { "paired" } else { "unpaired" };
-    match (row.text("reading"), row.is_some("lo")) {
-        _ if !row.is_some("difference") => "undefined".to_owned(),
-        _ if row.text("status") == "refitted" => "not judged: refitted".to_owned(),
+pub(crate) fn reading(row: &ChangeRow) -> String {
+    let paired = if row.paired == 1 { "paired" } else { "unpaired" };
+    match (row.reading.as_str(), row.lo.is_some()) {
+        _ if row.difference.is_none() => "undefined".to_owned(),
+        _ if row.status == "refitted" => "not judged: refitted".to_owned(),
         (_, false) => "no interval".to_owned(),
-        ("", true) if row.text("interval") == "identical" => "nothing differs".to_owned(),
+        ("", true) if row.interval == "identical" => "nothing differs".to_owned(),
         ("", true) => format!("not clear, {paired}"),
         (reading, true) => format!("{reading}, clear, {paired}"),
     }
 }
 
 fn table(
-    rows: &[TableRecord<'_>],
+    rows: &[&ChangeRow],
     rows_shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
-    let clear: Vec<&TableRecord<'_>> = rows.iter().filter(|row| is_clear(row)).collect();
+    let clear: Vec<&&ChangeRow> = rows.iter().filter(|row| is_clear(row)).collect();
     let shown = clear.len().min(rows_shown);
     let caption = match clear.len() {
         all if shown < all => {
@@ -306,15 +309,17 @@ fn table(
     let head =
         ["Metric", "Where", "Last version", "This version", "Change"].map(RichText::from).to_vec();
     let rows = clear.iter().take(shown).map(|row| {
-        let mut place = place(row);
-        for (word, column) in [("", "sensitive"), ("set ", "counterfactual"), ("model ", "model")] {
-            if !row.text(column).is_empty() {
-                place = place.text(format!(", {word}")).name(row.text(column));
+        let mut place = place(&row.scope, [&row.from_group, &row.to_group]);
+        for (word, name) in
+            [("", &row.sensitive), ("set ", &row.counterfactual), ("model ", &row.model)]
+        {
+            if !name.is_empty() {
+                place = place.text(format!(", {word}")).name(name.as_str());
             }
         }
         let mut cells = vec![PageCell::from(place)];
         cells.extend(values(row));
-        ReportRow { id: String::new(), head: glossary.title(row.text("metric")), cells }
+        ReportRow { id: String::new(), head: glossary.title(row.metric.as_str()), cells }
     });
     let rows: Vec<ReportRow> = rows.collect();
     (shown > 0)
@@ -322,21 +327,21 @@ fn table(
 }
 
 /// What was not compared, in one sentence.
-fn left_out(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
+fn left_out(rows: &[&ChangeRow]) -> Option<PageBlock> {
     let words = left_out_in_words(rows);
     (!words.is_empty()).then(|| PageBlock::Note(format!("Not compared: {words}.").into()))
 }
 
 /// How many changes are not judged because their set was fitted again, of which sets, and what
 /// helps; none where no set was.
-pub(crate) fn refitted_in_words(rows: &[TableRecord<'_>]) -> Option<String> {
+pub(crate) fn refitted_in_words(rows: &[&ChangeRow]) -> Option<String> {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.text("status") == "refitted") {
-        let words = row.text("ci_method");
+    for row in rows.iter().filter(|row| row.status == "refitted") {
+        let words = row.ci_method.as_str();
         by_reason
             .entry(words.strip_prefix(REFITTED).unwrap_or(words))
             .or_default()
-            .push(row.text("counterfactual"));
+            .push(row.counterfactual.as_str());
     }
     let words = by_reason.into_iter().map(|(reason, sets)| {
         let n = sets.len();
@@ -349,9 +354,9 @@ pub(crate) fn refitted_in_words(rows: &[TableRecord<'_>]) -> Option<String> {
 }
 
 /// How the intervals of changes are made.
-fn methods(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
+fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
     let n = |methods: &[&str]| {
-        rows.iter().filter(|row| methods.contains(&row.text("interval"))).count()
+        rows.iter().filter(|row| methods.contains(&row.interval.as_str())).count()
     };
     let parts = [
         (
@@ -379,12 +384,10 @@ fn methods(rows: &[TableRecord<'_>]) -> Option<PageBlock> {
 }
 
 /// How many values were not compared, and why; empty where all were.
-pub(crate) fn left_out_in_words(rows: &[TableRecord<'_>]) -> String {
-    let n = |status: &str| rows.iter().filter(|row| row.text("status") == status).count();
-    let undefined = rows
-        .iter()
-        .filter(|row| row.text("status") == "compared" && !row.is_some("difference"))
-        .count();
+pub(crate) fn left_out_in_words(rows: &[&ChangeRow]) -> String {
+    let n = |status: &str| rows.iter().filter(|row| row.status.as_str() == status).count();
+    let undefined =
+        rows.iter().filter(|row| row.status == "compared" && row.difference.is_none()).count();
     let parts = [
         (n("not_comparable"), "mean something else now"),
         (n("only_old"), "stand in the last version only"),

@@ -15,9 +15,8 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, cells};
 use crate::report::read::audit::{ArmNumbers, AuditFolder};
-use crate::report::read::panel;
-use crate::report::read::panel::{EccmTallies, ReportedValue, ResultKey};
-use crate::table::TableRecord;
+use crate::report::read::panel::{EccmTallies, KeyedRow, ReportedValue, ResultKey};
+use crate::table::{ArmFoldRow, ArmRow};
 
 /// Pairs or directions of an attribute in one table.
 const PAIRS_AT_MOST: usize = 12;
@@ -158,26 +157,20 @@ impl<'a> ExperimentNumbers<'a> {
         let arms = words.arms.iter().filter_map(|arm| numbers(&arm.name)).collect();
         let mut changes: BTreeMap<&str, BTreeMap<ResultKey, BTreeMap<&str, ArmChange>>> =
             BTreeMap::new();
-        for row in audit.comparisons.records() {
-            let Some((_, arm)) =
-                row.text("arm").split_once('/').filter(|(name, _)| *name == words.name)
+        for row in audit.comparisons.iter() {
+            let Some((_, arm)) = row.arm.split_once('/').filter(|(name, _)| *name == words.name)
             else {
                 continue;
             };
-            let Some(value) = row.real("difference") else { continue };
-            let (metric, interval) = (row.text("metric"), row.real("lo").zip(row.real("hi")));
+            let Some(value) = row.difference else { continue };
+            let (metric, interval) = (row.metric.as_str(), row.lo.zip(row.hi));
             let change = ArmChange {
                 value,
                 interval,
-                kind: terms::kind(metric, row.text("scope")).of_change(),
-                missing_labels: terms::missing_labels(&row),
+                kind: terms::kind(metric, &row.scope).of_change(),
+                missing_labels: terms::missing_labels(row),
             };
-            changes
-                .entry(arm)
-                .or_default()
-                .entry(panel::key(&row))
-                .or_default()
-                .insert(metric, change);
+            changes.entry(arm).or_default().entry(row.key()).or_default().insert(metric, change);
         }
         ExperimentNumbers { words, arms, changes }
     }
@@ -284,14 +277,17 @@ impl<'a> ExperimentNumbers<'a> {
     fn added(&self, audit: &AuditFolder) -> PageTable {
         let rows = self.words.arms.iter().enumerate().map(|(place, arm)| {
             let name = format!("{}/{}", self.words.name, arm.name);
-            let mine: Vec<TableRecord<'_>> =
-                audit.added.records().filter(|row| row.text("arm") == name).collect();
-            let sum = |column: &str| mine.iter().filter_map(|row| row.int(column)).sum::<i64>();
+            let mine: Vec<&ArmRow> =
+                audit.added.iter().filter(|row| row.arm.as_str() == name).collect();
+            let sum = |of: fn(&ArmRow) -> i64| mine.iter().map(|row| of(row)).sum::<i64>();
             let mean = |n: i64| number::count((n as f64 / mine.len().max(1) as f64).round() as i64);
             let (before, positive, extra) =
-                (sum("n_rows"), sum("n_positive"), sum("n_added_positive"));
-            let (candidates, taken, synthetic) =
-                (sum("n_candidates"), sum("n_counterfactuals"), sum("n_synthetic"));
+                (sum(|row| row.n_rows), sum(|row| row.n_positive), sum(|row| row.n_added_positive));
+            let (candidates, taken, synthetic) = (
+                sum(|row| row.n_candidates),
+                sum(|row| row.n_counterfactuals),
+                sum(|row| row.n_synthetic),
+            );
             let after = before + taken + synthetic;
             let of = (candidates > 0).then(|| format!("of {}", mean(candidates)).into());
             let share = |part: i64, whole: i64| {
@@ -348,8 +344,8 @@ impl<'a> ExperimentNumbers<'a> {
         let mut any = false;
         for arm in &self.words.arms {
             let name = format!("{}/{}", self.words.name, arm.name);
-            let mine = audit.thresholds.records().filter(|row| row.text("arm") == name);
-            let mut values: Vec<f64> = mine.filter_map(|row| row.real("threshold")).collect();
+            let mine = audit.thresholds.iter().filter(|row| row.arm.as_str() == name);
+            let mut values: Vec<f64> = mine.map(|row| row.threshold).collect();
             values.sort_by(f64::total_cmp);
             let (Some(&low), Some(&high)) = (values.first(), values.last()) else { continue };
             let (low, high) = (NumberFormat::Plain.value(low), NumberFormat::Plain.value(high));
@@ -655,18 +651,18 @@ impl<'a> ExperimentNumbers<'a> {
         glossary: &mut PageGlossary<'_>,
     ) -> Option<PageBlock> {
         self.words.folds?;
-        let mut found: BTreeMap<(&str, &str, &str, &str), BTreeMap<&str, TableRecord<'_>>> =
+        let mut found: BTreeMap<(&str, &str, &str, &str), BTreeMap<&str, &ArmFoldRow>> =
             BTreeMap::new();
         let attributes: Vec<&str> =
             audit.manifest.attributes.iter().map(|a| a.name.as_str()).collect();
-        for row in audit.spreads.records().filter(|row| row.text("scope") == "total") {
+        for row in audit.spreads.iter().filter(|row| row.scope == "total") {
             let Some((_, arm)) =
-                row.text("arm").split_once('/').filter(|(name, _)| *name == self.words.name)
+                row.arm.split_once('/').filter(|(name, _)| *name == self.words.name)
             else {
                 continue;
             };
             let (set, attribute, metric) =
-                (row.text("counterfactual"), row.text("sensitive"), row.text("metric"));
+                (row.counterfactual.as_str(), row.sensitive.as_str(), row.metric.as_str());
             let of_rows = set.is_empty()
                 && Some(&attribute) == attributes.first()
                 && PageList::ArmFolds.shows(metric);
@@ -684,17 +680,16 @@ impl<'a> ExperimentNumbers<'a> {
             .map(|((of, _, _, metric), by_arm)| {
                 let kind = terms::kind(metric, "total");
                 let cell = |arm: &str| -> PageCell {
-                    let Some((row, mean)) =
-                        by_arm.get(arm).and_then(|row| Some((row, row.real("mean")?)))
+                    let Some((row, mean)) = by_arm.get(arm).and_then(|row| Some((row, row.mean?)))
                     else {
                         return "\u{2013}".into();
                     };
-                    let sd = row.real("sd").map(|sd| {
+                    let sd = row.sd.map(|sd| {
                         format!("sd {}", NumberFormat::value(spread_format(kind), sd)).into()
                     });
                     let ends = row
-                        .real("lowest")
-                        .zip(row.real("highest"))
+                        .lowest
+                        .zip(row.highest)
                         .map(|(lo, hi)| kind.interval(mean, lo, hi).into());
                     PageCell {
                         main: kind.value(mean).into(),

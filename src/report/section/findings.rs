@@ -28,7 +28,7 @@ use crate::report::read::quality::QualityKey;
 use crate::report::read::words;
 use crate::report::read::words::DecisionWords;
 use crate::report::section::{graphs, groups, left_out, recourse, verdict};
-use crate::table::TableRecord;
+use crate::table::IssueRow;
 
 /// Sentences on the page.
 const FINDINGS_AT_MOST: usize = 7;
@@ -337,9 +337,9 @@ fn gate_findings(
     let (mut sentences, mut asked) = (Vec::new(), Vec::new());
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
         // What a gate on a change rests on is another number.
-        let key = verdict::gate_key(&gate).filter(|_| verdict::is_on_the_value(&gate));
+        let key = verdict::gate_key(gate).filter(|_| verdict::is_on_the_value(gate));
         // What goes by the favourable side is told as what it is.
-        let metric = match gate.text("metric") {
+        let metric = match gate.metric.as_str() {
             metric if metric == HARM[0] => sides.gain,
             metric if metric == HARM[1] => sides.loss,
             metric => metric,
@@ -353,8 +353,8 @@ fn gate_findings(
         let about = place.and_then(|i| finding_sentence(&candidates[i], sides));
         asked.extend(place.filter(|_| about.is_some()));
         sentences.push(match about {
-            Some(words) => words.text(" ").and(verdict::gate_clause(&gate)),
-            None => verdict::gate_clause_with_value(audit, &gate, glossary),
+            Some(words) => words.text(" ").and(verdict::gate_clause(gate)),
+            None => verdict::gate_clause_with_value(audit, gate, glossary),
         });
     }
     (sentences, asked)
@@ -685,13 +685,12 @@ fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
         .models
         .iter()
         .any(|model| model.name == panel.model && model.kind == "scores");
-    let is_unseen = |issue: TableRecord<'_>| {
-        issue.text("code") == "unseen-group" && issue.text("where") == panel.attribute
-    };
+    let is_unseen =
+        |issue: &IssueRow| issue.code == "unseen-group" && issue.r#where == panel.attribute;
     is_naive
         && is_elsewhere
         && ["rmscd", "macd"].into_iter().all(is_still)
-        && audit.issues.records().any(is_unseen)
+        && audit.issues.iter().any(is_unseen)
 }
 
 /// Of each model and attribute the gap between two groups in the share that gets the favourable

@@ -1,6 +1,7 @@
 //! Section "Groups as they are": how the model treats the groups without any counterfactual, and
 //! the gaps between them.
 
+use crate::table::GroupRow;
 use std::collections::BTreeSet;
 
 use crate::metric::GapTransform;
@@ -124,16 +125,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 type GroupKeyFn<'a> = dyn Fn(&str, &str, &str) -> ResultKey + 'a;
 
 fn people(audit: &AuditFolder, key: &ResultKey) -> Option<i64> {
-    let known = |r: &crate::table::TableRecord<'_>| {
-        r.text("model") == key.model
-            && r.text("sensitive") == key.attribute
-            && r.text("slice").is_empty()
-    };
-    audit
-        .groups
-        .records()
-        .find(|r| known(r) && r.text("group") == key.from)
-        .and_then(|r| r.int("n"))
+    let known =
+        |r: &&GroupRow| r.model == key.model && r.sensitive == key.attribute && r.slice.is_empty();
+    audit.groups.iter().find(|r| known(r) && r.group == key.from).map(|r| r.n)
 }
 
 fn named_group(audit: &AuditFolder, key: &ResultKey) -> RichText {
@@ -286,15 +280,15 @@ fn asked_in_reverse(
 ) -> Vec<PageBlock> {
     let here = at("pair", "", "");
     let mut told: BTreeSet<(String, String, String)> = BTreeSet::new();
-    for gate in audit.gates.records().filter(|gate| {
-        gate.text("scope") == "pair"
-            && gate.text("arm").is_empty()
-            && gate.is_some("value")
-            && !gate.is_some("baseline_value")
+    for gate in audit.gates.iter().filter(|gate| {
+        gate.scope == "pair"
+            && gate.arm.is_empty()
+            && gate.value.is_some()
+            && gate.baseline_value.is_none()
     }) {
         let (metric, from, to) =
-            (gate.text("metric"), gate.text("from_group"), gate.text("to_group"));
-        let same = gate.text("model") == here.model && gate.text("sensitive") == here.attribute;
+            (gate.metric.as_str(), gate.from_group.as_str(), gate.to_group.as_str());
+        let same = gate.model == here.model && gate.sensitive == here.attribute;
         // Here only one order of a pair is shown.
         let shown = PageList::PairGaps.shows(metric)
             && audit.measure(&at("pair", to, from), metric).is_some();

@@ -2,6 +2,7 @@
 //! missing values, problems met, values that are undefined, and subgroups that recourse does not
 //! judge. Never absent: where nothing was left out it says so.
 
+use crate::table::GroupRow;
 use std::collections::BTreeMap;
 
 use crate::report::page::terms::{self, PageGlossary};
@@ -63,11 +64,8 @@ fn table(
 }
 
 fn filters(audit: &AuditFolder) -> Option<PageBlock> {
-    let steps: Vec<_> = audit
-        .filters
-        .records()
-        .map(|f| (f.text("what"), f.int("rows_in").unwrap_or(0), f.int("rows_out").unwrap_or(0)))
-        .collect();
+    let steps: Vec<_> =
+        audit.filters.iter().map(|f| (f.what.as_str(), f.rows_in, f.rows_out)).collect();
     if steps.iter().all(|(_, rows_in, rows_out)| rows_in == rows_out) {
         return None;
     }
@@ -277,11 +275,11 @@ fn not_counted(audit: &AuditFolder) -> Option<PageBlock> {
 }
 
 fn missing(audit: &AuditFolder) -> Option<PageBlock> {
-    let mut columns = vec![
-        "n_missing_label",
-        "n_missing_score",
-        "n_missing_counterfactual_score",
-        "n_scores_equal_threshold",
+    let mut columns: Vec<fn(&GroupRow) -> i64> = vec![
+        |row| row.n_missing_label,
+        |row| row.n_missing_score,
+        |row| row.n_missing_counterfactual_score,
+        |row| row.n_scores_equal_threshold,
     ];
     let mut head = vec![
         "Group",
@@ -291,27 +289,25 @@ fn missing(audit: &AuditFolder) -> Option<PageBlock> {
         "No counterfactual score",
         "Score at the threshold",
     ];
-    if audit.groups.records().any(|g| g.int("n_missing_stratum").unwrap_or(0) > 0) {
-        columns.push("n_missing_stratum");
+    if audit.groups.iter().any(|g| g.n_missing_stratum.unwrap_or(0) > 0) {
+        columns.push(|row| row.n_missing_stratum.unwrap_or(0));
         head.push("No stratum");
     }
     let rows = audit
         .groups
-        .records()
-        .filter(|g| g.text("slice").is_empty() && columns.iter().any(|c| g.int(c).unwrap_or(0) > 0))
+        .iter()
+        .filter(|g| g.slice.is_empty() && columns.iter().any(|of| of(g) > 0))
         .map(|g| {
-            let group = g.text("group");
+            let group = g.group.as_str();
             let head = if group.is_empty() {
                 RichText::from("All groups")
             } else {
                 RichText::new().name(group)
             };
             let head =
-                head.text(", ").name(g.text("sensitive")).text(", model ").name(g.text("model"));
-            let mut cells = vec![RichText::from(number::count(g.int("n").unwrap_or(0)))];
-            cells.extend(
-                columns.iter().map(|c| RichText::from(number::count(g.int(c).unwrap_or(0)))),
-            );
+                head.text(", ").name(g.sensitive.as_str()).text(", model ").name(g.model.as_str());
+            let mut cells = vec![RichText::from(number::count(g.n))];
+            cells.extend(columns.iter().map(|of| RichText::from(number::count(of(g)))));
             ReportRow {
                 id: String::new(),
                 head,
@@ -329,21 +325,21 @@ fn missing(audit: &AuditFolder) -> Option<PageBlock> {
 }
 
 fn issues(audit: &AuditFolder) -> Option<PageBlock> {
-    let mut rows: Vec<_> = audit.issues.records().collect();
+    let mut rows: Vec<_> = audit.issues.iter().collect();
     // Warnings first; the sort is stable.
-    rows.sort_by_key(|i| i.text("severity") != "warning");
+    rows.sort_by_key(|i| i.severity != "warning");
     let rows = rows
         .into_iter()
         .map(|i| {
             let cells = [
-                RichText::from(i.text("severity")),
-                RichText::new().quote(i.text("where")),
-                number::count(i.int("n").unwrap_or(0)).into(),
-                RichText::new().quote(i.text("text")),
+                RichText::from(i.severity.as_str()),
+                RichText::new().quote(i.r#where.as_str()),
+                number::count(i.n).into(),
+                RichText::new().quote(i.text.as_str()),
             ];
             ReportRow {
                 id: String::new(),
-                head: RichText::new().code(i.text("code")),
+                head: RichText::new().code(i.code.as_str()),
                 cells: cells.map(Into::into).into(),
             }
         })

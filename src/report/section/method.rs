@@ -11,7 +11,7 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ReportedValue;
 use crate::report::read::words;
 use crate::report::section::recourse;
-use crate::table::TableRecord;
+use crate::table::ThresholdRow;
 
 /// The section; comes after every section that shows metrics.
 pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageSection {
@@ -147,7 +147,7 @@ fn weights(audit: &AuditFolder) -> Option<RichText> {
          every number of people, rows or counterfactuals, the flags for few cases and what a gate \
          calls enough do not. The tables hold both.",
     );
-    let words = if audit.issues.records().any(|issue| issue.text("code") == "unweighted-fit") {
+    let words = if audit.issues.iter().any(|issue| issue.code == "unweighted-fit") {
         words.text(
             " Strategies learn without weights: where groups are compared to make \
              counterfactuals, every row counts once.",
@@ -280,15 +280,15 @@ fn models(audit: &AuditFolder) -> Option<PageBlock> {
 
 /// The thresholds that were fitted, a sentence a model.
 fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
-    let mut of_models: BTreeMap<&str, Vec<TableRecord<'_>>> = BTreeMap::new();
+    let mut of_models: BTreeMap<&str, Vec<&ThresholdRow>> = BTreeMap::new();
     audit
         .thresholds
-        .records()
-        .filter(|row| row.text("arm").is_empty())
-        .for_each(|row| of_models.entry(row.text("model")).or_default().push(row));
-    let sentence = |(model, rows): (&str, Vec<TableRecord<'_>>)| {
-        let span = |column: &str, kind: number::NumberFormat| {
-            let values = || rows.iter().filter_map(|row| row.real(column));
+        .iter()
+        .filter(|row| row.arm.is_empty())
+        .for_each(|row| of_models.entry(row.model.as_str()).or_default().push(row));
+    let sentence = |(model, rows): (&str, Vec<&ThresholdRow>)| {
+        let span = |of: fn(&ThresholdRow) -> f64, kind: number::NumberFormat| {
+            let values = || rows.iter().map(|row| of(row));
             let (low, high) = (
                 values().fold(f64::INFINITY, f64::min),
                 values().fold(f64::NEG_INFINITY, f64::max),
@@ -296,7 +296,7 @@ fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
             let (low, high) = (kind.value(low), kind.value(high));
             if low == high { low } else { format!("{low} to {high}") }
         };
-        let n: i64 = rows.iter().filter_map(|row| row.int("n_rows")).sum();
+        let n: i64 = rows.iter().map(|row| row.n_rows).sum();
         let folds = if rows.len() > 1 {
             format!(" {} folds, one each:", rows.len())
         } else {
@@ -307,9 +307,9 @@ fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
              the labels):{folds} {}, with {} of the positive and {} of the negative ones on the \
              right side.",
             number::count(n),
-            span("threshold", number::NumberFormat::Plain),
-            span("tpr", number::NumberFormat::Share),
-            span("tnr", number::NumberFormat::Share),
+            span(|row| row.threshold, number::NumberFormat::Plain),
+            span(|row| row.tpr, number::NumberFormat::Share),
+            span(|row| row.tnr, number::NumberFormat::Share),
         ));
         PageBlock::Text(words)
     };
@@ -351,7 +351,7 @@ fn intervals(audit: &AuditFolder) -> RichText {
         .chain(audit.slices.values().flat_map(|slice| slice.values().flat_map(|m| m.values())))
         .filter(|m| m.interval.is_some())
         .count()
-        + audit.comparisons.records().filter(|row| row.real("lo").is_some()).count();
+        + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
     let mut text = format!(
         "{} level; {} intervals in the tables of metrics and comparisons, not adjusted for their \
          number (but for gates that ask for it). ",

@@ -3,22 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number};
+use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow, number, terms};
 use crate::report::read::audit::AuditFolder;
-use crate::table::TableRecord;
+use crate::table::ComparisonRow;
 
 /// Tables on one page: two models, set and attribute.
 const TABLES_AT_MOST: usize = 12;
 
 /// The section; none where the job compares no models.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
-    let mut tables: BTreeMap<[&str; 4], Vec<TableRecord<'_>>> = BTreeMap::new();
+    let mut tables: BTreeMap<[&str; 4], Vec<&ComparisonRow>> = BTreeMap::new();
     // Arms of experiments have a section of their own.
-    for row in audit.comparisons.records().filter(|row| row.text("arm").is_empty()) {
-        let key =
-            ["model", "against", "counterfactual", "sensitive"].map(|column| row.text(column));
+    for row in audit.comparisons.iter().filter(|row| row.arm.is_empty()) {
+        let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive]
+            .map(|text| text.as_str());
         tables.entry(key).or_default().push(row);
     }
     if tables.is_empty() {
@@ -57,9 +57,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
 }
 
 /// How far zero lies outside the interval, in halves of its width; below 1 where it lies inside.
-pub(crate) fn clearness(row: &TableRecord<'_>) -> f64 {
-    match (row.real("difference"), row.real("lo"), row.real("hi")) {
-        (Some(difference), Some(lo), Some(hi)) => {
+pub(crate) fn clearness(difference: Option<f64>, ends: Option<(f64, f64)>) -> f64 {
+    match (difference, ends) {
+        (Some(difference), Some((lo, hi))) => {
             if difference == 0.0 {
                 return 0.0;
             }
@@ -77,17 +77,18 @@ pub(crate) fn clearness(row: &TableRecord<'_>) -> f64 {
 fn table(
     audit: &AuditFolder,
     words: RichText,
-    mut rows: Vec<TableRecord<'_>>,
+    mut rows: Vec<&ComparisonRow>,
     glossary: &mut PageGlossary<'_>,
 ) -> PageTable {
     let all = rows.len();
     // The sort is stable, so ties keep the order of the table.
+    let clearness = |row: &ComparisonRow| clearness(row.difference, row.lo.zip(row.hi));
     rows.sort_by(|x, y| clearness(y).total_cmp(&clearness(x)));
     let clear = rows.iter().filter(|row| clearness(row) > 1.0).count();
     rows.truncate(audit.rows_shown());
     let level = rows
         .iter()
-        .find_map(|row| row.real("level"))
+        .find_map(|row| row.level)
         .map_or_else(String::new, |level| format!("; intervals at {}", number::level(level)));
     let shown = if rows.len() < all {
         format!(", the clearest {} of {all} are shown", rows.len())
@@ -104,37 +105,36 @@ fn table(
     PageTable { caption, head, rows: rows.iter().map(|r| row(r, glossary)).collect(), prose: false }
 }
 
-fn row(row: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
-    let (metric, scope) = (row.text("metric"), row.text("scope"));
+fn row(row: &ComparisonRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
+    let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
     let kind = terms::kind(metric, scope);
     let apart = kind.of_change();
-    let value = |column: &str| {
-        row.real(column).map_or_else(|| "undefined".to_owned(), |value| kind.value(value))
+    let value = |value: Option<f64>| {
+        value.map_or_else(|| "undefined".to_owned(), |value| kind.value(value))
     };
-    let main = match row.real("difference") {
+    let main = match row.difference {
         Some(value) => apart.value(value).into(),
         None => "undefined".into(),
     };
-    let mut small: Vec<RichText> = match (row.real("difference"), row.real("lo"), row.real("hi")) {
+    let mut small: Vec<RichText> = match (row.difference, row.lo, row.hi) {
         (Some(value), Some(lo), Some(hi)) => vec![apart.interval(value, lo, hi).into()],
-        (None, ..) => vec![terms::reason(row.text("undefined")).into()],
+        (None, ..) => vec![terms::reason(row.undefined.as_str()).into()],
         _ => Vec::new(),
     };
     small.extend(terms::missing_labels(row).map(RichText::from));
     let cells = vec![
-        place(row).into(),
-        value("model_value").into(),
-        value("against_value").into(),
+        place(&row.scope, [&row.from_group, &row.to_group]).into(),
+        value(row.model_value).into(),
+        value(row.against_value).into(),
         PageCell { main, small, ..PageCell::default() },
-        row.int("n_rows").map_or_else(String::new, number::count).into(),
+        number::count(row.n_rows).into(),
     ];
     ReportRow { id: String::new(), head: glossary.title(metric), cells }
 }
 
 /// Where a value holds.
-pub(crate) fn place(row: &TableRecord<'_>) -> RichText {
-    let (from, to) = (row.text("from_group"), row.text("to_group"));
-    match row.text("scope") {
+pub(crate) fn place(scope: &str, [from, to]: [&str; 2]) -> RichText {
+    match scope {
         "total" => "everybody".into(),
         "direction" => RichText::direction(from, to),
         "one_to_rest" => RichText::new().name(from).text(" as each of the others"),

@@ -160,14 +160,10 @@ fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
         .iter()
         .filter(|m| m.name == model)
         .filter_map(|m| m.threshold.parse().ok());
-    let plain = audit
-        .thresholds
-        .records()
-        .filter(|row| row.text("arm").is_empty() && row.text("model") == model);
-    let mut all: Vec<f64> = given
-        .chain(plain.filter_map(|row| row.real("threshold")))
-        .filter(|t| (0.0..=1.0).contains(t))
-        .collect();
+    let plain =
+        audit.thresholds.iter().filter(|row| row.arm.is_empty() && row.model.as_str() == model);
+    let mut all: Vec<f64> =
+        given.chain(plain.map(|row| row.threshold)).filter(|t| (0.0..=1.0).contains(t)).collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
     all

@@ -14,10 +14,10 @@ use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::panel::ResultKey;
-use crate::report::read::{panel, words};
+use crate::report::read::panel::{KeyedRow, ResultKey};
+use crate::report::read::words;
 use crate::report::section::graphs;
-use crate::table::TableRecord;
+use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// What the gates of a folder add up to.
@@ -41,7 +41,7 @@ impl FolderVerdict {
     /// The verdict of a folder.
     pub(crate) fn of(audit: &AuditFolder) -> Self {
         let gates: Vec<(&str, &str)> =
-            deciding(&audit.gates).map(|g| (g.text("level"), g.text("verdict"))).collect();
+            deciding(&audit.gates).map(|g| (g.level.as_str(), g.verdict.as_str())).collect();
         let any = |level: &str, verdict: &str| gates.contains(&(level, verdict));
         if gates.is_empty() {
             FolderVerdict::Done
@@ -82,14 +82,14 @@ impl FolderVerdict {
 
 /// Who lacks labels more often than others: no reader may miss it.
 fn selective_labels(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
-    let told = audit.issues.records().filter(|issue| issue.text("code") == "selective-labels");
+    let told = audit.issues.iter().filter(|issue| issue.code == "selective-labels");
     told.map(|issue| {
         let words = RichText::new()
             .strong("Selective labels.")
             .text(" By ")
-            .name(issue.text("where"))
+            .name(issue.r#where.as_str())
             .text(", ");
-        PageBlock::Note(words.quote(issue.text("text")).text("."))
+        PageBlock::Note(words.quote(issue.text.as_str()).text("."))
     })
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
     });
     blocks.extend(gates(audit, glossary));
     blocks.extend(harm_in_words(audit));
-    if deciding(&audit.gates).any(|gate| !gate.text("arm").is_empty()) {
+    if deciding(&audit.gates).any(|gate| !gate.arm.is_empty()) {
         blocks.push(PageBlock::Note(
             "A gate with an arm judges models that an experiment trained again, not the model that \
              is audited: see \u{201c}Did augmentation help\u{201d} for the base model beside them."
@@ -122,7 +122,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
 fn sentence(audit: &AuditFolder, verdict: FolderVerdict) -> RichText {
     let n = |word: &str, level: &str| {
         deciding(&audit.gates)
-            .filter(|g| g.text("verdict") == word && (level.is_empty() || g.text("level") == level))
+            .filter(|g| {
+                g.verdict.as_str() == word && (level.is_empty() || g.level.as_str() == level)
+            })
             .count()
     };
     let all = deciding(&audit.gates).count();
@@ -159,14 +161,14 @@ fn gates_in_words(n: usize) -> String {
 
 /// Models whose scores of counterfactuals may come from another version.
 fn unchecked(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
-    let told = audit.issues.records().filter(|issue| issue.text("code") == "no-recheck");
+    let told = audit.issues.iter().filter(|issue| issue.code == "no-recheck");
     told.map(|issue| {
         let words = RichText::new()
             .strong("Model version not checked.")
             .text(" ")
-            .name(issue.text("where"))
+            .name(issue.r#where.as_str())
             .text(": ");
-        PageBlock::Note(words.quote(issue.text("text")).text("."))
+        PageBlock::Note(words.quote(issue.text.as_str()).text("."))
     })
 }
 
@@ -265,24 +267,24 @@ pub(crate) fn favourable(audit: &AuditFolder) -> RichText {
     }
 }
 
-fn severity(gate: &TableRecord<'_>) -> usize {
+fn severity(gate: &GateRow) -> usize {
     let order =
         [("fail", "fail"), ("inconclusive", "fail"), ("fail", "warn"), ("inconclusive", "warn")];
-    let pair = (gate.text("verdict"), gate.text("level"));
+    let pair = (gate.verdict.as_str(), gate.level.as_str());
     order.iter().position(|o| *o == pair).unwrap_or(if pair.0 == "pass" { 4 } else { 5 })
 }
 
 /// The row that decides each gate, worst first.
-fn ranked(audit: &AuditFolder) -> Vec<TableRecord<'_>> {
-    let mut gates: Vec<TableRecord<'_>> = deciding(&audit.gates).collect();
-    gates.sort_by(worst_first);
+fn ranked(audit: &AuditFolder) -> Vec<&GateRow> {
+    let mut gates: Vec<&GateRow> = deciding(&audit.gates).collect();
+    gates.sort_by(|a, b| worst_first(a, b));
     gates
 }
 
 fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
-    let mut gates: Vec<TableRecord<'_>> = Vec::new();
+    let mut gates: Vec<&GateRow> = Vec::new();
     for gate in ranked(audit) {
-        let others = parts(audit, &gate);
+        let others = parts(audit, gate);
         gates.push(gate);
         gates.extend(others);
     }
@@ -292,30 +294,29 @@ fn gates(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlo
 
 /// Of a gate on harm the other part about the two groups of the one that decides: both kinds of
 /// harm are one question. None of other gates.
-fn parts<'a>(audit: &'a AuditFolder, gate: &TableRecord<'_>) -> Vec<TableRecord<'a>> {
-    let own = audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
+fn parts<'a>(audit: &'a AuditFolder, gate: &GateRow) -> Vec<&'a GateRow> {
+    let own = audit.gates.iter().filter(|row| row.gate.as_str() == gate.gate.as_str());
     let is_of_harm = is_of_harm(audit, gate);
-    let back = |row: &TableRecord<'_>| {
-        let ends = [row.text("sensitive"), row.text("from_group"), row.text("to_group")];
-        ends == [gate.text("sensitive"), gate.text("to_group"), gate.text("from_group")]
+    let back = |row: &&GateRow| {
+        let ends = [row.sensitive.as_str(), row.from_group.as_str(), row.to_group.as_str()];
+        ends == [gate.sensitive.as_str(), gate.to_group.as_str(), gate.from_group.as_str()]
     };
-    own.filter(|row| is_of_harm && row.int("decides") != Some(1) && back(row)).collect()
+    own.filter(|row| is_of_harm && row.decides != 1 && back(row)).collect()
 }
 
 /// Whether a gate asks about both kinds of harm.
-fn is_of_harm(audit: &AuditFolder, gate: &TableRecord<'_>) -> bool {
-    let own = || audit.gates.records().filter(|row| row.text("gate") == gate.text("gate"));
-    HARM.iter().all(|metric| own().any(|row| row.text("metric") == *metric))
+fn is_of_harm(audit: &AuditFolder, gate: &GateRow) -> bool {
+    let own = || audit.gates.iter().filter(|row| row.gate.as_str() == gate.gate.as_str());
+    HARM.iter().all(|metric| own().any(|row| row.metric == *metric))
 }
 
 /// What a gate on harm asks, and what the table shows of it; none where no gate does.
 fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
-    let all: Vec<TableRecord<'_>> =
-        audit.gates.records().filter(|gate| is_of_harm(audit, gate)).collect();
-    let is_shown = |gate: &TableRecord<'_>| {
-        let of_gate: Vec<TableRecord<'_>> =
-            deciding(&audit.gates).filter(|row| row.text("gate") == gate.text("gate")).collect();
-        let is_part = |row: &TableRecord<'_>| place(row) == place(gate);
+    let all: Vec<&GateRow> = audit.gates.iter().filter(|gate| is_of_harm(audit, gate)).collect();
+    let is_shown = |gate: &&GateRow| {
+        let of_gate: Vec<&GateRow> =
+            deciding(&audit.gates).filter(|row| row.gate.as_str() == gate.gate.as_str()).collect();
+        let is_part = |row: &&GateRow| place(row) == place(gate);
         of_gate.iter().any(|row| is_part(row) || parts(audit, row).iter().any(is_part))
     };
     let others = if all.iter().all(is_shown) {
@@ -339,22 +340,17 @@ fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
 }
 
 /// What tells the rows of a gate apart.
-fn place(row: &TableRecord<'_>) -> [String; 4] {
-    ["gate", "sensitive", "from_group", "to_group"].map(|column| row.text(column).to_owned())
+fn place(row: &GateRow) -> [String; 4] {
+    [&row.gate, &row.sensitive, &row.from_group, &row.to_group].map(|text| text.as_str().to_owned())
 }
 
 /// The directions of gates that are asked for each ordered pair, without those that decided.
 fn other_directions(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageBlock> {
-    let told: Vec<[String; 4]> = deciding(&audit.gates)
-        .flat_map(|gate| parts(audit, &gate))
-        .map(|row| place(&row))
-        .collect();
-    let mut others: Vec<TableRecord<'_>> = audit
-        .gates
-        .records()
-        .filter(|g| g.int("decides") != Some(1) && !told.contains(&place(g)))
-        .collect();
-    others.sort_by(worst_first);
+    let told: Vec<[String; 4]> =
+        deciding(&audit.gates).flat_map(|gate| parts(audit, gate)).map(place).collect();
+    let mut others: Vec<&GateRow> =
+        audit.gates.iter().filter(|g| g.decides != 1 && !told.contains(&place(g))).collect();
+    others.sort_by(|a, b| worst_first(a, b));
     let shown = others.len().min(audit.rows_shown());
     let caption = if shown < others.len() {
         format!(
@@ -372,7 +368,7 @@ fn other_directions(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Opt
 fn table(
     audit: &AuditFolder,
     caption: RichText,
-    gates: &[TableRecord<'_>],
+    gates: &[&GateRow],
     shown: usize,
     glossary: &mut PageGlossary<'_>,
 ) -> PageBlock {
@@ -394,14 +390,14 @@ struct GateNumbers<'a> {
 }
 
 /// On which side of the limit the value is to be, and what decides; as the table codes them.
-fn rule<'a>(gate: &TableRecord<'a>) -> (&'a str, &'a str) {
-    let rule = gate.text("rule");
+fn rule(gate: &GateRow) -> (&str, &str) {
+    let rule = gate.rule.as_str();
     rule.split_once([',', ' ']).map_or((rule, ""), |(bound, decides)| (bound, decides.trim()))
 }
 
-fn numbers<'a>(gate: &TableRecord<'a>) -> GateNumbers<'a> {
-    let metric = gate.text("metric");
-    let of_value = terms::kind(metric, gate.text("scope"));
+fn numbers(gate: &GateRow) -> GateNumbers<'_> {
+    let metric = gate.metric.as_str();
+    let of_value = terms::kind(metric, gate.scope.as_str());
     let (bound, decides) = rule(gate);
     let is_change = ["rise_at_most", "fall_at_most"].contains(&bound);
     let (kind, of_limit) = match (is_change, of_value.of_change()) {
@@ -413,20 +409,14 @@ fn numbers<'a>(gate: &TableRecord<'a>) -> GateNumbers<'a> {
     let shown = |value: f64| if is_count { subgroups(value as i64) } else { kind.value(value) };
     let of_limit =
         |value: f64| if is_count { number::count(value as i64) } else { of_limit.value(value) };
-    let limit = gate.real("limit").map_or_else(|| "\u{2013}".to_owned(), of_limit);
-    let ends = gate.real("lo").zip(gate.real("hi"));
+    let limit = of_limit(gate.limit);
+    let ends = gate.lo.zip(gate.hi);
     GateNumbers {
         limit: format!("{} {limit}", bound.replace('_', " ")),
         decides,
-        value: gate.real("value").map(shown),
-        interval: gate
-            .real("value")
-            .zip(ends)
-            .map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
-        baseline: gate
-            .real("value")
-            .and(gate.real("baseline_value"))
-            .map(|baseline| of_value.value(baseline)),
+        value: gate.value.map(shown),
+        interval: gate.value.zip(ends).map(|(value, (lo, hi))| kind.interval(value, lo, hi)),
+        baseline: gate.value.and(gate.baseline_value).map(|baseline| of_value.value(baseline)),
     }
 }
 
@@ -434,8 +424,8 @@ fn subgroups(n: i64) -> String {
     number::count_of(n, "subgroup", "subgroups")
 }
 
-fn row(audit: &AuditFolder, gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> ReportRow {
-    let is_count = gate.text("metric") == UNFAIR_SUBGROUPS;
+fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
+    let is_count = gate.metric.as_str() == UNFAIR_SUBGROUPS;
     let GateNumbers { limit, decides, value, interval, baseline } = numbers(gate);
     let decides = match decides {
         "" => Vec::new(),
@@ -452,26 +442,26 @@ fn row(audit: &AuditFolder, gate: &TableRecord<'_>, glossary: &mut PageGlossary<
         "estimate" => vec!["the estimate decides".into()],
         other => vec![RichText::from(other.replace('_', " "))],
     };
-    let class = match (gate.text("verdict"), gate.text("level")) {
+    let class = match (gate.verdict.as_str(), gate.level.as_str()) {
         ("fail" | "inconclusive", "warn") => "warn",
         (verdict, _) => verdict,
     };
     let mut answer = PageCell {
         main: RichText::new()
             .drawing(chart::verdict(class, &format!("mark {class}")))
-            .strong(gate.text("verdict")),
+            .strong(gate.verdict.as_str()),
         ..PageCell::default()
     };
-    match (is_of_harm(audit, gate), gate.int("decides") == Some(1)) {
+    match (is_of_harm(audit, gate), gate.decides == 1) {
         (true, false) => answer.small.push("does not decide".into()),
         (true, true) => answer.small.push("this part decides".into()),
         (false, _) => {}
     }
-    if gate.int("decides") == Some(1) && gate.text("level") == "warn" {
+    if gate.decides == 1 && gate.level == "warn" {
         answer.small.push("only warns".into());
     }
     let value = match value {
-        None if gate.text("verdict") == "skipped" => "\u{2013}".into(),
+        None if gate.verdict == "skipped" => "\u{2013}".into(),
         None => "undefined".into(),
         Some(value) => {
             let from = baseline.map(|baseline| format!("from {baseline}"));
@@ -484,11 +474,10 @@ fn row(audit: &AuditFolder, gate: &TableRecord<'_>, glossary: &mut PageGlossary<
     };
     let mut cases = PageCell {
         main: gate
-            .int("denominator")
+            .denominator
             .map_or_else(|| "\u{2013}".to_owned(), if is_count { subgroups } else { number::count })
             .into(),
-        small: gate
-            .int("enough")
+        small: Some(gate.enough)
             .filter(|n| *n > 0)
             .map(|n| format!("{} asked for", number::count(n)).into())
             .into_iter()
@@ -516,15 +505,15 @@ fn row(audit: &AuditFolder, gate: &TableRecord<'_>, glossary: &mut PageGlossary<
 }
 
 /// Why the set of a gate names no group at a disadvantage, where graphs are the reason.
-fn caution(audit: &AuditFolder, gate: &TableRecord<'_>) -> Option<RichText> {
+fn caution(audit: &AuditFolder, gate: &GateRow) -> Option<RichText> {
     gate_key(gate).and_then(|key| graphs::caution(audit, &key.set, &key.attribute))
 }
 
 /// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of
 /// other gates the reason alone.
-fn counted<'a>(gate: &TableRecord<'a>) -> (&'a str, &'a str) {
-    let reason = gate.text("reason");
-    match gate.text("metric") {
+fn counted(gate: &GateRow) -> (&str, &str) {
+    let reason = gate.reason.as_str();
+    match gate.metric.as_str() {
         UNFAIR_SUBGROUPS => {
             reason.split_once(": ").unwrap_or(("subgroups with unfair recourse", reason))
         }
@@ -533,20 +522,20 @@ fn counted<'a>(gate: &TableRecord<'a>) -> (&'a str, &'a str) {
 }
 
 /// Gates that were judged and did not pass, worst first.
-pub(crate) fn not_passed(audit: &AuditFolder) -> Vec<TableRecord<'_>> {
+pub(crate) fn not_passed(audit: &AuditFolder) -> Vec<&GateRow> {
     let mut gates = ranked(audit);
-    gates.retain(|gate| ["fail", "inconclusive"].contains(&gate.text("verdict")));
+    gates.retain(|gate| ["fail", "inconclusive"].contains(&gate.verdict.as_str()));
     gates
 }
 
 /// By verdict and level, then by how far beyond the limit; ties in the order of the table.
-fn worst_first(a: &TableRecord<'_>, b: &TableRecord<'_>) -> Ordering {
+fn worst_first(a: &GateRow, b: &GateRow) -> Ordering {
     severity(a).cmp(&severity(b)).then(excess(b).total_cmp(&excess(a)))
 }
 
 /// How far a value lies beyond the limit of its gate; below 0 where it keeps it.
-fn excess(gate: &TableRecord<'_>) -> f64 {
-    let (Some(value), Some(limit)) = (gate.real("value"), gate.real("limit")) else {
+fn excess(gate: &GateRow) -> f64 {
+    let (Some(value), limit) = (gate.value, gate.limit) else {
         return f64::NEG_INFINITY;
     };
     match rule(gate).0 {
@@ -559,17 +548,17 @@ fn excess(gate: &TableRecord<'_>) -> f64 {
 
 /// Whether a gate judges a value as the tables have it, by whatever interval: no change from a
 /// baseline.
-pub(crate) fn is_on_the_value(gate: &TableRecord<'_>) -> bool {
+pub(crate) fn is_on_the_value(gate: &GateRow) -> bool {
     ["at_most", "at_least"].contains(&rule(gate).0)
 }
 
 /// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
-pub(crate) fn gate_key(gate: &TableRecord<'_>) -> Option<ResultKey> {
-    (gate.text("arm").is_empty() && gate.text("class").is_empty()).then(|| panel::key(gate))
+pub(crate) fn gate_key(gate: &GateRow) -> Option<ResultKey> {
+    (gate.arm.is_empty() && gate.class.is_empty()).then(|| gate.key())
 }
 
 /// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
-pub(crate) fn gate_clause(gate: &TableRecord<'_>) -> RichText {
+pub(crate) fn gate_clause(gate: &GateRow) -> RichText {
     let GateNumbers { limit, interval, decides, .. } = numbers(gate);
     // The sentence has the interval of people: another one that decides stands with the gate.
     let other = match decides {
@@ -585,13 +574,13 @@ pub(crate) fn gate_clause(gate: &TableRecord<'_>) -> RichText {
 /// The same with the value.
 pub(crate) fn gate_clause_with_value(
     audit: &AuditFolder,
-    gate: &TableRecord<'_>,
+    gate: &GateRow,
     glossary: &mut PageGlossary<'_>,
 ) -> RichText {
     let GateNumbers { limit, value, interval, baseline, decides } = numbers(gate);
     let of_graphs = if decides == "worlds" { " over graphs and refits" } else { "" };
     let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
-    let cases = gate.int("denominator").map(|n| match gate.text("metric") {
+    let cases = gate.denominator.map(|n| match gate.metric.as_str() {
         UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),
         _ => format!("{} cases", number::count(n)),
     });
@@ -612,7 +601,7 @@ pub(crate) fn gate_clause_with_value(
     let measure = gate_key(gate).and_then(|key| {
         // The tables have a pair in one order.
         let reverse = ResultKey { from: key.to.clone(), to: key.from.clone(), ..key.clone() };
-        [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.text("metric")))
+        [&key, &reverse].into_iter().find_map(|key| audit.measure(key, gate.metric.as_str()))
     });
     let words = match (measure.map_or("", |measure| &measure.impaired), caution(audit, gate)) {
         (_, Some(caution)) => words.text(" ").and(caution),
@@ -624,41 +613,36 @@ pub(crate) fn gate_clause_with_value(
     words.text(" ").link("See the row", "verdict", "Verdict")
 }
 
-fn failed(gate: &TableRecord<'_>) -> RichText {
-    let verdict = if gate.text("verdict") == "fail" { " failed" } else { " is inconclusive" };
-    RichText::new().text("The gate ").name(gate.text("gate")).text(verdict)
+fn failed(gate: &GateRow) -> RichText {
+    let verdict = if gate.verdict == "fail" { " failed" } else { " is inconclusive" };
+    RichText::new().text("The gate ").name(gate.gate.as_str()).text(verdict)
 }
 
 /// What the gate asks: its name, the metric, and where it is measured; what the job says of it.
-fn question(
-    audit: &AuditFolder,
-    gate: &TableRecord<'_>,
-    glossary: &mut PageGlossary<'_>,
-) -> RichText {
-    let words = RichText::new().name(gate.text("gate")).text(": ").and(measured(gate, glossary));
-    match audit.manifest.words.gate_notes.get(gate.text("gate")) {
+fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
+    let words = RichText::new().name(gate.gate.as_str()).text(": ").and(measured(gate, glossary));
+    match audit.manifest.words.gate_notes.get(gate.gate.as_str()) {
         Some(note) => words.text(". The job says: ").quote(note),
         None => words,
     }
 }
 
 /// The metric, and where it is measured.
-fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText {
+fn measured(gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
     let mut words = RichText::new();
-    words = match gate.text("metric") {
+    words = match gate.metric.as_str() {
         UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
         metric => words.and(glossary.title(metric)),
     };
-    if !gate.text("class").is_empty() {
-        words = words.text(", class ").name(gate.text("class"));
+    if !gate.class.is_empty() {
+        words = words.text(", class ").name(gate.class.as_str());
     }
-    let (from, to) = (gate.text("from_group"), gate.text("to_group"));
+    let (from, to) = (gate.from_group.as_str(), gate.to_group.as_str());
     words = match (from.is_empty(), to.is_empty()) {
-        (false, false) if gate.text("counterfactual").is_empty() => {
+        (false, false) if gate.counterfactual.is_empty() => {
             // A gate turns every metric of a pair to the order that its job asks for: the first
             // minus, or over, the second. Of facets the name of the metric says it.
-            let of_pair =
-                find(gate.text("metric")).filter(|metric| metric.family == MetricFamily::Group);
+            let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
             let between = match of_pair.map(SwapEffect::of) {
                 Some(SwapEffect::Negated) => " minus ",
                 Some(SwapEffect::Reciprocal) => " over ",
@@ -666,14 +650,14 @@ fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText
             };
             words.text(", ").name(from).text(between).name(to)
         }
-        (false, false) if gate.text("scope") == "difference" => words
+        (false, false) if gate.scope == "difference" => words
             .text(", ")
             .and(RichText::direction(from, to))
             .text(" minus ")
             .and(RichText::direction(to, from)),
-        (false, false) if HARM.contains(&gate.text("metric")) => {
+        (false, false) if HARM.contains(&gate.metric.as_str()) => {
             let (has, would) =
-                if gate.text("metric") == HARM[0] { ("without", "get") } else { ("with", "lose") };
+                if gate.metric.as_str() == HARM[0] { ("without", "get") } else { ("with", "lose") };
             let words =
                 words.text(", ").and(RichText::direction(from, to)).text(" (people of ").name(from);
             words
@@ -682,21 +666,22 @@ fn measured(gate: &TableRecord<'_>, glossary: &mut PageGlossary<'_>) -> RichText
                 .text(")")
         }
         (false, false) => words.text(", ").and(RichText::direction(from, to)),
-        (false, true) if gate.text("scope") == "one_vs_rest" => {
+        (false, true) if gate.scope == "one_vs_rest" => {
             words.text(", ").name(from).text(" and all others")
         }
         (false, true) => words.text(", ").name(from),
         (true, false) => words.text(", all others and ").name(to),
-        (true, true) if gate.text("scope") == "worst_case" => {
-            words.text(", the groups furthest apart")
-        }
+        (true, true) if gate.scope == "worst_case" => words.text(", the groups furthest apart"),
         (true, true) => words,
     };
-    for (word, column) in
-        [("attribute", "sensitive"), ("set", "counterfactual"), ("model", "model"), ("arm", "arm")]
-    {
-        if !gate.text(column).is_empty() {
-            words = words.text(format!(", {word} ")).name(gate.text(column));
+    for (word, name) in [
+        ("attribute", &gate.sensitive),
+        ("set", &gate.counterfactual),
+        ("model", &gate.model),
+        ("arm", &gate.arm),
+    ] {
+        if !name.is_empty() {
+            words = words.text(format!(", {word} ")).name(name.as_str());
         }
     }
     words

@@ -8,62 +8,19 @@ use super::{
 use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::render;
-use crate::table::file::{read_frame, write_frame};
+use crate::table::file::{read_rows, write_rows};
 use crate::table::{
-    ARMS, CHANGES, COMPARISONS, ColumnType, EDGES, GATES, GRAPHS, METRICS, NODES, THRESHOLDS,
-    TableCell, TableDef, TableFrame,
+    ArmRow, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow, TableRow,
+    ThresholdRow,
 };
 
-/// A row of a table with these values; elsewhere empty, null where that is allowed, and 0.
-fn row(def: &TableDef, values: &[(&str, TableCell)]) -> Vec<TableCell> {
-    let mut row: Vec<TableCell> = def
-        .columns
-        .iter()
-        .map(|column| match column.kind {
-            _ if column.nullable => TableCell::Null,
-            ColumnType::Text => "".into(),
-            ColumnType::Real => TableCell::Real(0.0),
-            _ => TableCell::Int(0),
-        })
-        .collect();
-    for (column, value) in values {
-        row[def.column(column).unwrap()] = value.clone();
-    }
-    row
-}
-
-fn write(tables: &Path, def: &'static TableDef, rows: &[Vec<(&str, TableCell)>]) {
-    let mut frame = TableFrame::new(def);
-    rows.iter().for_each(|values| frame.push(row(def, values)));
-    write_frame(tables, &frame).unwrap();
-}
-
-/// Tells a row by the texts of its columns.
-type RowPredicate<'a> = dyn Fn(&dyn Fn(&str) -> String) -> bool + 'a;
-
 /// Changes the rows of a table that are meant.
-fn change(
-    tables: &Path,
-    def: &'static TableDef,
-    of: &RowPredicate<'_>,
-    values: &[(&str, TableCell)],
-) {
-    let mut frame = read_frame(tables, def).unwrap();
-    let mut changed = 0;
-    for row in &mut frame.rows {
-        let text = |column: &str| match &row[def.column(column).unwrap()] {
-            TableCell::Text(text) => text.clone(),
-            _ => String::new(),
-        };
-        if of(&text) {
-            values
-                .iter()
-                .for_each(|(column, value)| row[def.column(column).unwrap()] = value.clone());
-            changed += 1;
-        }
-    }
-    assert!(changed > 0, "no row of {} is meant", def.name);
-    write_frame(tables, &frame).unwrap();
+fn change<R: TableRow>(tables: &Path, of: impl Fn(&R) -> bool, values: impl Fn(&mut R)) {
+    let mut rows = read_rows::<R>(tables).unwrap();
+    let meant: Vec<&mut R> = rows.iter_mut().filter(|row| of(row)).collect();
+    assert!(!meant.is_empty(), "no row of {} is meant", R::TABLE.name);
+    meant.into_iter().for_each(values);
+    write_rows(tables, &rows).unwrap();
 }
 
 /// The page of a sample whose folder was changed. Thin spaces are plain ones in the result.
@@ -91,19 +48,20 @@ const ATTRIBUTE: &str = "group of people";
 #[test]
 fn the_difference_of_a_gap_counts_in_points() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let values = [
-            ("model", "gbm".into()),
-            ("against", "other".into()),
-            ("sensitive", ATTRIBUTE.into()),
-            ("scope", "pair".into()),
-            ("from_group", "Male".into()),
-            ("to_group", "Female".into()),
-            ("metric", "demp_difference".into()),
-            ("difference", TableCell::Real(0.031)),
-            ("model_value", TableCell::Real(0.124)),
-            ("against_value", TableCell::Real(0.093)),
-        ];
-        write(tables, &COMPARISONS, &[values.to_vec()]);
+        let values = ComparisonRow {
+            model: "gbm".into(),
+            against: "other".into(),
+            sensitive: ATTRIBUTE.into(),
+            scope: "pair".into(),
+            from_group: "Male".into(),
+            to_group: "Female".into(),
+            metric: "demp_difference".into(),
+            difference: Some(0.031),
+            model_value: Some(0.124),
+            against_value: Some(0.093),
+            ..ComparisonRow::default()
+        };
+        write_rows(tables, &[values]).unwrap();
     });
     let models = section(&html, "models");
     assert!(models.contains("Male and Female +12.4 points +9.30 points +3.10 points"), "{models}");
@@ -112,15 +70,11 @@ fn the_difference_of_a_gap_counts_in_points() {
 #[test]
 fn intervals_of_means_over_graphs_are_described() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let of_sr = |text: &dyn Fn(&str) -> String| {
-            text("metric") == "sr" && text("counterfactual") == "world"
-        };
-        change(
-            tables,
-            &METRICS,
-            &of_sr,
-            &[("interval", "block-bootstrap".into()), ("n_worlds", TableCell::Int(7))],
-        );
+        let of_sr = |row: &MetricRow| row.metric == "sr" && row.counterfactual == "world";
+        change(tables, of_sr, |row: &mut MetricRow| {
+            row.interval = "block-bootstrap".into();
+            row.n_worlds = Some(7);
+        });
     });
     let method = section(&html, "method");
     assert!(
@@ -147,63 +101,59 @@ fn gaps_of_arms_narrow_and_widen() {
         &two_groups(),
         &|manifest| manifest.experiments = vec![experiment.clone()],
         &|tables| {
-            let mut metrics = read_frame(tables, &METRICS).unwrap();
+            let mut metrics = read_rows::<MetricRow>(tables).unwrap();
             let mut comparisons = Vec::new();
             for (arm, value) in gap {
                 let arm = format!("try/{arm}");
                 let at = |scope: &str, set: &str, metric: &str, value: f64| {
                     let pair = scope == "pair";
-                    vec![
-                        ("arm", arm.as_str().into()),
-                        ("model", "gbm".into()),
-                        ("counterfactual", set.into()),
-                        ("sensitive", ATTRIBUTE.into()),
-                        ("scope", scope.into()),
-                        ("from_group", if pair { "Male" } else { "" }.into()),
-                        ("to_group", if pair { "Female" } else { "" }.into()),
-                        ("metric", metric.into()),
-                        ("value", TableCell::Real(value)),
-                        ("n_rows", TableCell::Int(5278)),
-                    ]
+                    MetricRow {
+                        arm: arm.as_str().into(),
+                        model: "gbm".into(),
+                        counterfactual: set.into(),
+                        sensitive: ATTRIBUTE.into(),
+                        scope: scope.into(),
+                        from_group: if pair { "Male" } else { "" }.into(),
+                        to_group: if pair { "Female" } else { "" }.into(),
+                        metric: metric.into(),
+                        value: Some(value),
+                        n_rows: 5278,
+                        ..MetricRow::default()
+                    }
                 };
-                let cells = [
-                    at("total", "", "acc", 0.8),
-                    at("total", "flip", "sr", 0.1),
-                    at("pair", "", "demp_difference", value),
-                ];
-                cells.iter().for_each(|values| metrics.push(row(&METRICS, values)));
+                metrics.push(at("total", "", "acc", 0.8));
+                metrics.push(at("total", "flip", "sr", 0.1));
+                metrics.push(at("pair", "", "demp_difference", value));
                 let by: f64 = value - gap[0].1;
-                let mut values = at("pair", "", "demp_difference", 0.0);
-                values.retain(|(column, _)| *column != "value");
-                values.extend([
-                    ("against_arm", "try/base".into()),
-                    ("difference", TableCell::Real(by)),
-                ]);
                 let selective = if arm == "try/less" { "selective_labels" } else { "" };
-                values.push(("flags", selective.into()));
-                values.extend([
-                    ("lo", TableCell::Real(by - 0.008)),
-                    ("hi", TableCell::Real(by + 0.009)),
-                    ("level", TableCell::Real(0.95)),
-                ]);
-                comparisons.extend((value != gap[0].1).then(|| row(&COMPARISONS, &values)));
+                comparisons.extend((value != gap[0].1).then(|| ComparisonRow {
+                    arm: arm.as_str().into(),
+                    model: "gbm".into(),
+                    against_arm: "try/base".into(),
+                    sensitive: ATTRIBUTE.into(),
+                    scope: "pair".into(),
+                    from_group: "Male".into(),
+                    to_group: "Female".into(),
+                    metric: "demp_difference".into(),
+                    difference: Some(by),
+                    lo: Some(by - 0.008),
+                    hi: Some(by + 0.009),
+                    level: Some(0.95),
+                    n_rows: 5278,
+                    flags: Some(selective.into()),
+                    ..ComparisonRow::default()
+                }));
             }
-            write_frame(tables, &metrics).unwrap();
-            let added = |arm: &str, n: i64| {
-                vec![
-                    ("arm", arm.into()),
-                    ("n_rows", TableCell::Int(100)),
-                    ("n_synthetic", TableCell::Int(n)),
-                ]
+            write_rows(tables, &metrics).unwrap();
+            let added = |arm: &str, n: i64| ArmRow {
+                arm: arm.into(),
+                n_rows: 100,
+                n_synthetic: n,
+                ..ArmRow::default()
             };
-            write(
-                tables,
-                &ARMS,
-                &[added("try/base", 0), added("try/all", 7), added("try/round", 0)],
-            );
-            let mut frame = TableFrame::new(&COMPARISONS);
-            comparisons.into_iter().for_each(|row| frame.push(row));
-            write_frame(tables, &frame).unwrap();
+            let arms = [added("try/base", 0), added("try/all", 7), added("try/round", 0)];
+            write_rows(tables, &arms).unwrap();
+            write_rows(tables, &comparisons).unwrap();
         },
     );
     let text = section(&html, "augmentation");
@@ -237,13 +187,15 @@ fn gaps_of_arms_narrow_and_widen() {
 fn people_whom_a_direction_does_not_count_are_left_out() {
     let sample = FolderSample { left_out: false, ..two_groups() };
     let html = changed(&sample, &same, &|tables| {
-        let meant = |text: &dyn Fn(&str) -> String| {
-            text("metric") == "sr"
-                && text("counterfactual") == "world"
-                && text("scope") == "direction"
-                && text("from_group") == "Male"
+        let meant = |row: &MetricRow| {
+            row.metric == "sr"
+                && row.counterfactual == "world"
+                && row.scope == "direction"
+                && row.from_group == "Male"
         };
-        change(tables, &METRICS, &meant, &[("n_rows", TableCell::Int(989))]);
+        change(tables, meant, |row: &mut MetricRow| {
+            row.n_rows = 989;
+        });
     });
     let text = section(&html, "left-out");
     assert!(text.contains("Male → Female, set world, model gbm 1029 989 40 (3.89 %)"), "{text}");
@@ -260,9 +212,11 @@ fn ratios_say_how_they_are_turned_and_gates_that_ask_in_reverse_are_told() {
     let html = changed(&sample, &same, &|tables| {
         change(
             tables,
-            &GATES,
-            &|_| true,
-            &[("scope", "pair".into()), ("counterfactual", "".into())],
+            |_: &GateRow| true,
+            |row: &mut GateRow| {
+                row.scope = "pair".into();
+                row.counterfactual = "".into();
+            },
         );
     });
     let text = section(&html, "groups");
@@ -296,13 +250,15 @@ fn a_command_says_where_data_must_be() {
 #[test]
 fn scores_that_do_not_move_are_not_drawn() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let meant = |text: &dyn Fn(&str) -> String| {
-            text("metric") == "rmscd"
-                && text("counterfactual") == "flip"
-                && text("scope") == "direction"
-                && text("from_group") == "Male"
+        let meant = |row: &MetricRow| {
+            row.metric == "rmscd"
+                && row.counterfactual == "flip"
+                && row.scope == "direction"
+                && row.from_group == "Male"
         };
-        change(tables, &METRICS, &meant, &[("value", TableCell::Real(0.0))]);
+        change(tables, meant, |row: &mut MetricRow| {
+            row.value = Some(0.0);
+        });
     });
     let text = section(&html, "scores");
     assert_eq!(text.matches("Male → Female: no score moved.").count(), 1, "{text}");
@@ -322,40 +278,35 @@ fn counts_of_five_digits_have_a_line_of_their_own() {
 fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
     let html = changed(&two_groups(), &same, &|tables| {
         let sets = ["graph/low", "graph/high", "graph/forbid"];
-        let of = |set: &'static str| {
-            vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())]
-        };
         let graph = |set: &'static str, bootstrap: i64| {
             let odd = set != "graph/forbid" || bootstrap == 1;
-            let determined = if odd { "workclass,job" } else { "" };
-            let more = [
-                ("bootstrap", TableCell::Int(bootstrap)),
-                ("drawn", "all".into()),
-                ("determined", determined.into()),
-            ];
-            of(set).into_iter().chain(more).collect::<Vec<_>>()
+            GraphRow {
+                counterfactual: set.into(),
+                sensitive: ATTRIBUTE.into(),
+                bootstrap,
+                drawn: "all".into(),
+                determined: if odd { "workclass,job" } else { "" }.into(),
+                ..GraphRow::default()
+            }
         };
         let graphs: Vec<_> =
             sets.into_iter().flat_map(|set| [0, 1, 2].map(|b| graph(set, b))).collect();
-        write(tables, &GRAPHS, &graphs);
+        write_rows(tables, &graphs).unwrap();
         let node =
             |set: &'static str, name: &str, level: &str, below: f64, by: f64, ends: (f64, f64)| {
-                let mut node = of(set);
-                node.extend([
-                    ("node", name.into()),
-                    ("level", level.into()),
-                    ("from_group", "Male".into()),
-                    ("to_group", "Female".into()),
-                ]);
-                node.extend([
-                    ("below_sensitive", TableCell::Real(below)),
-                    ("move", TableCell::Real(by)),
-                ]);
-                node.extend([
-                    ("move_lo", TableCell::Real(ends.0)),
-                    ("move_hi", TableCell::Real(ends.1)),
-                ]);
-                node
+                NodeRow {
+                    counterfactual: set.into(),
+                    sensitive: ATTRIBUTE.into(),
+                    node: name.into(),
+                    level: level.into(),
+                    from_group: "Male".into(),
+                    to_group: "Female".into(),
+                    below_sensitive: below,
+                    r#move: by,
+                    move_lo: Some(ends.0),
+                    move_hi: Some(ends.1),
+                    ..NodeRow::default()
+                }
             };
         let nodes = sets.into_iter().flat_map(|set| {
             [
@@ -367,17 +318,16 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
                 node(set, "job", "missing", 1.0, 0.02, (0.01, 0.03)),
             ]
         });
-        let edge = |set: &'static str, share: f64| {
-            let mut edge = of(set);
-            edge.extend([
-                ("cause", "age".into()),
-                ("effect", ATTRIBUTE.into()),
-                ("frequency", TableCell::Real(share)),
-            ]);
-            edge
+        let edge = |set: &'static str, share: f64| EdgeRow {
+            counterfactual: set.into(),
+            sensitive: ATTRIBUTE.into(),
+            cause: "age".into(),
+            effect: ATTRIBUTE.into(),
+            frequency: share,
+            ..EdgeRow::default()
         };
-        write(tables, &EDGES, &[edge("graph/low", 0.989), edge("graph/high", 0.01)]);
-        write(tables, &NODES, &nodes.collect::<Vec<_>>());
+        write_rows(tables, &[edge("graph/low", 0.989), edge("graph/high", 0.01)]).unwrap();
+        write_rows(tables, &nodes.collect::<Vec<_>>()).unwrap();
     });
     let text = section(&html, "graphs");
     for said in [
@@ -406,38 +356,34 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
 fn graphs_that_were_fitted_once_are_told() {
     let told = |bootstraps: i64, within: Option<f64>| {
         let html = changed(&two_groups(), &same, &|tables| {
-            let of = || vec![("counterfactual", "world".into()), ("sensitive", ATTRIBUTE.into())];
-            let graph = |bootstrap: i64| {
-                let mut graph = of();
-                graph.extend([
-                    ("bootstrap", TableCell::Int(bootstrap)),
-                    ("drawn", "all".into()),
-                    ("graphs", TableCell::Int(2)),
-                ]);
-                graph
+            let graph = |bootstrap: i64| GraphRow {
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                bootstrap,
+                drawn: "all".into(),
+                graphs: 2,
+                ..GraphRow::default()
             };
-            write(tables, &GRAPHS, &(0..bootstraps).map(graph).collect::<Vec<_>>());
-            let mut node = of();
-            node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
-            node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
-            node.extend([
-                ("below_sensitive", TableCell::Real(1.0)),
-                ("move", TableCell::Real(1.0)),
-            ]);
-            write(tables, &NODES, &[node]);
-            let of = |text: &dyn Fn(&str) -> String| {
-                text("counterfactual") == "world" && text("metric") == "nsr"
+            write_rows(tables, &(0..bootstraps).map(graph).collect::<Vec<_>>()).unwrap();
+            let node = NodeRow {
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                node: ATTRIBUTE.into(),
+                level: "Female".into(),
+                from_group: "Male".into(),
+                to_group: "Female".into(),
+                below_sensitive: 1.0,
+                r#move: 1.0,
+                ..NodeRow::default()
             };
-            let ends = [
-                ("world_lo", TableCell::Real(0.1)),
-                ("world_hi", TableCell::Real(0.3)),
-                ("between_lo", TableCell::Real(0.1)),
-                ("between_hi", TableCell::Real(0.3)),
-                ("within_lo", within.into()),
-                ("within_hi", within.into()),
-                ("n_worlds", TableCell::Int(2 * bootstraps)),
-            ];
-            change(tables, &METRICS, &of, &ends);
+            write_rows(tables, &[node]).unwrap();
+            let of = |row: &MetricRow| row.counterfactual == "world" && row.metric == "nsr";
+            change(tables, of, |row| {
+                (row.world_lo, row.world_hi) = (Some(0.1), Some(0.3));
+                (row.between_lo, row.between_hi) = (Some(0.1), Some(0.3));
+                (row.within_lo, row.within_hi) = (within, within);
+                row.n_worlds = Some(2 * bootstraps);
+            });
         });
         section(&html, "graphs")
     };
@@ -461,47 +407,46 @@ fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any()
     let told = |following: Option<i64>| {
         let html = changed(&two_groups(), &same, &|tables| {
             let sets = ["graph/low", "graph/high"];
-            let of = |set: &'static str| {
-                vec![("counterfactual", set.into()), ("sensitive", ATTRIBUTE.into())]
-            };
             let graphs = sets.iter().zip([12, 3]).flat_map(|(set, n)| {
                 (0..n).map(|bootstrap| {
-                    let mut graph = of(set);
                     // Of a set without an edge to the attribute in none; of the other in both
                     // graphs of nine bootstraps.
                     let follows = following
                         .map(|each| if bootstrap < 9 && *set == "graph/low" { each } else { 0 });
-                    graph.extend([
-                        ("bootstrap", TableCell::Int(bootstrap)),
-                        ("drawn", "all".into()),
-                        ("graphs", TableCell::Int(2)),
-                    ]);
-                    graph.extend([("attribute_follows", follows.into())]);
-                    graph
+                    GraphRow {
+                        counterfactual: (*set).into(),
+                        sensitive: ATTRIBUTE.into(),
+                        bootstrap,
+                        drawn: "all".into(),
+                        graphs: 2,
+                        attribute_follows: follows,
+                        ..GraphRow::default()
+                    }
                 })
             });
-            write(tables, &GRAPHS, &graphs.collect::<Vec<_>>());
-            let nodes = sets.map(|set| {
-                let mut node = of(set);
-                node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
-                node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
-                node.extend([
-                    ("below_sensitive", TableCell::Real(1.0)),
-                    ("move", TableCell::Real(1.0)),
-                ]);
-                node
+            write_rows(tables, &graphs.collect::<Vec<_>>()).unwrap();
+            let nodes = sets.map(|set| NodeRow {
+                counterfactual: set.into(),
+                sensitive: ATTRIBUTE.into(),
+                node: ATTRIBUTE.into(),
+                level: "Female".into(),
+                from_group: "Male".into(),
+                to_group: "Female".into(),
+                below_sensitive: 1.0,
+                r#move: 1.0,
+                ..NodeRow::default()
             });
-            write(tables, &NODES, &nodes);
-            let edges = [("age", 0.5), ("job", 0.25), ("pay", 0.02)].map(|(cause, share)| {
-                let mut edge = of("graph/low");
-                edge.extend([
-                    ("cause", cause.into()),
-                    ("effect", ATTRIBUTE.into()),
-                    ("frequency", TableCell::Real(share)),
-                ]);
-                edge
-            });
-            write(tables, &EDGES, &edges);
+            write_rows(tables, &nodes).unwrap();
+            let edges =
+                [("age", 0.5), ("job", 0.25), ("pay", 0.02)].map(|(cause, share)| EdgeRow {
+                    counterfactual: "graph/low".into(),
+                    sensitive: ATTRIBUTE.into(),
+                    cause: cause.into(),
+                    effect: ATTRIBUTE.into(),
+                    frequency: share,
+                    ..EdgeRow::default()
+                });
+            write_rows(tables, &edges).unwrap();
         });
         section(&html, "graphs")
     };
@@ -556,10 +501,11 @@ fn each_model_keeps_its_worst_finding_and_the_rest_is_counted() {
     let models = vec!["gbm", "tree", "still"];
     let sample = FolderSample { sets, models, gates: Vec::new(), cells: alike, ..two_groups() };
     let lower = |tables: &Path, model: &str, lo: f64| {
-        let is_switch = |metric: String| ["psr", "nsr"].contains(&metric.as_str());
-        let of =
-            |text: &dyn Fn(&str) -> String| text("model") == model && is_switch(text("metric"));
-        change(tables, &METRICS, &of, &[("lo", TableCell::Real(lo))]);
+        let is_switch = |metric: &str| ["psr", "nsr"].contains(&metric);
+        let of = |row: &MetricRow| row.model == model && is_switch(&row.metric);
+        change(tables, of, |row: &mut MetricRow| {
+            row.lo = Some(lo);
+        });
     };
     let html = changed(&sample, &same, &|tables| {
         lower(tables, "tree", 0.001);
@@ -580,31 +526,26 @@ fn each_model_keeps_its_worst_finding_and_the_rest_is_counted() {
 #[test]
 fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
-        let values = [("counterfactual", "world".into()), ("rule", "at_most, worlds".into())];
-        change(tables, &GATES, &of, &values);
+        let of = |row: &GateRow| row.gate == "women-keep-approvals";
+        change(tables, of, |row: &mut GateRow| {
+            (row.counterfactual, row.rule) = ("world".into(), "at_most, worlds".into());
+        });
     });
     let findings = section(&html, "findings");
     // Over graphs the mean may lie outside of the interval: a few of them differ much.
     let over_graphs = |ends: (f64, f64)| {
         let html = changed(&two_groups(), &same, &|tables| {
-            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
-            change(
-                tables,
-                &GATES,
-                &of,
-                &[("counterfactual", "world".into()), ("rule", "at_most, worlds".into())],
-            );
-            let of = |text: &dyn Fn(&str) -> String| {
-                text("counterfactual") == "world" && text("metric") == "nsr"
-            };
-            let ends = [
-                ("world_lo", TableCell::Real(ends.0)),
-                ("world_hi", TableCell::Real(ends.1)),
-                ("world_level", TableCell::Real(0.9)),
-            ];
-            let values = [("n_worlds", TableCell::Int(100)), ("numerator", TableCell::Null)];
-            change(tables, &METRICS, &of, &ends.into_iter().chain(values).collect::<Vec<_>>());
+            let of = |row: &GateRow| row.gate == "women-keep-approvals";
+            change(tables, of, |row: &mut GateRow| {
+                row.counterfactual = "world".into();
+                row.rule = "at_most, worlds".into();
+            });
+            let of = |row: &MetricRow| row.counterfactual == "world" && row.metric == "nsr";
+            change(tables, of, |row: &mut MetricRow| {
+                (row.world_lo, row.world_hi) = (Some(ends.0), Some(ends.1));
+                row.world_level = Some(0.9);
+                (row.n_worlds, row.numerator) = (Some(100), None);
+            });
         });
         section(&html, "findings")
     };
@@ -626,8 +567,10 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
 #[test]
 fn a_gate_by_holm_is_told_with_its_finding() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
-        change(tables, &GATES, &of, &[("rule", "at_most, interval, holm".into())]);
+        let of = |row: &GateRow| row.gate == "women-keep-approvals";
+        change(tables, of, |row: &mut GateRow| {
+            row.rule = "at_most, interval, holm".into();
+        });
     });
     let findings = section(&html, "findings");
     let told = "Of 122 people in group Female with the favourable decision, 16 (13.1 %";
@@ -645,21 +588,19 @@ fn a_gate_by_holm_is_told_with_its_finding() {
 fn comparisons_by_selective_labels_are_marked() {
     let compared = |flags: &str| {
         let html = changed(&two_groups(), &same, &|tables| {
-            let names = [
-                ("model", "gbm"),
-                ("against", "other"),
-                ("sensitive", ATTRIBUTE),
-                ("scope", "total"),
-                ("metric", "acc"),
-            ];
-            let mut values: Vec<(&str, TableCell)> =
-                names.map(|(name, word)| (name, word.into())).to_vec();
-            values.extend(
-                [("difference", 0.03), ("model_value", 0.8), ("against_value", 0.77)]
-                    .map(|(name, x)| (name, TableCell::Real(x))),
-            );
-            values.push(("flags", flags.into()));
-            write(tables, &COMPARISONS, &[values]);
+            let values = ComparisonRow {
+                model: "gbm".into(),
+                against: "other".into(),
+                sensitive: ATTRIBUTE.into(),
+                scope: "total".into(),
+                metric: "acc".into(),
+                difference: Some(0.03),
+                model_value: Some(0.8),
+                against_value: Some(0.77),
+                flags: Some(flags.into()),
+                ..ComparisonRow::default()
+            };
+            write_rows(tables, &[values]).unwrap();
         });
         section(&html, "models")
             .contains("labels are missing for some people more often than for others")
@@ -671,29 +612,32 @@ fn comparisons_by_selective_labels_are_marked() {
 fn a_scenario_against_what_people_know_names_no_group() {
     let with_edge = |share: f64| {
         let html = changed(&two_groups(), &same, &|tables| {
-            let of = |text: &dyn Fn(&str) -> String| text("gate") == "women-keep-approvals";
-            change(
-                tables,
-                &GATES,
-                &of,
-                &[("counterfactual", "world".into()), ("rule", "rise_at_most".into())],
-            );
-            let of = || vec![("counterfactual", "world".into()), ("sensitive", ATTRIBUTE.into())];
-            let mut node = of();
-            node.extend([("node", ATTRIBUTE.into()), ("level", "Female".into())]);
-            node.extend([("from_group", "Male".into()), ("to_group", "Female".into())]);
-            node.extend([
-                ("below_sensitive", TableCell::Real(1.0)),
-                ("move", TableCell::Real(1.0)),
-            ]);
-            let mut edge = of();
-            edge.extend([
-                ("cause", "age".into()),
-                ("effect", ATTRIBUTE.into()),
-                ("frequency", TableCell::Real(share)),
-            ]);
-            write(tables, &NODES, &[node]);
-            write(tables, &EDGES, &[edge]);
+            let of = |row: &GateRow| row.gate == "women-keep-approvals";
+            change(tables, of, |row: &mut GateRow| {
+                row.counterfactual = "world".into();
+                row.rule = "rise_at_most".into();
+            });
+            let node = NodeRow {
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                node: ATTRIBUTE.into(),
+                level: "Female".into(),
+                from_group: "Male".into(),
+                to_group: "Female".into(),
+                below_sensitive: 1.0,
+                r#move: 1.0,
+                ..NodeRow::default()
+            };
+            let edge = EdgeRow {
+                counterfactual: "world".into(),
+                sensitive: ATTRIBUTE.into(),
+                cause: "age".into(),
+                effect: ATTRIBUTE.into(),
+                frequency: share,
+                ..EdgeRow::default()
+            };
+            write_rows(tables, &[node]).unwrap();
+            write_rows(tables, &[edge]).unwrap();
         });
         ["findings", "switches", "verdict"].map(|id| section(&html, id))
     };
@@ -713,12 +657,9 @@ fn a_scenario_against_what_people_know_names_no_group() {
 #[test]
 fn a_column_without_a_value_is_left_out() {
     let html = changed(&two_groups(), &same, &|tables| {
-        let mut frame = read_frame(tables, &METRICS).unwrap();
-        let metric = METRICS.column("metric").unwrap();
-        frame.rows.retain(|row| {
-            ![TableCell::from("pprev_difference"), "f1_difference".into()].contains(&row[metric])
-        });
-        write_frame(tables, &frame).unwrap();
+        let mut frame = read_rows::<MetricRow>(tables).unwrap();
+        frame.retain(|row| !["pprev_difference", "f1_difference"].contains(&row.metric.as_str()));
+        write_rows(tables, &frame).unwrap();
     });
     let text = section(&html, "groups");
     assert!(
@@ -752,33 +693,26 @@ fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
     };
     let html =
         changed(&two_groups(), &|manifest| manifest.baseline = Some(baseline.clone()), &|tables| {
-            let row = |model: &'static str, by: f64| {
-                let mut row = vec![
-                    ("model", model.into()),
-                    ("counterfactual", "flip".into()),
-                    ("sensitive", ATTRIBUTE.into()),
-                ];
-                row.extend([
-                    ("scope", "direction".into()),
-                    ("from_group", "Male".into()),
-                    ("to_group", "Female".into()),
-                ]);
-                row.extend([
-                    ("metric", "nsr".into()),
-                    ("status", "compared".into()),
-                    ("old_value", TableCell::Real(0.1)),
-                    ("new_value", TableCell::Real(0.1 + by)),
-                ]);
-                row.extend([
-                    ("difference", TableCell::Real(by)),
-                    ("lo", TableCell::Real(by - 0.01)),
-                    ("hi", TableCell::Real(by + 0.01)),
-                    ("level", TableCell::Real(0.95)),
-                ]);
-                row.extend([("clear", TableCell::Int(i64::from(by > 0.01)))]);
-                row
+            let row = |model: &'static str, by: f64| ChangeRow {
+                model: model.into(),
+                counterfactual: "flip".into(),
+                sensitive: ATTRIBUTE.into(),
+                scope: "direction".into(),
+                from_group: "Male".into(),
+                to_group: "Female".into(),
+                metric: "nsr".into(),
+                status: "compared".into(),
+                old_value: Some(0.1),
+                new_value: Some(0.1 + by),
+                difference: Some(by),
+                lo: Some(by - 0.01),
+                hi: Some(by + 0.01),
+                level: Some(0.95),
+                clear: i64::from(by > 0.01),
+                ..ChangeRow::default()
             };
-            write(tables, &CHANGES, &[row("alike", 0.0), row("gbm", 0.05), row("later", 0.005)]);
+            let rows = [row("alike", 0.0), row("gbm", 0.05), row("later", 0.005)];
+            write_rows(tables, &rows).unwrap();
         });
     let text = section(&html, "against");
     let steps = [
@@ -850,18 +784,17 @@ fn fitted_thresholds_stand_in_the_drawings_of_scores() {
     let guides = |html: &str| html.matches(r#"class="guide""#).count();
     let given = guides(&changed(&two_groups(), &same, &|_| ()));
     let fitted = |values: &[f64]| {
-        let fold = |(fold, value): (i64, &f64)| {
-            vec![
-                ("model", "gbm".into()),
-                ("fold", TableCell::Int(fold)),
-                ("threshold", TableCell::Real(*value)),
-            ]
+        let fold = |(fold, value): (i64, &f64)| ThresholdRow {
+            model: "gbm".into(),
+            fold,
+            threshold: *value,
+            ..ThresholdRow::default()
         };
         let rows: Vec<_> = (0..).zip(values).map(fold).collect();
         let youden = |words: &mut Manifest| {
             words.models.iter_mut().for_each(|model| model.threshold = "youden".to_owned())
         };
-        guides(&changed(&two_groups(), &youden, &|tables| write(tables, &THRESHOLDS, &rows)))
+        guides(&changed(&two_groups(), &youden, &|tables| write_rows(tables, &rows).unwrap()))
     };
     let none = fitted(&[1.5]);
     let drawings = given - none;

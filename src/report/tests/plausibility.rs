@@ -7,8 +7,8 @@ use super::{FolderSample, page, section, two_groups, words};
 use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
 use crate::report::read::quality::REST_BIN;
-use crate::table::file::write_frame;
-use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
+use crate::table::file::write_rows;
+use crate::table::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, SharedText};
 
 /// What the tables of quality of a sample hold.
 #[derive(Clone)]
@@ -42,10 +42,9 @@ impl QualitySample {
 
     /// Writes the tables for every set of a sample that moves features.
     pub(super) fn write(&self, sample: &FolderSample, tables: &Path) {
-        let (mut quality, mut features) =
-            (TableFrame::new(&CF_QUALITY), TableFrame::new(&CF_FEATURES));
+        let (mut quality, mut features) = (Vec::<CfQualityRow>::new(), Vec::<CfFeatureRow>::new());
         let (mut shapes, mut examples) =
-            (TableFrame::new(&CF_DISTRIBUTIONS), TableFrame::new(&CF_EXAMPLES));
+            (Vec::<CfDistributionRow>::new(), Vec::<CfExampleRow>::new());
         for (set, _) in sample.sets.iter().filter(|(_, strategy)| *strategy != "naive") {
             self.measures(&mut quality, [set, "group of people", "", ""]);
             for from in &sample.groups {
@@ -60,12 +59,13 @@ impl QualitySample {
                 }
             }
         }
-        for frame in [&quality, &features, &shapes, &examples] {
-            write_frame(tables, frame).unwrap();
-        }
+        write_rows(tables, &quality).unwrap();
+        write_rows(tables, &features).unwrap();
+        write_rows(tables, &shapes).unwrap();
+        write_rows(tables, &examples).unwrap();
     }
 
-    fn measures(&self, frame: &mut TableFrame, key: [&str; 4]) {
+    fn measures(&self, frame: &mut Vec<CfQualityRow>, key: [&str; 4]) {
         let valid = |n: f64| n / (200.0 * (1.0 - self.discarded));
         let none_valid = self.discarded == 1.0;
         let mut all = vec![
@@ -109,17 +109,19 @@ impl QualitySample {
         };
         for (metric, value) in all {
             let value = value.filter(|_| !none_valid || of_made(metric));
-            let mut row = key.map(TableCell::from).to_vec();
-            row.extend([
-                metric.into(),
-                value.into(),
-                if value.is_none() { "nothing_to_average" } else { "" }.into(),
-            ]);
-            frame.push(row);
+            frame.push(CfQualityRow {
+                counterfactual: key[0].into(),
+                sensitive: key[1].into(),
+                from_group: key[2].into(),
+                to_group: key[3].into(),
+                metric: metric.into(),
+                value,
+                undefined: if value.is_none() { "nothing_to_average" } else { "" }.into(),
+            });
         }
     }
 
-    fn feature(&self, frame: &mut TableFrame, key: [&str; 4], f: usize, name: &str) {
+    fn feature(&self, frame: &mut Vec<CfFeatureRow>, key: [&str; 4], f: usize, name: &str) {
         let moved = f % 3 < 2;
         let number = f.is_multiple_of(3);
         let last = f + 2 >= self.features.len() && f % 3 == 1;
@@ -138,20 +140,22 @@ impl QualitySample {
             ("out_of_range", Some(0.0)),
         ] {
             let value = value.filter(|_| self.discarded < 1.0);
-            let mut row = key.map(TableCell::from).to_vec();
-            row.extend([
-                TableCell::from(name),
-                metric.into(),
-                value.into(),
-                if value.is_none() { "not_a_number" } else { "" }.into(),
-            ]);
-            frame.push(row);
+            frame.push(CfFeatureRow {
+                counterfactual: key[0].into(),
+                sensitive: key[1].into(),
+                from_group: key[2].into(),
+                to_group: key[3].into(),
+                feature: name.into(),
+                metric: metric.into(),
+                value,
+                undefined: if value.is_none() { "not_a_number" } else { "" }.into(),
+            });
         }
     }
 
     /// Twenty bins or twelve levels, 150 rows on each side; of odd levels 31 bins, the last of
     /// which holds the rest.
-    fn shape(&self, frame: &mut TableFrame, key: [&str; 4], f: usize, feature: &str) {
+    fn shape(&self, frame: &mut Vec<CfDistributionRow>, key: [&str; 4], f: usize, feature: &str) {
         let number = f.is_multiple_of(3);
         let bars: i64 = if number {
             20
@@ -173,52 +177,53 @@ impl QualitySample {
                     1 if self.odd_levels => "  ".to_owned(),
                     _ => format!("level {bin}"),
                 };
-                let mut row = key.map(TableCell::from).to_vec();
-                row.extend([
-                    TableCell::from(feature),
-                    side.into(),
-                    TableCell::Int(bin),
-                    level.into(),
-                ]);
-                row.extend([
-                    number.then_some(bin as f64 * 3.5).into(),
-                    number.then_some((bin + 1) as f64 * 3.5).into(),
-                ]);
-                row.extend([TableCell::Int(n), TableCell::Real(n as f64 / 150.0)]);
-                frame.push(row);
+                frame.push(CfDistributionRow {
+                    counterfactual: key[0].into(),
+                    sensitive: key[1].into(),
+                    from_group: key[2].into(),
+                    to_group: key[3].into(),
+                    feature: feature.into(),
+                    side: side.into(),
+                    bin,
+                    level: level.into(),
+                    bin_lo: number.then_some(bin as f64 * 3.5),
+                    bin_hi: number.then_some((bin + 1) as f64 * 3.5),
+                    n,
+                    share: Some(n as f64 / 150.0),
+                });
             }
         }
     }
 
-    fn pairs(&self, frame: &mut TableFrame, key: [&str; 4]) {
+    fn pairs(&self, frame: &mut Vec<CfExampleRow>, key: [&str; 4]) {
+        let row = |example: i64| CfExampleRow {
+            counterfactual: key[0].into(),
+            sensitive: key[1].into(),
+            from_group: key[2].into(),
+            to_group: key[3].into(),
+            example,
+            ..CfExampleRow::default()
+        };
         for example in 0..self.examples {
-            let mut row = key.map(TableCell::from).to_vec();
-            row.extend([
-                TableCell::Int(example),
-                key[1].into(),
-                key[2].into(),
-                key[3].into(),
-                TableCell::Int(1),
-            ]);
-            frame.push(row);
+            frame.push(CfExampleRow {
+                feature: key[1].into(),
+                value: Some(key[2].into()),
+                value_cf: Some(key[3].into()),
+                changed: true,
+                ..row(example)
+            });
             for (f, feature) in self.features.iter().enumerate() {
-                let moved = f % 3 < 2;
-                let mut row = key.map(TableCell::from).to_vec();
-                let before = if f % 3 == 2 {
-                    TableCell::Null
-                } else {
-                    TableCell::from(format!("{}", 20 + f))
-                };
-                let after =
-                    if moved { TableCell::from("31.4159265358979") } else { before.clone() };
-                row.extend([
-                    TableCell::Int(example),
-                    feature.as_str().into(),
-                    before,
-                    after,
-                    TableCell::Int(i64::from(moved)),
-                ]);
-                frame.push(row);
+                let changed = f % 3 < 2;
+                let value = (f % 3 != 2).then(|| SharedText::from(format!("{}", 20 + f)));
+                let value_cf =
+                    if changed { Some("31.4159265358979".into()) } else { value.clone() };
+                frame.push(CfExampleRow {
+                    feature: feature.into(),
+                    value,
+                    value_cf,
+                    changed,
+                    ..row(example)
+                });
             }
         }
     }

@@ -1,17 +1,16 @@
 //! The section on recourse: its tables as small hand-made ones, and what the page says of them.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use super::{FolderSample, glossary, section, two_groups, well_formed};
 use crate::report::render;
-use crate::table::file::{read_frame, write_frame};
+use crate::table::file::{read_rows, write_rows};
 use crate::table::recourse::{
-    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
-    SUBGROUPS, UNFAIR_SUBGROUPS,
+    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
+    RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS,
 };
-use crate::table::{ColumnType, GATES, TableCell, TableDef, TableFrame};
+use crate::table::{GateRow, SharedText};
 
 /// Tables of recourse: each of these groups is compared with the group m.
 struct RecourseSample {
@@ -27,21 +26,6 @@ struct RecourseSample {
 const COST: &str = "equal-cost-of-effectiveness";
 const EFFECT: &str = "equal-effectiveness";
 
-/// Adds a row; what is not named is 0, empty, or null where it may be.
-fn push(frame: &mut TableFrame, named: &[(&str, TableCell)]) {
-    let named: BTreeMap<&str, &TableCell> =
-        named.iter().map(|(name, cell)| (*name, cell)).collect();
-    assert!(named.keys().all(|name| frame.def.column(name).is_some()), "{named:?}");
-    let cell = |column: &crate::table::ColumnDef| match named.get(column.name) {
-        Some(cell) => (*cell).clone(),
-        None if column.nullable => TableCell::Null,
-        None if column.kind == ColumnType::Int => TableCell::Int(0),
-        None if column.kind == ColumnType::Real => TableCell::Real(0.0),
-        None => "".into(),
-    };
-    frame.push(frame.def.columns.iter().map(cell).collect());
-}
-
 impl RecourseSample {
     /// Few people: 2, 3 and 4 in the smaller group of the unfair subgroups.
     fn few() -> RecourseSample {
@@ -54,183 +38,167 @@ impl RecourseSample {
     }
 
     fn write(&self, tables: &Path) {
-        let defs: [&'static TableDef; 8] = [
-            &RECOURSE,
-            &RECOURSE_COLUMNS,
-            &SUBGROUPS,
-            &RANKING_ANALYSIS,
-            &ECD,
-            &COMPARATIVES,
-            &ACTIONS,
-            &AGGREGATED_RANKINGS,
-        ];
-        let mut frames = defs.map(TableFrame::new);
-        let [recourse, columns, subgroups, analysis, ecd, comparatives, actions, rankings] =
-            &mut frames;
+        let (mut recourse, mut columns, mut subgroups) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut analysis, mut ecd, mut comparatives) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut actions, mut rankings) = (Vec::new(), Vec::new());
         for (column, changes) in [("job", 1), ("town", 0)] {
             let rule = if changes == 1 { "freely" } else { "never" };
-            let named = [
-                ("recourse", "sex".into()),
-                ("column", column.into()),
-                ("changes", TableCell::Int(changes)),
-                ("may_change", rule.into()),
-            ];
-            push(columns, &named);
+            columns.push(RecourseColumnRow {
+                recourse: "sex".into(),
+                column: column.into(),
+                changes,
+                may_change: rule.into(),
+                ..RecourseColumnRow::default()
+            });
         }
         for group in &self.groups {
-            let key = || {
-                vec![
-                    ("recourse", TableCell::from("sex")),
-                    ("group_0", group.as_str().into()),
-                    ("group_1", "m".into()),
-                ]
-            };
-            let with = |more: Vec<(&'static str, TableCell)>| [key(), more].concat();
-            let counts = [
-                ("affected_0", 19),
-                ("affected_1", 46),
-                ("least_0", 2),
-                ("least_1", 5),
-                ("subgroups", 9),
-                ("subgroups_with_actions", 5),
-                ("actions", 6),
-            ];
-            let mut row = with(vec![("model", "gbm".into())]);
-            row.extend(counts.map(|(name, n)| (name, TableCell::Int(n))));
-            row.extend(self.false_discoveries.map(|_| ("deals", TableCell::Int(999))));
-            push(recourse, &row);
+            let [sex, group_0, group_1] = ["sex", group, "m"].map(SharedText::from);
+            recourse.push(RecourseRow {
+                recourse: sex.clone(),
+                group_0: group_0.clone(),
+                group_1: group_1.clone(),
+                model: "gbm".into(),
+                affected_0: 19,
+                affected_1: 46,
+                least_0: 2,
+                least_1: 5,
+                subgroups: 9,
+                subgroups_with_actions: 5,
+                actions: 6,
+                deals: self.false_discoveries.map(|_| 999),
+                ..RecourseRow::default()
+            });
             for (definition, parameter, view, against) in [
                 (COST, "0.7", "macro", [2, 1]),
                 (COST, "0.7", "micro", [2, 1]),
                 (EFFECT, "", "macro", [0, 1]),
                 (EFFECT, "", "micro", [1, 1]),
             ] {
-                let question = || {
-                    vec![
-                        ("definition", definition.into()),
-                        ("parameter", parameter.into()),
-                        ("view", view.into()),
-                    ]
-                };
-                let [a, b] = against.map(TableCell::Int);
-                let sums = vec![
-                    ("judged", TableCell::Int(5)),
-                    ("unfair", TableCell::Int(against[0] + against[1])),
-                    ("unfair_0", a),
-                    ("unfair_1", b),
-                ];
-                let tenth = vec![
-                    ("top", TableCell::Int(1)),
-                    ("top_0", TableCell::Int(1)),
-                    ("tied", TableCell::Int(3)),
-                    ("tied_in_top", TableCell::Int(1)),
-                ];
-                push(analysis, &with([question(), sums, tenth].concat()));
+                analysis.push(RankingRow {
+                    recourse: sex.clone(),
+                    group_0: group_0.clone(),
+                    group_1: group_1.clone(),
+                    definition: definition.into(),
+                    parameter: parameter.into(),
+                    view: view.into(),
+                    judged: 5,
+                    unfair: against[0] + against[1],
+                    unfair_0: against[0],
+                    unfair_1: against[1],
+                    top: 1,
+                    top_0: 1,
+                    tied: 3,
+                    tied_in_top: 1,
+                    ..RankingRow::default()
+                });
                 for (subgroup, size) in (0..).zip(self.sizes) {
-                    self.subgroup(
-                        subgroups,
-                        &with(question()),
-                        [definition, view],
+                    let row = SubgroupRow {
+                        recourse: sex.clone(),
+                        group_0: group_0.clone(),
+                        group_1: group_1.clone(),
+                        definition: definition.into(),
+                        parameter: parameter.into(),
+                        view: view.into(),
                         subgroup,
-                        size,
-                        against,
-                    );
+                        ..SubgroupRow::default()
+                    };
+                    subgroups.push(self.subgroup(row, size, against));
                 }
             }
-            push(
-                rankings,
-                &with(vec![
-                    ("definition", COST.into()),
-                    ("by_definition", EFFECT.into()),
-                    ("undefined", "no_unfair_subgroup".into()),
-                ]),
-            );
-            let step = vec![
-                ("subgroup", TableCell::Int(0)),
-                ("cost", TableCell::Real(3.0)),
-                ("n_0", TableCell::Int(2)),
-                ("n_1", TableCell::Int(5)),
-            ];
-            let helped = [("macro_0", 1), ("macro_1", 4), ("micro_0", 1), ("micro_1", 5)]
-                .map(|(name, k)| (name, TableCell::Int(k)));
-            push(ecd, &with([step, helped.to_vec()].concat()));
-            let action = vec![
-                ("subgroup", TableCell::Int(0)),
-                ("changes", "job = boss".into()),
-                ("cost", TableCell::Real(3.0)),
-            ];
-            let worked = vec![
-                ("n_0", TableCell::Int(2)),
-                ("n_1", TableCell::Int(5)),
-                ("worked_0", TableCell::Int(1)),
-                ("worked_1", TableCell::Int(4)),
-            ];
-            push(actions, &with([action.clone(), worked].concat()));
+            rankings.push(AggregatedRankingRow {
+                recourse: sex.clone(),
+                group_0: group_0.clone(),
+                group_1: group_1.clone(),
+                definition: COST.into(),
+                by_definition: EFFECT.into(),
+                undefined: "no_unfair_subgroup".into(),
+                ..AggregatedRankingRow::default()
+            });
+            ecd.push(EcdRow {
+                recourse: sex.clone(),
+                group_0: group_0.clone(),
+                group_1: group_1.clone(),
+                cost: 3.0,
+                n_0: 2,
+                n_1: 5,
+                macro_0: 1,
+                macro_1: 4,
+                micro_0: 1,
+                micro_1: 5,
+                ..EcdRow::default()
+            });
+            actions.push(ActionRow {
+                recourse: sex.clone(),
+                group_0: group_0.clone(),
+                group_1: group_1.clone(),
+                changes: "job = boss".into(),
+                cost: 3.0,
+                n_0: 2,
+                n_1: 5,
+                worked_0: 1,
+                worked_1: 4,
+                ..ActionRow::default()
+            });
             for (side, n, own) in [(0, 2, 1), (1, 5, 4)] {
-                let place = vec![
-                    ("definition", COST.into()),
-                    ("parameter", "0.7".into()),
-                    ("view", "macro".into()),
-                    ("place", TableCell::Int(1)),
-                ];
-                let line = vec![
-                    ("side", TableCell::Int(side)),
-                    ("n", TableCell::Int(n)),
-                    ("action", TableCell::Int(0)),
-                    ("own", TableCell::Int(own)),
-                ];
-                push(comparatives, &with([place, action.clone(), line].concat()));
+                comparatives.push(ComparativeRow {
+                    recourse: sex.clone(),
+                    group_0: group_0.clone(),
+                    group_1: group_1.clone(),
+                    definition: COST.into(),
+                    parameter: "0.7".into(),
+                    view: "macro".into(),
+                    place: 1,
+                    changes: "job = boss".into(),
+                    cost: Some(3.0),
+                    side,
+                    n,
+                    action: Some(0),
+                    own: Some(own),
+                    ..ComparativeRow::default()
+                });
             }
         }
-        for frame in &mut frames {
-            frame.sort();
-            write_frame(tables, frame).unwrap();
-        }
+        write_rows(tables, &recourse).unwrap();
+        write_rows(tables, &columns).unwrap();
+        write_rows(tables, &subgroups).unwrap();
+        write_rows(tables, &analysis).unwrap();
+        write_rows(tables, &ecd).unwrap();
+        write_rows(tables, &comparatives).unwrap();
+        write_rows(tables, &actions).unwrap();
+        write_rows(tables, &rankings).unwrap();
     }
 
     /// The first subgroups of a definition are unfair: so many against the first group, then so
     /// many against the second.
-    fn subgroup(
-        &self,
-        frame: &mut TableFrame,
-        key: &[(&str, TableCell)],
-        asked: [&str; 2],
-        subgroup: i64,
-        size: [i64; 2],
-        against: [i64; 2],
-    ) {
-        let group = key[1].1.clone();
-        let (against, unfair) = match subgroup {
-            i if i < against[0] => (group, true),
+    fn subgroup(&self, row: SubgroupRow, [n_0, n_1]: [i64; 2], against: [i64; 2]) -> SubgroupRow {
+        let (group, unfair) = match row.subgroup {
+            i if i < against[0] => (row.group_0.clone(), true),
             i if i < against[0] + against[1] => ("m".into(), true),
             _ => ("".into(), false),
         };
-        let values = match (asked, subgroup) {
-            ([COST, _], 0) => [f64::INFINITY, 3.0, f64::INFINITY],
-            ([COST, _], 1 | 2) => [1.0, 2.0, 1.0],
-            ([COST, _], _) => [1.0, 1.0, 0.0],
+        let [value_0, value_1, score] = match (row.definition.as_str(), row.subgroup) {
+            (COST, 0) => [f64::INFINITY, 3.0, f64::INFINITY],
+            (COST, 1 | 2) => [1.0, 2.0, 1.0],
+            (COST, _) => [1.0, 1.0, 0.0],
             _ if unfair => [0.5, 1.0, 0.5],
             _ => [0.5, 0.5, 0.0],
         };
-        let mut row = key.to_vec();
-        row.extend([
-            ("subgroup", TableCell::Int(subgroup)),
-            ("traits", "age = old".into()),
-            ("against", against),
-            ("n_actions", TableCell::Int(1)),
-        ]);
-        row.extend(["n_0", "n_1"].into_iter().zip(size.map(TableCell::Int)));
-        row.extend(["value_0", "value_1", "score"].into_iter().zip(values.map(TableCell::Real)));
-        row.extend(self.false_discoveries.iter().flat_map(|share| {
-            [
-                ("false_discovery", TableCell::Real(*share)),
-                ("p_value", TableCell::Real(self.p_value)),
-            ]
-        }));
-        if unfair {
-            row.extend(["rank", "place"].map(|name| (name, TableCell::Int(subgroup + 1))));
+        let place = unfair.then_some(row.subgroup + 1);
+        SubgroupRow {
+            traits: "age = old".into(),
+            against: group,
+            n_actions: 1,
+            n_0,
+            n_1,
+            value_0: Some(value_0),
+            value_1: Some(value_1),
+            score: Some(score),
+            false_discovery: self.false_discoveries,
+            p_value: self.false_discoveries.map(|_| self.p_value),
+            rank: place,
+            place,
+            ..row
         }
-        push(frame, &row);
     }
 
     /// The page of a sample with these tables.
@@ -312,10 +280,9 @@ fn what_chance_explains_is_told() {
     );
     // A table of version 1 does not tell the deals, and the test was made all the same.
     let of_version_1 = many(0.0501, 0.001).page(&alone(), |tables| {
-        let mut frame = read_frame(tables, &RECOURSE).unwrap();
-        let deals = RECOURSE.column("deals").unwrap();
-        frame.rows.iter_mut().for_each(|row| row[deals] = TableCell::Null);
-        write_frame(tables, &frame).unwrap();
+        let mut rows = read_rows::<RecourseRow>(tables).unwrap();
+        rows.iter_mut().for_each(|row| row.deals = None);
+        write_rows(tables, &rows).unwrap();
     });
     let of_version_1 = section(&of_version_1, "findings");
     assert!(
@@ -408,32 +375,25 @@ fn subgroups_without_actions_are_left_out_and_said() {
 #[test]
 fn a_gate_on_recourse_says_what_it_counts() {
     let gate = |tables: &Path| {
-        let mut frame = TableFrame::new(&GATES);
         let reason = "subgroups with at least 20 affected people in the smaller group that are \
                       unfair to either group by equal-cost-of-effectiveness 0.7, macro, with any \
                       score above 0: the value breaks the limit";
-        let words = [
-            ("gate", "g"),
-            ("verdict", "fail"),
-            ("level", "fail"),
-            ("metric", UNFAIR_SUBGROUPS),
-            ("rule", "at_most, estimate"),
-        ];
-        let mut row: Vec<(&str, TableCell)> =
-            words.map(|(name, word)| (name, word.into())).to_vec();
-        row.extend([
-            ("from_group", "f".into()),
-            ("to_group", "m".into()),
-            ("reason", reason.into()),
-            ("value", TableCell::Real(44.0)),
-        ]);
-        row.extend([
-            ("limit", TableCell::Real(0.0)),
-            ("denominator", TableCell::Int(250)),
-            ("decides", TableCell::Int(1)),
-        ]);
-        push(&mut frame, &row);
-        write_frame(tables, &frame).unwrap();
+        let frame = [GateRow {
+            gate: "g".into(),
+            verdict: "fail".into(),
+            level: "fail".into(),
+            metric: UNFAIR_SUBGROUPS.into(),
+            rule: "at_most, estimate".into(),
+            from_group: "f".into(),
+            to_group: "m".into(),
+            reason: reason.into(),
+            value: Some(44.0),
+            limit: 0.0,
+            denominator: Some(250),
+            decides: 1,
+            ..GateRow::default()
+        }];
+        write_rows(tables, &frame).unwrap();
     };
     let verdict = section(&RecourseSample::few().page(&alone(), gate), "verdict");
     let said = "g: number of subgroups with at least 20 affected people in the smaller group that \

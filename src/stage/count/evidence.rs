@@ -18,8 +18,8 @@ use crate::metric::evidence::weights::MAX_TOTAL_WEIGHT;
 use crate::metric::scope::GroupSelection;
 use crate::param::Seed;
 use crate::stage::row_context::{DecisionRule, RowContext};
-use crate::table::OUTCOMES;
-use crate::table::file::{LongColumn, LongWriter};
+use crate::table::file::RowWriter;
+use crate::table::{OutcomeRow, SharedText};
 
 /// What cuts people into blocks.
 #[derive(Debug, Clone, Copy)]
@@ -404,7 +404,7 @@ pub fn write_outcomes(
     scored: CountInputs<'_>,
     model: &str,
     set: &str,
-    writer: &mut LongWriter,
+    writer: &mut RowWriter<OutcomeRow>,
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let attribute = &layout.attributes[scored.attribute];
@@ -415,68 +415,62 @@ pub fn write_outcomes(
             ScoredGroup::read(ground, scored, g)
         },
         |_, group| {
-            let n = group.keys.parent.len();
-            (ground.watch.progress)(n as u64);
-            writer.push(n, outcome_columns(ground, scored, attribute, model, set, &group))
+            (ground.watch.progress)(group.keys.parent.len() as u64);
+            writer.push(&outcome_rows(ground, scored, attribute, model, set, &group))
         },
     )
 }
 
-fn outcome_columns(
+fn outcome_rows(
     ground: RowContext<'_>,
     scored: CountInputs<'_>,
     attribute: &Attribute,
     model: &str,
     set: &str,
     group: &ScoredGroup,
-) -> Vec<LongColumn> {
+) -> Vec<OutcomeRow> {
     let (batch, keys) = (&group.batch, &group.keys);
     let layout = ground.rows.layout();
-    let parents = || keys.parent.iter().map(|&p| p as usize);
     let decide = |score: f64, i: usize| {
-        scored
-            .rule
-            .decision
-            .decide(score, scored.rule.threshold_at(batch, group.roles.audited(i), i))
-            .map(i64::from)
+        let threshold = scored.rule.threshold_at(batch, group.roles.audited(i), i);
+        scored.rule.decision.decide(score, threshold)
     };
-    let groups = attribute.groups.clone();
-    vec![
-        LongColumn::Constant(String::new()),
-        LongColumn::Constant(model.to_owned()),
-        LongColumn::Constant(set.to_owned()),
-        LongColumn::Constant(attribute.name.clone()),
-        LongColumn::Key(parents().map(|i| batch.row_key[i]).collect()),
-        LongColumn::Text(groups.clone(), keys.to_group.clone()),
-        LongColumn::Int(keys.cf_index.iter().map(|&k| Some(i64::from(k))).collect()),
-        LongColumn::Int(parents().map(|i| group.roles.audited(i).map(i64::from)).collect()),
-        LongColumn::Text(groups, parents().map(|i| batch.groups[scored.attribute][i]).collect()),
-        LongColumn::Int(parents().map(|i| label(layout, batch, i).map(i64::from)).collect()),
-        LongColumn::Int(parents().map(|i| decide(group.scores[i], i)).collect()),
-        LongColumn::Int(
-            parents().zip(&group.scores_cf).map(|(i, &score)| decide(score, i)).collect(),
-        ),
-        LongColumn::Real(parents().map(|i| group.scores[i]).collect()),
-        LongColumn::Real(group.scores_cf.clone()),
-        LongColumn::Int(
-            parents()
-                .map(|i| {
-                    layout
-                        .weight
-                        .as_ref()
-                        .and_then(|_| i64::try_from(weight_units(layout, batch, i)).ok())
-                })
-                .collect(),
-        ),
-    ]
+    let [arm, model, set, sensitive] = ["", model, set, &attribute.name].map(SharedText::from);
+    let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
+    let row = |(k, &parent): (usize, &u32)| {
+        let i = parent as usize;
+        let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
+        OutcomeRow {
+            arm: arm.clone(),
+            model: model.clone(),
+            counterfactual: set.clone(),
+            sensitive: sensitive.clone(),
+            row_key: batch.row_key[i],
+            to_group: groups[usize::from(keys.to_group[k])].clone(),
+            cf_index: keys.cf_index[k].into(),
+            // Whoever has a counterfactual is audited.
+            fold: group.roles.audited(i).map_or(0, i64::from),
+            from_group: groups[usize::from(batch.groups[scored.attribute][i])].clone(),
+            label: label(layout, batch, i),
+            predicted: decide(score, i),
+            predicted_cf: decide(score_cf, i),
+            score: (!score.is_nan()).then_some(score),
+            score_cf: (!score_cf.is_nan()).then_some(score_cf),
+            weight: layout
+                .weight
+                .as_ref()
+                .and_then(|_| i64::try_from(weight_units(layout, batch, i)).ok()),
+        }
+    };
+    keys.parent.iter().enumerate().map(row).collect()
 }
 
 /// Creates the table of outcomes in a folder.
 ///
 /// # Errors
 /// The disk refuses.
-pub fn create_outcomes(folder: &Path) -> Result<LongWriter> {
-    LongWriter::create(folder, &OUTCOMES)
+pub fn create_outcomes(folder: &Path) -> Result<RowWriter<OutcomeRow>> {
+    RowWriter::create(folder)
 }
 
 #[cfg(test)]

@@ -19,13 +19,21 @@ use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::summary::SpreadEstimate;
 use crate::param::Level;
 use crate::stage::discover::search::DiscoveredScenario;
-use crate::table::file::write_frame;
+use crate::table::file::write_rows;
 use crate::table::{
-    EDGES, GRAPHS, NODES, SUBGRAPHS, TableCell, TableDef, TableFrame, WORLD_PEOPLE, WORLDS,
+    EdgeRow, GraphRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow, WorldPeopleRow,
+    WorldRow, finite, whole,
 };
 
 /// The tables of graph-uncertain sets.
-pub const TABLES: [&TableDef; 6] = [&WORLDS, &WORLD_PEOPLE, &EDGES, &NODES, &GRAPHS, &SUBGRAPHS];
+pub const TABLES: [&TableDef; 6] = [
+    WorldRow::TABLE,
+    WorldPeopleRow::TABLE,
+    EdgeRow::TABLE,
+    NodeRow::TABLE,
+    GraphRow::TABLE,
+    SubgraphRow::TABLE,
+];
 
 /// A scenario of a set with what was found.
 #[derive(Debug, Clone)]
@@ -61,22 +69,12 @@ impl GraphSetScenario {
 }
 
 /// The tables while they grow.
+#[derive(Default)]
 pub struct GraphTables {
-    edges: TableFrame,
-    nodes: TableFrame,
-    graphs: TableFrame,
-    subgraphs: TableFrame,
-}
-
-impl Default for GraphTables {
-    fn default() -> Self {
-        GraphTables {
-            edges: TableFrame::new(&EDGES),
-            nodes: TableFrame::new(&NODES),
-            graphs: TableFrame::new(&GRAPHS),
-            subgraphs: TableFrame::new(&SUBGRAPHS),
-        }
-    }
+    edges: Vec<EdgeRow>,
+    nodes: Vec<NodeRow>,
+    graphs: Vec<GraphRow>,
+    subgraphs: Vec<SubgraphRow>,
 }
 
 impl GraphTables {
@@ -86,29 +84,25 @@ impl GraphTables {
             return;
         }
         let attribute = &layout.attributes[set.position];
-        let key =
-            || -> Vec<TableCell> { vec![set.name.as_str().into(), attribute.name.as_str().into()] };
+        let [counterfactual, sensitive] =
+            [&set.name, &attribute.name].map(|name| SharedText::from(name.as_str()));
         let (worlds, bag) = (&set.discovered.worlds, &set.discovered.worlds.bag);
         let all = bag.edge_shares(MemberWeighting::Dag);
         let even = by_edge(&bag.edge_shares(MemberWeighting::Replicate));
         let below = by_edge(&bag.descendant_edge_shares(MemberWeighting::Dag));
         for edge in &all.edges {
             let at = (edge.from, edge.to);
-            let mut row = key();
-            row.extend([
-                bag.variables[edge.from].as_str().into(),
-                bag.variables[edge.to].as_str().into(),
-            ]);
-            row.extend([
-                edge.count.into(),
-                TableCell::Real(edge.share),
-                TableCell::Real(even.get(&at).copied().unwrap_or(0.0)),
-            ]);
-            row.extend([
-                TableCell::Real(edge.entropy()),
-                TableCell::Real(below.get(&at).copied().unwrap_or(0.0)),
-            ]);
-            self.edges.push(row);
+            self.edges.push(EdgeRow {
+                counterfactual: counterfactual.clone(),
+                sensitive: sensitive.clone(),
+                cause: bag.variables[edge.from].as_str().into(),
+                effect: bag.variables[edge.to].as_str().into(),
+                count: whole(edge.count),
+                frequency: edge.share,
+                frequency_even: even.get(&at).copied().unwrap_or(0.0),
+                entropy: edge.entropy(),
+                below_sensitive: below.get(&at).copied().unwrap_or(0.0),
+            });
         }
         let followers = descendant_shares(set);
         let movements = worlds.shift_spreads(MemberWeighting::Dag, level.get());
@@ -117,29 +111,21 @@ impl GraphTables {
                 let unit = unit(variable);
                 let around: Option<SpreadEstimate> =
                     movements[column].and_then(|spread| spread.spread);
-                let mut row = key();
-                row.extend([
-                    variable.name.as_str().into(),
-                    level_of(layout, variable, k).into(),
-                    (v as u64).into(),
-                ]);
-                row.extend([
-                    set.discovered.tiers[v].map(|tier| tier as u64).into(),
-                    TableCell::Real(followers[v]),
-                ]);
-                row.extend([
-                    attribute.groups[0].as_str().into(),
-                    attribute.groups[1].as_str().into(),
-                ]);
-                row.extend([TableCell::Real(
-                    movements[column].map_or(0.0, |spread| spread.mean) * unit,
-                )]);
-                row.extend([
-                    around.map(|a| a.variance * unit * unit).into(),
-                    around.map(|a| a.lo * unit).into(),
-                    around.map(|a| a.hi * unit).into(),
-                ]);
-                self.nodes.push(row);
+                self.nodes.push(NodeRow {
+                    counterfactual: counterfactual.clone(),
+                    sensitive: sensitive.clone(),
+                    node: variable.name.as_str().into(),
+                    level: level_of(layout, variable, k).into(),
+                    position: whole(v as u64),
+                    tier: set.discovered.tiers[v].map(|tier| whole(tier as u64)),
+                    below_sensitive: followers[v],
+                    from_group: attribute.groups[0].as_str().into(),
+                    to_group: attribute.groups[1].as_str().into(),
+                    r#move: movements[column].map_or(0.0, |spread| spread.mean) * unit,
+                    move_var: around.and_then(|a| finite(a.variance * unit * unit)),
+                    move_lo: around.and_then(|a| finite(a.lo * unit)),
+                    move_hi: around.and_then(|a| finite(a.hi * unit)),
+                });
             }
         }
         let following = set.following();
@@ -151,20 +137,18 @@ impl GraphTables {
             };
             let determined: Vec<&str> =
                 replicate.determined.iter().map(|&v| bag.variables[v].as_str()).collect();
-            let mut row = key();
-            row.extend([
-                (b as u64).into(),
-                replicate.score.into(),
-                (replicate.class as u64).into(),
-                (replicate.members.len() as u64).into(),
-            ]);
-            row.extend([
-                replicate.size.into(),
-                drawn.into(),
-                determined.join(",").as_str().into(),
-                following[b].into(),
-            ]);
-            self.graphs.push(row);
+            self.graphs.push(GraphRow {
+                counterfactual: counterfactual.clone(),
+                sensitive: sensitive.clone(),
+                bootstrap: whole(b as u64),
+                score: replicate.score.and_then(finite),
+                class: whole(replicate.class as u64),
+                graphs: whole(replicate.members.len() as u64),
+                class_size: replicate.size.map(whole),
+                drawn: drawn.into(),
+                determined: determined.join(",").into(),
+                attribute_follows: Some(whole(following[b])),
+            });
         }
         for (graph, count) in bag.descendant_graphs() {
             let edges: Vec<String> = graph
@@ -172,13 +156,13 @@ impl GraphTables {
                 .iter()
                 .map(|&(u, v)| format!("{} -> {}", bag.variables[u], bag.variables[v]))
                 .collect();
-            let mut row = key();
-            row.extend([
-                edges.join("; ").as_str().into(),
-                count.into(),
-                TableCell::Real(count as f64 / bag.len() as f64),
-            ]);
-            self.subgraphs.push(row);
+            self.subgraphs.push(SubgraphRow {
+                counterfactual: counterfactual.clone(),
+                sensitive: sensitive.clone(),
+                edges: edges.join("; ").into(),
+                count: whole(count),
+                share: count as f64 / bag.len() as f64,
+            });
         }
     }
 
@@ -186,12 +170,11 @@ impl GraphTables {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn write(mut self, out: &Path) -> Result<()> {
-        for frame in [&mut self.edges, &mut self.nodes, &mut self.graphs, &mut self.subgraphs] {
-            frame.sort();
-            write_frame(out, frame)?;
-        }
-        Ok(())
+    pub fn write(self, out: &Path) -> Result<()> {
+        write_rows(out, &self.edges)?;
+        write_rows(out, &self.nodes)?;
+        write_rows(out, &self.graphs)?;
+        write_rows(out, &self.subgraphs)
     }
 }
 

@@ -26,10 +26,11 @@ use crate::stage::experiment::folds::AddedRows;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::{ResultTables, RowBuilder, settings};
 use crate::stage::row_context::RowContext;
-use crate::table::file::{read_frame, write_frame};
+use crate::table::file::write_rows;
+use crate::table::picked::gather_rows;
 use crate::table::{
-    ARM_FOLDS, ARMS, COMPARISONS, COUNTS, METRICS, SCORE_SHIFT, THRESHOLDS, TableCell, TableDef,
-    TableFrame,
+    ArmFoldRow, ArmRow, ComparisonRow, CountRow, MetricRow, ScoreShiftRow, ThresholdRow, finite,
+    whole,
 };
 
 /// What the stage of an arm counted in one attribute: of everybody, and fold by fold.
@@ -99,7 +100,7 @@ pub fn measure(
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let (mut tables, mut comparisons, mut spreads) =
-        (ResultTables::new(), TableFrame::new(&COMPARISONS), TableFrame::new(&ARM_FOLDS));
+        (ResultTables::new(), Vec::<ComparisonRow>::new(), Vec::<ArmFoldRow>::new());
     for attribute in 0..layout.attributes.len() {
         let settings = settings(checked, &layout.attributes[attribute]);
         let mut base: Option<(&str, FactualCounts)> = None;
@@ -120,7 +121,7 @@ pub fn measure(
                 selective: is_selective,
             };
             let measured = ground.workers.within(|| measure_factual(&whole, None, &settings));
-            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
             scribe.factual_counts(&whole, &mut tables);
             // Nobody of a fold may have a group.
             let folds =
@@ -138,7 +139,7 @@ pub fn measure(
                     let compared =
                         ground.workers.within(|| compare_factual(&whole, base, &settings));
                     let scribe = RowBuilder { selective: is_selective || selective[0], ..scribe };
-                    comparisons.rows.extend(
+                    comparisons.extend(
                         compared
                             .iter()
                             .map(|compared| scribe.comparison_row((name, about.model), compared)),
@@ -157,10 +158,11 @@ pub fn measure(
             )?;
         }
     }
-    for frame in [&tables.metrics, &tables.counts, &tables.shift, &comparisons, &spreads] {
-        write_frame(ctx.out(), frame)?;
-    }
-    Ok(())
+    write_rows(ctx.out(), &tables.metrics)?;
+    write_rows(ctx.out(), &tables.counts)?;
+    write_rows(ctx.out(), &tables.shift)?;
+    write_rows(ctx.out(), &comparisons)?;
+    write_rows(ctx.out(), &spreads)
 }
 
 fn measure_counterfactuals(
@@ -169,7 +171,11 @@ fn measure_counterfactuals(
     about: ExperimentContext<'_>,
     (arms, selective): (&[ArmFolder<'_>], &[bool]),
     (attribute, settings): (usize, &MeasureSettings),
-    (tables, comparisons, spreads): (&mut ResultTables, &mut TableFrame, &mut TableFrame),
+    (tables, comparisons, spreads): (
+        &mut ResultTables,
+        &mut Vec<ComparisonRow>,
+        &mut Vec<ArmFoldRow>,
+    ),
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let mut base: Option<(&str, CounterfactualCounts)> = None;
@@ -189,7 +195,7 @@ fn measure_counterfactuals(
         let measured = ground
             .workers
             .within(|| measure_counterfactual(&whole, shift.as_ref(), None, settings));
-        tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+        tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
         scribe.counterfactual_counts(&whole, tables);
         let folds = folds
             .iter()
@@ -201,7 +207,7 @@ fn measure_counterfactuals(
                 let compared =
                     ground.workers.within(|| compare_counterfactual(&whole, base, settings));
                 let scribe = RowBuilder { selective: is_selective || selective[0], ..scribe };
-                comparisons.rows.extend(
+                comparisons.extend(
                     compared
                         .iter()
                         .map(|compared| scribe.comparison_row((name, about.model), compared)),
@@ -235,7 +241,7 @@ fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
 
 /// Mean, deviation and ends of the values of folds.
 fn push_fold_spread(
-    frame: &mut TableFrame,
+    spreads: &mut Vec<ArmFoldRow>,
     scribe: &RowBuilder<'_>,
     folds: Vec<Vec<MeasuredValue>>,
 ) {
@@ -243,33 +249,30 @@ fn push_fold_spread(
     if n_folds < 2 {
         return;
     }
-    let key_columns = ARM_FOLDS.columns.iter().take(ARM_FOLDS.n_key);
-    let places: Vec<usize> = key_columns.filter_map(|column| METRICS.column(column.name)).collect();
-    let mut values: BTreeMap<Vec<String>, (Vec<TableCell>, Vec<f64>)> = BTreeMap::new();
+    let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for measured in folds.iter().flatten() {
-        let cells = scribe.metric_row(measured);
-        let key: Vec<TableCell> = places.iter().map(|&place| cells[place].clone()).collect();
-        let text = key.iter().map(|cell| format!("{cell:?}")).collect();
+        let scope = measured.scope;
+        let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
         values
-            .entry(text)
-            .or_insert_with(|| (key, Vec::new()))
-            .1
-            .extend(measured.value.ok().filter(|_| !scribe.is_untaught(measured.scope)));
+            .entry((key, measured.metric.id))
+            .or_default()
+            .extend(measured.value.ok().filter(|_| !scribe.is_untaught(scope)));
     }
-    for (mut row, values) in values.into_values() {
+    for ((key, metric), values) in values {
         let n = values.len();
         let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
         let squares = |mean: f64| values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
         let sd = mean.filter(|_| n > 1).map(|mean| (squares(mean) / (n - 1) as f64).sqrt());
-        row.extend([
-            (n as u64).into(),
-            ((n_folds - n) as u64).into(),
-            mean.into(),
-            sd.into(),
-            values.iter().copied().min_by(f64::total_cmp).into(),
-            values.iter().copied().max_by(f64::total_cmp).into(),
-        ]);
-        frame.rows.push(row);
+        spreads.push(ArmFoldRow {
+            metric: metric.into(),
+            folds: whole(n as u64),
+            folds_undefined: whole((n_folds - n) as u64),
+            mean: mean.and_then(finite),
+            sd: sd.and_then(finite),
+            lowest: values.iter().copied().min_by(f64::total_cmp).and_then(finite),
+            highest: values.iter().copied().max_by(f64::total_cmp).and_then(finite),
+            ..key.into()
+        });
     }
 }
 
@@ -282,22 +285,22 @@ pub fn write_added(
     about: ExperimentContext<'_>,
     added: &[(&str, usize, AddedRows)],
 ) -> Result<()> {
-    let mut frame = TableFrame::new(&ARMS);
+    let mut written = Vec::new();
     for (arm, fold, rows) in added {
-        frame.push(vec![
-            (*arm).into(),
-            about.model.into(),
-            about.set.into(),
-            (*fold as u64).into(),
-            rows.n_rows.into(),
-            rows.n_positive.into(),
-            rows.n_candidates.into(),
-            rows.n_counterfactuals.into(),
-            rows.n_synthetic.into(),
-            rows.n_added_positive.into(),
-        ]);
+        written.push(ArmRow {
+            arm: (*arm).into(),
+            model: about.model.into(),
+            counterfactual: about.set.into(),
+            fold: whole(*fold as u64),
+            n_rows: whole(rows.n_rows),
+            n_positive: whole(rows.n_positive),
+            n_candidates: whole(rows.n_candidates),
+            n_counterfactuals: whole(rows.n_counterfactuals),
+            n_synthetic: whole(rows.n_synthetic),
+            n_added_positive: whole(rows.n_added_positive),
+        });
     }
-    write_frame(out, &frame)
+    write_rows(out, &written)
 }
 
 /// The tables of the plain audit and of all experiments in one.
@@ -305,18 +308,14 @@ pub fn write_added(
 /// # Errors
 /// A table cannot be read or written.
 pub fn gather_tables(out: &Path, plain: &Path, experiments: &[&Path]) -> Result<()> {
-    let beside: [&TableDef; 2] = [&ARMS, &ARM_FOLDS];
-    for table in
-        [&METRICS, &COUNTS, &SCORE_SHIFT, &COMPARISONS, &THRESHOLDS].into_iter().chain(beside)
-    {
-        let mut frame = TableFrame::new(table);
-        let of_plain = (!beside.iter().any(|own| own.name == table.name)).then_some(plain);
-        for folder in of_plain.into_iter().chain(experiments.iter().copied()) {
-            frame.rows.extend(read_frame(folder, table)?.rows);
-        }
-        write_frame(out, &frame)?;
-    }
-    Ok(())
+    let all: Vec<&Path> = std::iter::once(plain).chain(experiments.iter().copied()).collect();
+    gather_rows::<MetricRow>(out, &all)?;
+    gather_rows::<CountRow>(out, &all)?;
+    gather_rows::<ScoreShiftRow>(out, &all)?;
+    gather_rows::<ComparisonRow>(out, &all)?;
+    gather_rows::<ThresholdRow>(out, &all)?;
+    gather_rows::<ArmRow>(out, experiments)?;
+    gather_rows::<ArmFoldRow>(out, experiments)
 }
 
 fn read<T: DeserializeOwned>(path: &Path, arm: &str) -> Result<T> {

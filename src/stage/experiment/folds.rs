@@ -26,10 +26,9 @@ use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::num::neighbours::PointMatrix;
 use crate::num::seed::named_seed;
-use crate::stage::row_context::DecisionRule;
-use crate::stage::row_context::RowContext;
-use crate::table::SELECTED;
-use crate::table::file::{LongColumn, LongWriter};
+use crate::stage::row_context::{DecisionRule, RowContext};
+use crate::table::file::RowWriter;
+use crate::table::{SelectedRow, SharedText, whole};
 
 /// Folds among the training rows for predictions out of fold.
 pub const INNER_FOLDS: u8 = 5;
@@ -320,11 +319,14 @@ impl ArmSelection {
         ground: RowContext<'_>,
         arm: &str,
         (model, set, fold): (&str, &str, usize),
-        writer: &mut LongWriter,
+        writer: &mut RowWriter<SelectedRow>,
     ) -> Result<()> {
         let layout = ground.rows.layout();
         for pool in &self.pools {
             let attribute = &layout.attributes[pool.attribute];
+            let [arm, model, set, sensitive] =
+                [arm, model, set, &attribute.name].map(SharedText::from);
+            let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
             let look = |g: usize| {
                 (ground.watch.check)()?;
                 let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
@@ -336,30 +338,21 @@ impl ArmSelection {
                     .collect::<Vec<_>>())
             };
             ground.workers.map(ground.rows.n_groups(), look, |_, taken| {
-                let bit = |of: fn(&CounterfactualCandidate) -> Option<bool>| {
-                    LongColumn::Int(taken.iter().map(|c| of(c).map(i64::from)).collect())
+                let row = |taken: CounterfactualCandidate| SelectedRow {
+                    arm: arm.clone(),
+                    model: model.clone(),
+                    counterfactual: set.clone(),
+                    fold: whole(fold as u64),
+                    sensitive: sensitive.clone(),
+                    row_key: taken.row_key,
+                    to_group: groups[usize::from(taken.to)].clone(),
+                    cf_index: taken.cf_index.into(),
+                    from_group: groups[usize::from(taken.from)].clone(),
+                    label: taken.label,
+                    predicted: taken.predicted,
+                    predicted_cf: taken.predicted_cf,
                 };
-                let columns = vec![
-                    LongColumn::Constant(arm.to_owned()),
-                    LongColumn::Constant(model.to_owned()),
-                    LongColumn::Constant(set.to_owned()),
-                    LongColumn::Int(vec![i64::try_from(fold).ok(); taken.len()]),
-                    LongColumn::Constant(attribute.name.clone()),
-                    LongColumn::Key(taken.iter().map(|c| c.row_key).collect()),
-                    LongColumn::Text(
-                        attribute.groups.clone(),
-                        taken.iter().map(|c| c.to).collect(),
-                    ),
-                    LongColumn::Int(taken.iter().map(|c| Some(i64::from(c.cf_index))).collect()),
-                    LongColumn::Text(
-                        attribute.groups.clone(),
-                        taken.iter().map(|c| c.from).collect(),
-                    ),
-                    bit(|c| Some(c.label)),
-                    bit(|c| c.predicted),
-                    bit(|c| c.predicted_cf),
-                ];
-                writer.push(taken.len(), columns)
+                writer.push(&taken.into_iter().map(row).collect::<Vec<_>>())
             })?;
         }
         Ok(())
@@ -370,8 +363,8 @@ impl ArmSelection {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn create_selected(folder: &Path) -> Result<LongWriter> {
-    LongWriter::create(folder, &SELECTED)
+pub fn create_selected(folder: &Path) -> Result<RowWriter<SelectedRow>> {
+    RowWriter::create(folder)
 }
 
 /// All training rows in memory, in order.

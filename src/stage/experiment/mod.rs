@@ -20,8 +20,7 @@ use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::split::{self, SplitMethod as SplitRule, Stratification};
 use crate::data::rows::training::TrainingRows;
 use crate::error::{Fault, Result};
-use crate::exec::misfit;
-use crate::exec::{StageContext, files};
+use crate::exec::{StageContext, files, misfit};
 use crate::job::KeepRows;
 use crate::job::blocks::experiments::{self, ExperimentBlock, LabelSide, PredictionSource};
 use crate::param::{Name, Word};
@@ -47,8 +46,8 @@ use crate::stage::score::{
     model_files, threshold,
 };
 use crate::stage::train;
-use crate::table::file::write_frame;
-use crate::table::{THRESHOLDS, TableFrame};
+use crate::table::ThresholdRow;
+use crate::table::file::write_rows;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The rows that arms added.
@@ -688,7 +687,7 @@ pub(crate) fn plan_measure<'a>(
         let added: Vec<(&str, usize, AddedRows)> =
             trained.iter().map(added).collect::<Result<_>>()?;
         arms::write_added(ctx.out(), about, &added)?;
-        let mut thresholds = TableFrame::new(&THRESHOLDS);
+        let mut thresholds = Vec::<ThresholdRow>::new();
         for of in &trained {
             let Some(stage) = &of.threshold else { continue };
             threshold::push_thresholds(
@@ -698,7 +697,7 @@ pub(crate) fn plan_measure<'a>(
                 (of.fold, &stage.open(ctx)?),
             );
         }
-        write_frame(ctx.out(), &thresholds)?;
+        write_rows(ctx.out(), &thresholds)?;
         rows.with(ctx, 0, |ground| arms::measure(ctx, plan.checked, ground, about, &folders))
     })
 }

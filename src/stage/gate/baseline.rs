@@ -24,8 +24,8 @@ use crate::stage::generate::refits;
 use crate::stage::input::{DATA, JobInputs};
 use crate::stage::report::words;
 use crate::stage::row_context::RowContext;
-use crate::table::file::{read_frame, write_frame};
-use crate::table::{CHANGES, GROUPS, METRICS};
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{ChangeRow, GroupRow, MetricRow};
 
 /// What the stage writes beside its table.
 pub(crate) const COMPARED: &str = "compared.json";
@@ -85,7 +85,7 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         level: manifest.level.and_then(Level::new),
         samples: Count::new(manifest.bootstrap_samples).unwrap_or(Count::ONE),
         seed: Seed(manifest.seed),
-        metrics: read_frame(&folder.join("tables"), &METRICS)?,
+        metrics: read_rows::<MetricRow>(&folder.join("tables"))?,
         outcomes: outcomes.is_file().then_some(outcomes),
     };
     Ok((manifest, side))
@@ -93,9 +93,7 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
 
 /// Whether people without a label are among those audited, by the table `groups` in a folder.
 fn lacks_labels(tables: &Path) -> Result<bool> {
-    Ok(read_frame(tables, &GROUPS)?
-        .records()
-        .any(|row| row.int("n_missing_label").is_some_and(|n| n > 0)))
+    Ok(read_rows::<GroupRow>(tables)?.iter().any(|row| row.n_missing_label > 0))
 }
 
 /// What the rows were read from: files by their bytes, generated rows by their recipe.
@@ -163,7 +161,7 @@ pub(crate) fn running_side(
             .then_some(job.metrics.interval.level),
         samples: job.metrics.bootstrap.samples,
         seed: job.run.seed,
-        metrics: read_frame(metrics, &METRICS)?,
+        metrics: read_rows::<MetricRow>(metrics)?,
         outcomes: outcomes
             .map(|folder| folder.join("outcomes.parquet"))
             .filter(|file| file.is_file()),
@@ -184,7 +182,7 @@ pub(crate) fn compare(
     let old = finished_side(baseline)?.1;
     let DiffResult { compared, changes } =
         ground.workers.within(|| diff::compare(&old, new, false))?;
-    write_frame(ctx.out(), &changes)?;
+    write_rows(ctx.out(), &changes)?;
     files::write_json(&ctx.out().join(COMPARED), &compared)
 }
 
@@ -194,7 +192,7 @@ pub(crate) fn compare(
 /// A file cannot be read.
 pub(crate) fn read_comparison(stage: &Path) -> Result<DiffResult> {
     let compared: RunComparison = files::read_json(&stage.join(COMPARED), "baseline")?;
-    Ok(DiffResult { compared, changes: read_frame(stage, &CHANGES)? })
+    Ok(DiffResult { compared, changes: read_rows::<ChangeRow>(stage)? })
 }
 
 /// A comparison as gates ask it.

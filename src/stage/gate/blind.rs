@@ -15,7 +15,7 @@ use crate::metric::catalog::find;
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, LowestShare, shares_differ};
 use crate::metric::{Metric, MetricFamily};
 use crate::param::{ColumnName, Name};
-use crate::table::{TableFrame, TableRecord};
+use crate::table::{GroupRow, MetricRow};
 
 /// The code of such an issue.
 pub(crate) const BLIND_GATE: &str = "blind-gate";
@@ -96,14 +96,10 @@ fn favourable(job: &Job) -> Option<FavourableClass> {
 /// where performance is not measured those of the people with a score.
 pub(crate) fn decision_shares(
     favours_positive: bool,
-    (metrics, groups): (&TableFrame, &TableFrame),
+    (metrics, groups): (&[MetricRow], &[GroupRow]),
     (model, attribute): (&str, &str),
 ) -> GroupShares {
-    let of = |row: &TableRecord<'_>| {
-        row.text("model") == model
-            && row.text("sensitive") == attribute
-            && row.text("slice").is_empty()
-    };
+    let of = |own: [&str; 3]| own == [model, attribute, ""];
     let favourable = |positive: f64| if favours_positive { positive } else { 1.0 - positive };
     // As many of `all` as have the favourable side.
     let people = |group: &str, positive: i64, all: i64| {
@@ -111,30 +107,29 @@ pub(crate) fn decision_shares(
         let [favourable, all] = [favourable, all].map(|n| u64::try_from(n).unwrap_or(0));
         FavourableShare::of_people(group.to_owned(), favourable, all)
     };
-    let is_measured = |row: &TableRecord<'_>| {
-        of(row)
-            && row.text("metric") == "pprev"
-            && row.text("scope") == "group"
-            && row.text("class").is_empty()
+    let is_measured = |row: &&MetricRow| {
+        of([&row.model, &row.sensitive, &row.slice])
+            && row.metric == "pprev"
+            && row.scope == "group"
+            && row.class.is_empty()
     };
-    let measured: Vec<TableRecord<'_>> = metrics.records().filter(is_measured).collect();
+    let measured: Vec<&MetricRow> = metrics.iter().filter(is_measured).collect();
     if !measured.is_empty() {
-        let share = |row: &TableRecord<'_>| {
-            let (positive, all) = (row.int("numerator")?, row.int("denominator")?);
-            let share = favourable(row.real("value")?);
-            Some(FavourableShare { share, ..people(row.text("from_group"), positive, all) })
+        let share = |row: &&MetricRow| {
+            let (positive, all) = (row.numerator?, row.denominator?);
+            let share = favourable(row.value?);
+            Some(FavourableShare { share, ..people(&row.from_group, positive, all) })
         };
         return measured.iter().filter_map(share).collect();
     }
     // Performance is not measured: people with a score count, without weights.
-    let share = |row: TableRecord<'_>| {
-        let all = row.int("n")? - row.int("n_missing_score")?;
-        let positive = row.int("n_predicted_positive")?;
-        (all > 0).then(|| people(row.text("group"), positive, all))
+    let share = |row: &GroupRow| {
+        let all = row.n - row.n_missing_score;
+        (all > 0).then(|| people(&row.group, row.n_predicted_positive, all))
     };
     groups
-        .records()
-        .filter(|row| of(row) && !row.text("group").is_empty())
+        .iter()
+        .filter(|row| of([&row.model, &row.sensitive, &row.slice]) && !row.group.is_empty())
         .filter_map(share)
         .collect()
 }
@@ -211,19 +206,7 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
 mod tests {
     use super::decision_shares;
     use crate::metric::evidence::labels::{FavourableShare, LowestShare};
-    use crate::table::{GROUPS, METRICS, TableCell, TableDef, TableFrame};
-
-    fn row(table: &'static TableDef, cells: &[(&str, TableCell)]) -> Vec<TableCell> {
-        let cell = |name: &str| {
-            cells.iter().find(|(column, _)| *column == name).map(|(_, cell)| cell.clone())
-        };
-        let empty = |nullable: bool| if nullable { TableCell::Null } else { "".into() };
-        table
-            .columns
-            .iter()
-            .map(|column| cell(column.name).unwrap_or_else(|| empty(column.nullable)))
-            .collect()
-    }
+    use crate::table::{GroupRow, MetricRow};
 
     /// Groups of four people, so many of them with the favourable side.
     fn of_four(shares: &[(&str, u64)]) -> Vec<FavourableShare> {
@@ -247,16 +230,17 @@ mod tests {
     /// Of 1000 people 400 have no score: they are neither favoured nor denied.
     #[test]
     fn people_without_a_score_are_not_favoured() {
-        let (mut metrics, mut groups) = (TableFrame::new(&METRICS), TableFrame::new(&GROUPS));
-        let own = [("model", TableCell::from("m")), ("sensitive", "g".into())];
-        let counts = [
-            ("group", "A".into()),
-            ("n", TableCell::Int(1000)),
-            ("n_predicted_positive", TableCell::Int(300)),
-            ("n_missing_score", TableCell::Int(400)),
-        ];
-        groups.push(row(&GROUPS, &[own.as_slice(), &counts].concat()));
-        let decisions = |favours, metrics: &TableFrame| -> Vec<(f64, [u64; 2])> {
+        let (mut metrics, mut groups) = (Vec::<MetricRow>::new(), Vec::<GroupRow>::new());
+        groups.push(GroupRow {
+            model: "m".into(),
+            sensitive: "g".into(),
+            group: "A".into(),
+            n: 1000,
+            n_predicted_positive: 300,
+            n_missing_score: 400,
+            ..GroupRow::default()
+        });
+        let decisions = |favours, metrics: &[MetricRow]| -> Vec<(f64, [u64; 2])> {
             let found = decision_shares(favours, (metrics, &groups), ("m", "g"));
             assert!(found.iter().all(|of| of.group == "A"));
             let people = |of: &FavourableShare| [of.people.numerator, of.people.denominator];
@@ -265,15 +249,17 @@ mod tests {
         assert_eq!(decisions(false, &metrics), [(0.5, [300, 600])]);
         assert_eq!(decisions(true, &metrics), [(0.5, [300, 600])]);
         // What is measured has the weights of people.
-        let value = [
-            ("scope", "group".into()),
-            ("from_group", "A".into()),
-            ("metric", "pprev".into()),
-            ("value", TableCell::Real(0.25)),
-            ("numerator", TableCell::Int(200)),
-            ("denominator", TableCell::Int(500)),
-        ];
-        metrics.push(row(&METRICS, &[own.as_slice(), &value].concat()));
+        metrics.push(MetricRow {
+            model: "m".into(),
+            sensitive: "g".into(),
+            scope: "group".into(),
+            from_group: "A".into(),
+            metric: "pprev".into(),
+            value: Some(0.25),
+            numerator: Some(200),
+            denominator: Some(500),
+            ..MetricRow::default()
+        });
         assert_eq!(decisions(false, &metrics), [(0.75, [300, 500])]);
     }
 }

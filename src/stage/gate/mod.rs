@@ -23,20 +23,20 @@ use crate::stage::planner::StageInput;
 use crate::stage::results::{BaselineStage, MeasuredTables};
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
-use crate::table::file::{read_frame, write_frame};
-use crate::table::{GROUPS, METRICS, TableFrame};
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{GateRow, GroupRow, MetricRow};
 
 /// The gates of a job as questions.
 pub fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
     let attributes: Vec<String> =
-        checked.job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+        checked.job.data.sensitive.keys().map(|a| a.to_string()).collect();
     let questions =
         checked.job.gates.iter().filter(|(_, gate)| gate.recourse.is_none()).map(|(name, gate)| {
-            let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.as_str().to_owned());
+            let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.to_string());
             let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
                 let (attribute, [a, b]) = map.iter().next()?;
-                asked = Some(attribute.as_str().to_owned());
-                Some((a.as_str().to_owned(), b.as_str().to_owned()))
+                asked = Some(attribute.to_string());
+                Some((a.to_string(), b.to_string()))
             };
             let mut scope = GateSubject::Total;
             match &gate.direction {
@@ -66,12 +66,12 @@ pub fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
                 None => {}
             }
             if let Some((attribute, group)) = gate.harm_to.as_ref().and_then(|m| m.iter().next()) {
-                asked = Some(attribute.as_str().to_owned());
-                scope = GateSubject::HarmTo(group.as_str().to_owned());
+                asked = Some(attribute.to_string());
+                scope = GateSubject::HarmTo(group.to_string());
             }
             if let Some((attribute, group)) = gate.group.as_ref().and_then(|m| m.iter().next()) {
-                asked = Some(attribute.as_str().to_owned());
-                scope = GateSubject::Group(group.as_str().to_owned());
+                asked = Some(attribute.to_string());
+                scope = GateSubject::Group(group.to_string());
             }
             // Checked: the gate has one limit, of a change where it asks about one.
             let asks =
@@ -210,9 +210,9 @@ pub(crate) fn judge(
     recourse: &[(&str, &Path)],
     unsteady: &UnsteadyModels,
 ) -> Result<()> {
-    let metrics = read_frame(measured.all.folder(ctx), &METRICS)?;
+    let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
-    let groups = read_frame(measured.plain.folder(ctx), &GROUPS)?;
+    let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -230,7 +230,7 @@ pub(crate) fn judge(
         counted,
         unsteady,
     );
-    write_frame(ctx.out(), &table)?;
+    write_rows(ctx.out(), &table)?;
     files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
 }
 
@@ -257,11 +257,11 @@ pub fn recourse_of(
 pub fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<GateQuestion>,
-    (metrics, groups): (&TableFrame, &TableFrame),
+    (metrics, groups): (&[MetricRow], &[GroupRow]),
     comparison: Option<&DiffResult>,
     mut recourse: Vec<CountedRecourseGate>,
     unsteady: &UnsteadyModels,
-) -> (TableFrame, GateOutcome) {
+) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
     for question in
         questions.iter_mut().chain(recourse.iter_mut().map(CountedRecourseGate::question))

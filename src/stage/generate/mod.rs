@@ -1,5 +1,5 @@
-//! The stages `fit`, `generate`, `quality` and `placebo`: what a strategy learns of the reference, and the
-//! counterfactuals of every set and attribute.
+//! The stages `fit`, `generate`, `quality` and `placebo`: what a strategy learns of the reference,
+//! and the counterfactuals of every set and attribute.
 
 pub mod basis;
 mod forecast;

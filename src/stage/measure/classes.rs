@@ -25,7 +25,7 @@ use crate::stage::artifact::EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
-use crate::table::TableCell;
+use crate::table::{CountRow, TransitionRow, finite, whole};
 
 /// Measures one part: `text` is what its stage counted.
 ///
@@ -42,7 +42,7 @@ pub(crate) fn measure(
     if scribe.audit.set.is_none() {
         let counts: FactualClassCounts = stages.count.parse(text)?;
         let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
-        tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
+        tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
         for one in each_vs_rest(label, scribe) {
             let counts = &counts.one_vs_rest()[one.class];
             one.write(
@@ -71,10 +71,9 @@ pub(crate) fn measure(
     let shift = shift.map(|stage| stage.read::<Vec<ShiftEvidence>>(ctx, EVIDENCE)).transpose()?;
     let (of_all, transitions) =
         ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
-    tables.metrics.rows.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
+    tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
     tables
         .transitions
-        .rows
         .extend(transitions.iter().map(|transition| transition_row(scribe, transition)));
     for one in each_vs_rest(label, scribe) {
         let (counts, shift) = (
@@ -138,7 +137,6 @@ impl OneVsRestRows<'_> {
         };
         tables
             .metrics
-            .rows
             .extend(measured.into_iter().map(|measured| self.builder.metric_row(&named(measured))));
     }
 }
@@ -199,14 +197,12 @@ fn unlabelled(
     for (class, one) in classes.iter().zip(counts.one_vs_rest()) {
         let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
         if n > 0 {
-            let mut row = scribe.key(scope, who.group(), None);
-            row.extend(["", class.as_str(), ""].map(TableCell::from));
-            row.extend([
-                n.into(),
-                scribe.weight(weight.map(|weight| weight.unlabelled[1])),
-                TableCell::Null,
-            ]);
-            tables.counts.push(row);
+            tables.counts.push(CountRow {
+                predicted: class.as_str().into(),
+                n: whole(n),
+                weight: scribe.weight(weight.map(|weight| weight.unlabelled[1])),
+                ..scribe.key(scope, who.group(), None).into()
+            });
         }
     }
 }
@@ -232,47 +228,50 @@ fn matrix_cells(
     let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     for (row, counts) in people.rows().enumerate() {
         for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
-            let words = match labels {
+            let [label, predicted, predicted_cf] = match labels {
                 MatrixRows::Rows => [&classes[row], &classes[column], ""],
                 MatrixRows::OneLabel(label) => {
                     [label.map_or("", |label| &classes[label]), &classes[row], &classes[column]]
                 }
             };
-            let mut cells = scribe.key(scope, from, to);
-            cells.extend(words.map(TableCell::from));
-            cells.extend([
-                n.into(),
-                scribe.weight(weights.map(|weights| weights.at(row, column))),
-                TableCell::Null,
-            ]);
-            tables.counts.push(cells);
+            tables.counts.push(CountRow {
+                label: label.into(),
+                predicted: predicted.into(),
+                predicted_cf: predicted_cf.into(),
+                n: whole(n),
+                weight: scribe.weight(weights.map(|weights| weights.at(row, column))),
+                ..scribe.key(scope, from, to).into()
+            });
         }
     }
 }
 
-fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> Vec<TableCell> {
+fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
     let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     let untaught = scribe.is_untaught(transition.scope);
     let (scope, interval): (MetricScope, _) =
         (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
     let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
-    let mut row = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
-    row.extend([
-        classes[transition.from_class].as_str().into(),
-        classes[transition.to_class].as_str().into(),
-        value.ok().into(),
-        value.err().map_or("", |reason| reason.code()).into(),
-        transition.cases.numerator.into(),
-        transition.cases.denominator.into(),
-        scribe.weight(transition.weights.map(|rate| rate.numerator)),
-        scribe.weight(transition.weights.map(|rate| rate.denominator)),
-        interval.map(|i| i.lo).into(),
-        interval.map(|i| i.hi).into(),
-        interval.and(scribe.settings.level).map(|level| level.get()).into(),
-        interval.map_or("", |i| i.method.as_str()).into(),
-        (if untaught { "none: the value is undefined" } else { transition.ci_method.as_str() })
-            .into(),
-        transition.flags.join(",").into(),
-    ]);
-    row
+    TransitionRow {
+        from_class: classes[transition.from_class].as_str().into(),
+        to_class: classes[transition.to_class].as_str().into(),
+        value: value.ok().and_then(finite),
+        undefined: value.err().map_or("", |reason| reason.code()).into(),
+        numerator: whole(transition.cases.numerator),
+        denominator: whole(transition.cases.denominator),
+        weight_numerator: scribe.weight(transition.weights.map(|rate| rate.numerator)),
+        weight_denominator: scribe.weight(transition.weights.map(|rate| rate.denominator)),
+        lo: interval.map(|i| i.lo).and_then(finite),
+        hi: interval.map(|i| i.hi).and_then(finite),
+        level: interval.and(scribe.settings.level).map(|level| level.get()).and_then(finite),
+        interval: interval.map_or("", |i| i.method.as_str()).into(),
+        ci_method: (if untaught {
+            "none: the value is undefined"
+        } else {
+            transition.ci_method.as_str()
+        })
+        .into(),
+        flags: transition.flags.join(",").into(),
+        ..scribe.key(scope.as_str(), scope.from_group(), scope.to_group()).into()
+    }
 }

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualVerdicts};
 use crate::data::values::float_text;
-use crate::data::{FeatureColumn, FeatureRows, Layout, MISSING, MISSING_GROUP};
+use crate::data::{Attribute, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_GROUP};
 use crate::num::seed::{h, named_seed};
 use crate::param::Seed;
-use crate::table::TableCell;
+use crate::table::{CfExampleRow, SharedText};
 
 /// What is to be chosen.
 #[derive(Debug, Clone, Copy)]
@@ -102,25 +102,25 @@ impl ExamplePairs {
         }
     }
 
-    /// The cells of `cf_examples` behind set and attribute, of these directions.
-    pub(crate) fn cells<'a>(
+    /// The rows of `cf_examples` of these directions, for a set and an attribute.
+    pub(crate) fn rows<'a>(
         &'a self,
-        groups: &'a [String],
+        (set, attribute): (&'a str, &'a Attribute),
         of: &'a BTreeSet<(usize, usize)>,
-    ) -> impl Iterator<Item = Vec<TableCell>> + 'a {
+    ) -> impl Iterator<Item = CfExampleRow> + 'a {
         self.chosen.iter().filter(|(pair, _)| of.contains(pair)).flat_map(
             move |(&(from, to), chosen)| {
                 (0_i64..).zip(chosen.values()).flat_map(move |(number, entries)| {
-                    entries.iter().map(move |(feature, before, after, changed)| {
-                        vec![
-                            groups[from].as_str().into(),
-                            groups[to].as_str().into(),
-                            TableCell::Int(number),
-                            feature.as_str().into(),
-                            before.as_deref().into(),
-                            after.as_deref().into(),
-                            TableCell::Int(i64::from(*changed)),
-                        ]
+                    entries.iter().map(move |(feature, before, after, changed)| CfExampleRow {
+                        counterfactual: set.into(),
+                        sensitive: attribute.name.as_str().into(),
+                        from_group: attribute.groups[from].as_str().into(),
+                        to_group: attribute.groups[to].as_str().into(),
+                        example: number,
+                        feature: feature.as_str().into(),
+                        value: before.as_deref().map(SharedText::from),
+                        value_cf: after.as_deref().map(SharedText::from),
+                        changed: *changed,
                     })
                 })
             },

@@ -32,20 +32,25 @@ use crate::metric::value::measured::measure_factual;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::stage::artifact::{EVIDENCE, LABELS, QUALITY, SMALL_SLICES};
+use crate::stage::artifact::{EVIDENCE, LABELS, SMALL_SLICES};
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
 use crate::stage::count::{CountStage, SliceStage};
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
-pub(crate) use crate::stage::gate::judge;
-pub use crate::stage::gate::{questions, recourse_of, recourse_questions, verdicts};
 use crate::stage::generate::{QualityStage, placebo};
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::planner::StageInput;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::{ThresholdStage, threshold};
-use crate::table::file::{read_frame, write_frame};
-use crate::table::{COMPARISONS, FILTERS, ISSUES, THRESHOLDS, TableCell, TableFrame};
+use crate::table::file::write_rows;
+use crate::table::picked::gather_rows;
+use crate::table::{
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow,
+    IssueRow, ThresholdRow, whole,
+};
+
+pub(crate) use crate::stage::gate::judge;
+pub use crate::stage::gate::{questions, recourse_of, recourse_questions, verdicts};
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
 /// Writes what preparing found as tables beside the rows.
@@ -53,33 +58,33 @@ pub(crate) use row_builder::{ResultTables, RowBuilder};
 /// # Errors
 /// The disk refuses.
 pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) -> Result<()> {
-    let mut filters = TableFrame::new(&FILTERS);
-    filters.push(vec![
-        TableCell::Int(0),
-        "rows of the source".into(),
-        source_rows.into(),
-        source_rows.into(),
-    ]);
+    let mut filters = Vec::<FilterRow>::new();
+    filters.push(FilterRow {
+        step: 0,
+        what: "rows of the source".into(),
+        rows_in: whole(source_rows),
+        rows_out: whole(source_rows),
+    });
     for (i, step) in prepared.filters.iter().enumerate() {
-        filters.push(vec![
-            TableCell::from(i as u64 + 1),
-            step.what.as_str().into(),
-            step.rows_in.into(),
-            step.rows_out.into(),
-        ]);
+        filters.push(FilterRow {
+            step: whole(i as u64 + 1),
+            what: step.what.as_str().into(),
+            rows_in: whole(step.rows_in),
+            rows_out: whole(step.rows_out),
+        });
     }
-    write_frame(out, &filters)?;
-    let mut issues = TableFrame::new(&ISSUES);
+    write_rows(out, &filters)?;
+    let mut issues = Vec::<IssueRow>::new();
     for issue in &prepared.issues {
-        issues.push(vec![
-            issue.code.into(),
-            issue.severity.as_str().into(),
-            issue.place.as_str().into(),
-            issue.n.into(),
-            issue.text.as_str().into(),
-        ]);
+        issues.push(IssueRow {
+            code: issue.code.into(),
+            severity: issue.severity.as_str().into(),
+            r#where: issue.place.as_str().into(),
+            n: whole(issue.n),
+            text: issue.text.as_str().into(),
+        });
     }
-    write_frame(out, &issues)
+    write_rows(out, &issues)
 }
 
 /// Writes the tables of all parts.
@@ -153,7 +158,7 @@ pub(crate) fn measure(
             let measured = ground
                 .workers
                 .within(|| measure_factual(&counts, flips.as_ref(), &scribe.settings));
-            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
             scribe.factual_counts(&counts, &mut tables);
         } else {
             let counts: CounterfactualCounts = stages.count.parse(&text)?;
@@ -178,10 +183,7 @@ pub(crate) fn measure(
                 };
                 let follows =
                     graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
-                tables
-                    .metrics
-                    .rows
-                    .extend(measured.iter().map(|m| scribe.metric_across(m, follows)));
+                tables.metrics.extend(measured.iter().map(|m| scribe.metric_across(m, follows)));
                 across.add(&scribe, &branched, &measured);
             } else {
                 let of_world = || {
@@ -193,7 +195,7 @@ pub(crate) fn measure(
                     )
                 };
                 let measured = ground.workers.within(of_world);
-                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+                tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
             }
             scribe.counterfactual_counts(&counts, &mut tables);
         }
@@ -211,20 +213,20 @@ pub(crate) fn measure(
         let mut of_graphs = GraphTables::default();
         for set in graphs {
             of_graphs.add(set, layout, checked.job.metrics.worlds.level);
-            tables.metrics.rows.extend(worlds::metrics_of_graphs(set, layout));
+            tables.metrics.extend(worlds::metrics_of_graphs(set, layout));
         }
         of_graphs.write(ctx.out())?;
         across.write(ctx.out())?;
     }
     files::write_json(&ctx.out().join(SMALL_SLICES), &tables.small_slices)?;
     files::write_json(&ctx.out().join(LABELS), &tables.labels)?;
-    for frame in
-        [&tables.metrics, &tables.counts, &tables.shift, &tables.groups, &tables.transitions]
-    {
-        write_frame(ctx.out(), frame)?;
-    }
-    write_frame(ctx.out(), &thresholds(ctx, fitted)?)?;
-    write_frame(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
+    write_rows(ctx.out(), &tables.metrics)?;
+    write_rows(ctx.out(), &tables.counts)?;
+    write_rows(ctx.out(), &tables.shift)?;
+    write_rows(ctx.out(), &tables.groups)?;
+    write_rows(ctx.out(), &tables.transitions)?;
+    write_rows(ctx.out(), &thresholds(ctx, fitted)?)?;
+    write_rows(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
 }
 
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class
@@ -245,14 +247,13 @@ fn missing_labels(
 fn thresholds(
     ctx: &StageContext<'_>,
     fitted: &[(&str, &ModelBlock, StageInput<ThresholdStage>)],
-) -> Result<TableFrame> {
-    let mut frame = TableFrame::new(&THRESHOLDS);
+) -> Result<Vec<ThresholdRow>> {
+    let mut rows = Vec::new();
     for (name, model, stage) in fitted {
         let fitted = stage.open(ctx)?;
-        threshold::push_thresholds(&mut frame, ("", name), &model.threshold, (0, &fitted));
+        threshold::push_thresholds(&mut rows, ("", name), &model.threshold, (0, &fitted));
     }
-    frame.sort();
-    Ok(frame)
+    Ok(rows)
 }
 
 /// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
@@ -280,7 +281,7 @@ fn measure_slices(
             ) {
                 let measured =
                     ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
-                tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+                tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
             }
             scribe.factual_counts(counts, tables);
         }
@@ -292,7 +293,7 @@ fn measure_slices(
             let measured = ground
                 .workers
                 .within(|| measure_counterfactual(counts, second.as_ref(), None, &scribe.settings));
-            tables.metrics.rows.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
         }
         scribe.counterfactual_counts(counts, tables);
     }
@@ -308,8 +309,8 @@ fn compare(
     ground: RowContext<'_>,
     parts: &[(CountedAudit, &AuditInputs)],
     selective: &BTreeMap<(&str, usize), bool>,
-) -> Result<TableFrame> {
-    let (layout, mut frame) = (ground.rows.layout(), TableFrame::new(&COMPARISONS));
+) -> Result<Vec<ComparisonRow>> {
+    let (layout, mut rows) = (ground.rows.layout(), Vec::new());
     for (first, second) in &checked.job.metrics.compare {
         let of_first = parts
             .iter()
@@ -343,14 +344,14 @@ fn compare(
                     .workers
                     .within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
             };
-            frame.rows.extend(
+            rows.extend(
                 compared
                     .iter()
                     .map(|compared| scribe.comparison_row(("", second.as_str()), compared)),
             );
         }
     }
-    Ok(frame)
+    Ok(rows)
 }
 
 /// Puts the tables of quality of all sets and attributes together.
@@ -361,14 +362,11 @@ pub(crate) fn gather_quality(
     ctx: &StageContext<'_>,
     stages: &[StageInput<QualityStage>],
 ) -> Result<()> {
-    for table in QUALITY {
-        let mut frame = TableFrame::new(table);
-        for stage in stages {
-            frame.rows.extend(read_frame(stage.folder(ctx), table)?.rows);
-        }
-        write_frame(ctx.out(), &frame)?;
-    }
-    Ok(())
+    let folders: Vec<&Path> = stages.iter().map(|stage| stage.folder(ctx)).collect();
+    gather_rows::<CfQualityRow>(ctx.out(), &folders)?;
+    gather_rows::<CfFeatureRow>(ctx.out(), &folders)?;
+    gather_rows::<CfDistributionRow>(ctx.out(), &folders)?;
+    gather_rows::<CfExampleRow>(ctx.out(), &folders)
 }
 
 /// How to measure an attribute.

@@ -24,8 +24,8 @@ use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVER
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
 use crate::stage::row_context::RowContext;
-use crate::table::file::write_frame;
-use crate::table::{CF_DISTRIBUTIONS, CF_EXAMPLES, CF_FEATURES, CF_QUALITY, TableCell, TableFrame};
+use crate::table::file::write_rows;
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, finite, whole};
 
 /// What became of the samples of a transport, by own and target group.
 pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
@@ -76,23 +76,14 @@ impl QualityInputs<'_> {
         let (pairs, total) = yardstick.quality(&sums);
 
         let exact = self.learnt.iter().all(|learnt| learnt.counts().is_exact());
-        write_frame(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;
-        write_frame(out, &self.features(attribute, &pairs))?;
+        write_rows(out, &self.quality(attribute, (&pairs, &total), exact, &without_class))?;
+        write_rows(out, &self.features(attribute, &pairs))?;
         let detailed = detailed_pairs(&pairs);
-        write_frame(
+        write_rows(
             out,
             &self.distributions(attribute, first.variables(), &yardstick.shapes(&sums, &detailed)),
         )?;
-        let mut pairs_of_rows = TableFrame::new(&CF_EXAMPLES);
-        for cells in examples.cells(&attribute.groups, &detailed) {
-            pairs_of_rows
-                .push([vec![self.set.into(), attribute.name.as_str().into()], cells].concat());
-        }
-        write_frame(out, &pairs_of_rows)
-    }
-
-    fn key(&self, attribute: &Attribute, from: &str, to: &str) -> Vec<TableCell> {
-        [self.set, &attribute.name, from, to].map(TableCell::from).into()
+        write_rows(out, &examples.rows((self.set, attribute), &detailed).collect::<Vec<_>>())
     }
 
     fn quality(
@@ -101,8 +92,17 @@ impl QualityInputs<'_> {
         (pairs, total): (&QualityByPair, &CounterfactualQuality),
         exact: bool,
         without_class: &BTreeMap<usize, u64>,
-    ) -> TableFrame {
-        let mut quality = TableFrame::new(&CF_QUALITY);
+    ) -> Vec<CfQualityRow> {
+        let mut quality = Vec::new();
+        let row = |from: &str, to: &str, (name, value): NamedMeasure| CfQualityRow {
+            counterfactual: self.set.into(),
+            sensitive: attribute.name.as_str().into(),
+            from_group: from.into(),
+            to_group: to.into(),
+            metric: name.into(),
+            value: value.ok().and_then(finite),
+            undefined: value.err().unwrap_or("").into(),
+        };
         let total_tally = self.tallies.map(|tallies| {
             tallies
                 .iter()
@@ -117,36 +117,36 @@ impl QualityInputs<'_> {
         let all_without: u64 =
             without_class.values().sum::<u64>() * (attribute.groups.len() as u64).saturating_sub(1);
         // Real rows are those of one target group, so all pairs together have none.
-        for (name, value) in values(total, total_tally.as_ref(), exact, all_without)
+        for measured in values(total, total_tally.as_ref(), exact, all_without)
             .into_iter()
             .filter(|v| !v.0.starts_with(REAL))
         {
-            quality.push([self.key(attribute, "", ""), measured(name, value)].concat());
+            quality.push(row("", "", measured));
         }
         for (&(from, to), of) in pairs {
             let without = without_class.get(&from).copied().unwrap_or(0);
-            for (name, value) in values(of, of_pair(from, to).as_ref(), exact, without) {
-                quality.push(
-                    [
-                        self.key(attribute, &attribute.groups[from], &attribute.groups[to]),
-                        measured(name, value),
-                    ]
-                    .concat(),
-                );
+            for measured in values(of, of_pair(from, to).as_ref(), exact, without) {
+                quality.push(row(&attribute.groups[from], &attribute.groups[to], measured));
             }
         }
         quality
     }
 
-    fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> TableFrame {
-        let mut features = TableFrame::new(&CF_FEATURES);
+    fn features(&self, attribute: &Attribute, pairs: &QualityByPair) -> Vec<CfFeatureRow> {
+        let mut features = Vec::new();
         for (&(from, to), of) in pairs {
             for variable in &of.variables {
                 for (name, value) in values_of_variable(variable) {
-                    let key = self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
-                    features.push(
-                        [key, vec![variable.name.as_str().into()], measured(name, value)].concat(),
-                    );
+                    features.push(CfFeatureRow {
+                        counterfactual: self.set.into(),
+                        sensitive: attribute.name.as_str().into(),
+                        from_group: attribute.groups[from].as_str().into(),
+                        to_group: attribute.groups[to].as_str().into(),
+                        feature: variable.name.as_str().into(),
+                        metric: name.into(),
+                        value: value.ok().and_then(finite),
+                        undefined: value.err().unwrap_or("").into(),
+                    });
                 }
             }
         }
@@ -158,8 +158,8 @@ impl QualityInputs<'_> {
         attribute: &Attribute,
         variables: &[StrategyVariable],
         of_pairs: &BTreeMap<(usize, usize), Vec<Vec<ShapeBar>>>,
-    ) -> TableFrame {
-        let mut shapes = TableFrame::new(&CF_DISTRIBUTIONS);
+    ) -> Vec<CfDistributionRow> {
+        let mut shapes = Vec::new();
         for (&(from, to), bars_of) in of_pairs {
             for (variable, bars) in variables.iter().zip(bars_of) {
                 let all = bars
@@ -173,21 +173,20 @@ impl QualityInputs<'_> {
                         ("counterfactual", bar.counterfactual, share(bar.counterfactual, all.1)),
                         ("target", bar.target, bar.target_share),
                     ] {
-                        let mut row =
-                            self.key(attribute, &attribute.groups[from], &attribute.groups[to]);
-                        row.extend([
-                            variable.name.as_str().into(),
-                            side.into(),
-                            TableCell::Int(number),
-                            level.into(),
-                        ]);
-                        row.extend([
-                            bar.edges.map(|e| e.0).into(),
-                            bar.edges.map(|e| e.1).into(),
-                            n.into(),
-                            share.into(),
-                        ]);
-                        shapes.push(row);
+                        shapes.push(CfDistributionRow {
+                            counterfactual: self.set.into(),
+                            sensitive: attribute.name.as_str().into(),
+                            from_group: attribute.groups[from].as_str().into(),
+                            to_group: attribute.groups[to].as_str().into(),
+                            feature: variable.name.as_str().into(),
+                            side: side.into(),
+                            bin: number,
+                            level: level.into(),
+                            bin_lo: bar.edges.and_then(|edges| finite(edges.0)),
+                            bin_hi: bar.edges.and_then(|edges| finite(edges.1)),
+                            n: whole(n),
+                            share: share.and_then(finite),
+                        });
                     }
                 }
             }
@@ -350,10 +349,6 @@ pub fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> Transpor
 const REAL: &str = "plausibility_real";
 
 type NamedMeasure = (&'static str, Result<f64, &'static str>);
-
-fn measured(name: &str, value: Result<f64, &'static str>) -> Vec<TableCell> {
-    vec![name.into(), value.ok().into(), value.err().unwrap_or("").into()]
-}
 
 fn values(
     of: &CounterfactualQuality,

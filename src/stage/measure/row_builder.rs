@@ -14,24 +14,26 @@ use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
-use crate::stage::measure::labels::SelectiveLabels;
-use crate::table::{COUNTS, GROUPS, METRICS, SCORE_SHIFT, TRANSITIONS, TableCell, TableFrame};
-
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
+use crate::stage::measure::labels::SelectiveLabels;
+use crate::table::{
+    ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ScoreShiftRow, SharedText,
+    TransitionRow, finite, whole,
+};
 
 /// Tables that are being written.
 pub(crate) struct ResultTables {
     /// `metrics`.
-    pub(crate) metrics: TableFrame,
+    pub(crate) metrics: Vec<MetricRow>,
     /// `counts`.
-    pub(crate) counts: TableFrame,
+    pub(crate) counts: Vec<CountRow>,
     /// `score_shift`.
-    pub(crate) shift: TableFrame,
+    pub(crate) shift: Vec<ScoreShiftRow>,
     /// `groups`.
-    pub(crate) groups: TableFrame,
+    pub(crate) groups: Vec<GroupRow>,
     /// `transitions`.
-    pub(crate) transitions: TableFrame,
+    pub(crate) transitions: Vec<TransitionRow>,
     /// Slices of too few people.
     pub(crate) small_slices: SmallSlices,
     /// Who lacks labels more often than others.
@@ -42,16 +44,62 @@ impl ResultTables {
     /// Without rows.
     pub(crate) fn new() -> Self {
         ResultTables {
-            metrics: TableFrame::new(&METRICS),
-            counts: TableFrame::new(&COUNTS),
-            shift: TableFrame::new(&SCORE_SHIFT),
-            groups: TableFrame::new(&GROUPS),
-            transitions: TableFrame::new(&TRANSITIONS),
+            metrics: Vec::new(),
+            counts: Vec::new(),
+            shift: Vec::new(),
+            groups: Vec::new(),
+            transitions: Vec::new(),
             small_slices: SmallSlices::new(),
             labels: SelectiveLabels::new(),
         }
     }
 }
+
+/// What numbers belong to: the columns arm to slice of several tables.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AuditKey {
+    /// Experiment and arm.
+    pub(crate) arm: SharedText,
+    /// The model.
+    pub(crate) model: SharedText,
+    /// The counterfactual set.
+    pub(crate) counterfactual: SharedText,
+    /// The attribute.
+    pub(crate) sensitive: SharedText,
+    /// What the groups mean.
+    pub(crate) scope: SharedText,
+    /// The first group, or the factual one.
+    pub(crate) from_group: SharedText,
+    /// The second group, or the counterfactual one.
+    pub(crate) to_group: SharedText,
+    /// The slice.
+    pub(crate) slice: SharedText,
+}
+
+macro_rules! rows_of_audits {
+    ($($row:ident)+) => {
+        $(
+            impl From<AuditKey> for $row {
+                /// A row of this key whose other columns hold nothing yet.
+                fn from(key: AuditKey) -> Self {
+                    $row {
+                        arm: key.arm,
+                        model: key.model,
+                        counterfactual: key.counterfactual,
+                        sensitive: key.sensitive,
+                        scope: key.scope,
+                        from_group: key.from_group,
+                        to_group: key.to_group,
+                        slice: key.slice,
+                        ..$row::default()
+                    }
+                }
+            }
+        )+
+    };
+}
+
+rows_of_audits!(MetricRow CountRow ScoreShiftRow TransitionRow ArmFoldRow);
 
 /// Writes the numbers of one part as rows of tables.
 pub(crate) struct RowBuilder<'a> {
@@ -78,11 +126,10 @@ impl RowBuilder<'_> {
     }
 
     /// Units of weight in the unit of the user's column; null where there are no weights.
-    pub(crate) fn weight(&self, units: Option<u64>) -> TableCell {
+    pub(crate) fn weight(&self, units: Option<u64>) -> Option<f64> {
         units
             .zip(self.layout.weight.as_ref())
-            .map(|(units, weight)| units as f64 * weight.unit.value())
-            .into()
+            .and_then(|(units, weight)| finite(units as f64 * weight.unit.value()))
     }
 
     pub(crate) fn n_groups(&self) -> usize {
@@ -104,29 +151,61 @@ impl RowBuilder<'_> {
         n >= smallest
     }
 
-    /// The cells arm to slice.
-    pub(crate) fn key(
-        &self,
-        scope: &str,
-        from: Option<usize>,
-        to: Option<usize>,
-    ) -> Vec<TableCell> {
+    /// The columns arm to slice.
+    pub(crate) fn key(&self, scope: &str, from: Option<usize>, to: Option<usize>) -> AuditKey {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
-        vec![
-            self.audit.arm.as_str().into(),
-            self.audit.model.as_str().into(),
-            self.audit.set.as_deref().unwrap_or_default().into(),
-            self.layout.attributes[self.audit.attribute].name.as_str().into(),
-            scope.into(),
-            group(from).into(),
-            group(to).into(),
-            self.slice.into(),
-        ]
+        AuditKey {
+            arm: self.audit.arm.as_str().into(),
+            model: self.audit.model.as_str().into(),
+            counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
+            sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
+            scope: scope.into(),
+            from_group: group(from).into(),
+            to_group: group(to).into(),
+            slice: self.slice.into(),
+        }
     }
 
     /// A row of `metrics`.
-    pub(crate) fn metric_row(&self, measured: &MeasuredValue) -> Vec<TableCell> {
-        self.metric_row_with(measured, [const { TableCell::Null }; 14])
+    pub(crate) fn metric_row(&self, measured: &MeasuredValue) -> MetricRow {
+        let measured = &self.undefined_if_untaught(measured);
+        let interval = measured.interval.as_ref();
+        let ends = measured.placebo.and_then(|band| band.ends);
+        let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
+        let furthest = measured.furthest;
+        let row = self.key(
+            measured.scope.as_str(),
+            measured.scope.from_group(),
+            measured.scope.to_group(),
+        );
+        MetricRow {
+            class: self.class.into(),
+            metric: measured.metric.id.into(),
+            family: measured.metric.family.as_str().into(),
+            value: measured.value.ok().and_then(finite),
+            undefined: measured.value.err().map_or("", Undefined::code).into(),
+            numerator: measured.numerator.map(whole),
+            denominator: measured.denominator.map(whole),
+            weight_numerator: self.weight(measured.weights.map(|weights| weights.0)),
+            weight_denominator: self.weight(measured.weights.map(|weights| weights.1)),
+            n_rows: whole(measured.n_rows),
+            lo: interval.and_then(|i| finite(i.lo)),
+            hi: interval.and_then(|i| finite(i.hi)),
+            level: interval.and(self.settings.level).map(|l| l.get()),
+            interval: interval.map_or("", |i| i.method.as_str()).into(),
+            ci_method: measured.ci_method.as_str().into(),
+            placebo_lo: ends.and_then(|ends| finite(ends.0)),
+            placebo_hi: ends.and_then(|ends| finite(ends.1)),
+            placebo_repeats: measured.placebo.map(|band| whole(band.repeats)),
+            ideal: measured.ideal.and_then(finite),
+            flags: self.flags(measured).join(",").into(),
+            // Where the job names no side that people want nobody is worse off.
+            impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
+            highest_group: group(furthest.and_then(|furthest| furthest.highest)),
+            lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
+            groups_undefined: furthest.map(|furthest| whole(furthest.n_undefined)),
+            ..row.into()
+        }
     }
 
     /// Whether a value is about a group of which nothing could be learnt.
@@ -163,74 +242,12 @@ impl RowBuilder<'_> {
         (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }
 
-    /// A metric with the cells `world_lo` to `n_worlds_undefined`.
-    pub(crate) fn metric_row_with(
-        &self,
-        measured: &MeasuredValue,
-        across: [TableCell; 14],
-    ) -> Vec<TableCell> {
-        let measured = &self.undefined_if_untaught(measured);
-        let (value, undefined) = match measured.value {
-            Ok(value) => (TableCell::from(value), ""),
-            Err(reason) => (TableCell::Null, reason.code()),
-        };
-        let interval = measured.interval.as_ref();
-        let mut row = self.key(
-            measured.scope.as_str(),
-            measured.scope.from_group(),
-            measured.scope.to_group(),
-        );
-        row.extend([
-            self.class.into(),
-            measured.metric.id.into(),
-            measured.metric.family.as_str().into(),
-            value,
-            undefined.into(),
-            measured.numerator.into(),
-            measured.denominator.into(),
-            self.weight(measured.weights.map(|weights| weights.0)),
-            self.weight(measured.weights.map(|weights| weights.1)),
-            measured.n_rows.into(),
-            interval.map(|i| i.lo).into(),
-            interval.map(|i| i.hi).into(),
-            interval.and(self.settings.level).map(|l| l.get()).into(),
-            interval.map_or("", |i| i.method.as_str()).into(),
-            measured.ci_method.as_str().into(),
-        ]);
-        row.extend(across);
-        row.extend([
-            measured.placebo.and_then(|band| band.ends).map(|ends| ends.0).into(),
-            measured.placebo.and_then(|band| band.ends).map(|ends| ends.1).into(),
-            measured.placebo.map(|band| band.repeats).into(),
-            measured.ideal.into(),
-            self.flags(measured).join(",").into(),
-            // Where the job names no side that people want nobody is worse off.
-            measured
-                .impaired
-                .filter(|_| self.settings.favourable_stated)
-                .map_or("", |g| self.group(g))
-                .into(),
-            measured
-                .furthest
-                .and_then(|furthest| furthest.highest)
-                .map_or("", |g| self.group(g))
-                .into(),
-            measured
-                .furthest
-                .and_then(|furthest| furthest.lowest)
-                .map_or("", |g| self.group(g))
-                .into(),
-            measured.furthest.map(|furthest| furthest.n_undefined).into(),
-        ]);
-        row
-    }
-
     /// Compared with another arm and model. [`Self::selective`] is then of either.
     pub(crate) fn comparison_row(
         &self,
         (arm, against): (&str, &str),
         compared: &ComparedValue,
-    ) -> Vec<TableCell> {
+    ) -> ComparisonRow {
         let group = |rank: Option<usize>| rank.map_or("", |r| self.group(r));
         let untaught = self.is_untaught(compared.scope);
         let (scope, interval) = (compared.scope, compared.interval.as_ref().filter(|_| !untaught));
@@ -238,30 +255,30 @@ impl RowBuilder<'_> {
             if untaught { Err(Undefined::NoTrainingRows) } else { value }
         };
         let difference = of_taught(compared.difference);
-        vec![
-            self.audit.arm.as_str().into(),
-            self.audit.model.as_str().into(),
-            arm.into(),
-            against.into(),
-            self.audit.set.as_deref().unwrap_or_default().into(),
-            self.layout.attributes[self.audit.attribute].name.as_str().into(),
-            scope.as_str().into(),
-            group(scope.from_group()).into(),
-            group(scope.to_group()).into(),
-            compared.metric.id.into(),
-            compared.metric.family.as_str().into(),
-            difference.ok().into(),
-            difference.err().map_or("", Undefined::code).into(),
-            of_taught(compared.first).ok().into(),
-            of_taught(compared.second).ok().into(),
-            interval.map(|i| i.lo).into(),
-            interval.map(|i| i.hi).into(),
-            interval.and(self.settings.level).map(|l| l.get()).into(),
-            interval.map_or("", |i| i.method.as_str()).into(),
-            compared.ci_method.as_str().into(),
-            compared.n_rows.into(),
-            self.selective_labels(compared.metric).unwrap_or_default().into(),
-        ]
+        ComparisonRow {
+            arm: self.audit.arm.as_str().into(),
+            model: self.audit.model.as_str().into(),
+            against_arm: arm.into(),
+            against: against.into(),
+            counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
+            sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
+            scope: scope.as_str().into(),
+            from_group: group(scope.from_group()).into(),
+            to_group: group(scope.to_group()).into(),
+            metric: compared.metric.id.into(),
+            family: compared.metric.family.as_str().into(),
+            difference: difference.ok().and_then(finite),
+            undefined: difference.err().map_or("", Undefined::code).into(),
+            model_value: of_taught(compared.first).ok().and_then(finite),
+            against_value: of_taught(compared.second).ok().and_then(finite),
+            lo: interval.map(|i| i.lo).and_then(finite),
+            hi: interval.map(|i| i.hi).and_then(finite),
+            level: interval.and(self.settings.level).map(|l| l.get()).and_then(finite),
+            interval: interval.map_or("", |i| i.method.as_str()).into(),
+            ci_method: compared.ci_method.as_str().into(),
+            n_rows: whole(compared.n_rows),
+            flags: Some(self.selective_labels(compared.metric).unwrap_or_default().into()),
+        }
     }
 
     /// Counts of the rows as they are.
@@ -303,21 +320,25 @@ impl RowBuilder<'_> {
             let strata = counts.strata.as_ref()?;
             Some(of.groups(counts.groups.len()).map(|group| strata.n_missing(group)).sum::<u64>())
         };
-        tables.groups.push(vec![
-            self.audit.model.as_str().into(),
-            self.layout.attributes[self.audit.attribute].name.as_str().into(),
-            of.group().map_or("", |rank| self.group(rank)).into(),
-            self.slice.into(),
-            c.n().into(),
-            self.weight(counts.weight(of)),
-            self.layout.label.as_ref().map(|_| positive).into(),
-            predicted_positive.into(),
-            (if self.layout.label.is_some() { c.n_missing_label() } else { 0 }).into(),
-            c.n_missing_score().into(),
-            TableCell::Int(0),
-            c.n_at_threshold().into(),
-            without_stratum(of).into(),
-        ]);
+        tables.groups.push(GroupRow {
+            model: self.audit.model.as_str().into(),
+            sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
+            group: of.group().map_or("", |rank| self.group(rank)).into(),
+            slice: self.slice.into(),
+            n: whole(c.n()),
+            weight: self.weight(counts.weight(of)),
+            n_positive: self.layout.label.as_ref().map(|_| positive).map(whole),
+            n_predicted_positive: whole(predicted_positive),
+            n_missing_label: whole(if self.layout.label.is_some() {
+                c.n_missing_label()
+            } else {
+                0
+            }),
+            n_missing_score: whole(c.n_missing_score()),
+            n_missing_counterfactual_score: 0,
+            n_scores_equal_threshold: whole(c.n_at_threshold()),
+            n_missing_stratum: without_stratum(of).map(whole),
+        });
     }
 
     fn confusion_rows(
@@ -338,17 +359,13 @@ impl RowBuilder<'_> {
         for (i, (label, predicted)) in
             places.into_iter().enumerate().take(if unlabelled { 6 } else { 4 })
         {
-            let mut row = self.key(scope, group, None);
-            let weight = self.weight(weights.as_ref().map(|weights| of(weights)[i]));
-            row.extend([
-                label.into(),
-                predicted.into(),
-                "".into(),
-                of(&people)[i].into(),
-                weight,
-                TableCell::Null,
-            ]);
-            tables.counts.push(row);
+            tables.counts.push(CountRow {
+                label: label.into(),
+                predicted: predicted.into(),
+                n: whole(of(&people)[i]),
+                weight: self.weight(weights.as_ref().map(|weights| of(weights)[i])),
+                ..self.key(scope, group, None).into()
+            });
         }
     }
 
@@ -381,18 +398,13 @@ impl RowBuilder<'_> {
     /// The groups table names, per group, the counterfactuals without a score over all sets.
     pub(crate) fn missing_scores(&self, counts: &CounterfactualCounts, tables: &mut ResultTables) {
         for from in 0..self.n_groups() {
-            let missing = i64::try_from(counts.n_missing_score(from)).unwrap_or(i64::MAX);
+            let missing = whole(counts.n_missing_score(from));
             let attribute = &self.layout.attributes[self.audit.attribute].name;
-            for row in &mut tables.groups.rows {
-                let is = |i: usize, text: &str| matches!(&row[i], TableCell::Text(t) if t == text);
-                let place = GROUPS.column("n_missing_counterfactual_score");
-                if is(0, &self.audit.model)
-                    && is(1, attribute)
-                    && (is(2, self.group(from)) || is(2, ""))
-                    && is(3, self.slice)
-                    && let Some(TableCell::Int(n)) = place.and_then(|place| row.get_mut(place))
-                {
-                    *n += missing;
+            for row in &mut tables.groups {
+                let is_own = row.group == self.group(from) || row.group.is_empty();
+                let is_here = row.model == self.audit.model && row.sensitive == *attribute;
+                if is_here && is_own && row.slice == self.slice {
+                    row.n_missing_counterfactual_score += missing;
                 }
             }
         }
@@ -417,18 +429,15 @@ impl RowBuilder<'_> {
                 (_, Some(false)) => "0",
             };
             let bit = |b: bool| if b { "1" } else { "0" };
-            let mut row = self.key(scope, groups.0, groups.1);
-            let squared = TableCell::Wide(sums.squared()[i].units());
-            let weight = self.weight(weights.map(|weights| weights.0[i]));
-            row.extend([
-                label.into(),
-                bit(cell.predicted).into(),
-                bit(cell.predicted_cf).into(),
-                people.0[i].into(),
-                weight,
-                squared,
-            ]);
-            tables.counts.push(row);
+            tables.counts.push(CountRow {
+                label: label.into(),
+                predicted: bit(cell.predicted).into(),
+                predicted_cf: bit(cell.predicted_cf).into(),
+                n: whole(people.0[i]),
+                weight: self.weight(weights.map(|weights| weights.0[i])),
+                shift_sq: Some(sums.squared()[i].units()),
+                ..self.key(scope, groups.0, groups.1).into()
+            });
         }
     }
 
@@ -441,17 +450,15 @@ impl RowBuilder<'_> {
     ) {
         let mut side = |name: &str, bins: fn(&ShiftSums) -> &[u64], edge: fn(usize) -> f64| {
             for (i, &n) in bins(people).iter().enumerate() {
-                let mut row = self.key("direction", Some(from), Some(to));
-                let weight = self.weight(weights.map(|sums| bins(sums)[i]));
-                row.extend([
-                    self.class.into(),
-                    name.into(),
-                    TableCell::Real(edge(i)),
-                    TableCell::Real(edge(i + 1)),
-                    n.into(),
-                    weight,
-                ]);
-                tables.shift.push(row);
+                tables.shift.push(ScoreShiftRow {
+                    class: self.class.into(),
+                    side: name.into(),
+                    bin_lo: edge(i),
+                    bin_hi: edge(i + 1),
+                    n: whole(n),
+                    weight: self.weight(weights.map(|sums| bins(sums)[i])),
+                    ..self.key("direction", Some(from), Some(to)).into()
+                });
             }
         };
         side("original", ShiftSums::before, shift::score_edge);

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::RowBuilder;
 use crate::data::Layout;
 use crate::error::Result;
 use crate::metric::rate::{MetricValue, Undefined};
@@ -11,20 +12,18 @@ use crate::metric::value::worlds as metric;
 use crate::num::summary::SpreadEstimate;
 use crate::stage::discover::tables::{GraphSetScenario, graph_metrics};
 use crate::stage::score::graph_scoring::GraphScoreResult;
-use crate::table::file::write_frame;
-use crate::table::{METRICS, TableCell, TableFrame, WORLD_PEOPLE, WORLDS};
-
-use super::RowBuilder;
+use crate::table::file::write_rows;
+use crate::table::{MetricRow, WorldPeopleRow, WorldRow, finite, whole};
 
 /// Worlds and people while their tables grow.
 pub(crate) struct WorldTables {
-    worlds: TableFrame,
-    people: TableFrame,
+    worlds: Vec<WorldRow>,
+    people: Vec<WorldPeopleRow>,
 }
 
 impl WorldTables {
     pub(crate) fn new() -> Self {
-        WorldTables { worlds: TableFrame::new(&WORLDS), people: TableFrame::new(&WORLD_PEOPLE) }
+        WorldTables { worlds: Vec::new(), people: Vec::new() }
     }
 
     /// Adds the worlds of one model and set.
@@ -38,113 +37,100 @@ impl WorldTables {
             for across in measured {
                 let (value, numerator, denominator) = across.by_world[w];
                 let scope = across.measured.scope;
-                let mut row = scribe.world_key(scope);
-                row.extend([
-                    (w as u64).into(),
-                    across.measured.metric.id.into(),
-                    (world.bootstrap as u64).into(),
-                    world.copies.into(),
-                ]);
-                row.extend([value.ok().into(), value.err().map_or("", Undefined::code).into()]);
-                row.extend([numerator.into(), denominator.into()]);
-                self.worlds.push(row);
+                let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+                self.worlds.push(WorldRow {
+                    model: key.model,
+                    counterfactual: key.counterfactual,
+                    sensitive: key.sensitive,
+                    scope: key.scope,
+                    from_group: key.from_group,
+                    to_group: key.to_group,
+                    world: whole(w as u64),
+                    metric: across.measured.metric.id.into(),
+                    bootstrap: whole(world.bootstrap as u64),
+                    copies: whole(world.copies),
+                    value: value.ok().and_then(finite),
+                    undefined: value.err().map_or("", Undefined::code).into(),
+                    numerator: numerator.map(whole),
+                    denominator: denominator.map(whole),
+                });
             }
         }
         for (from, varied) in branched.people.iter().enumerate() {
-            let mut row = scribe.world_key(MetricScope::Direction(from, 1 - from));
-            row.remove(SCOPE);
-            row.extend([varied.n.into(), varied.mean.into(), varied.lo.into(), varied.hi.into()]);
-            self.people.push(row);
+            let scope = MetricScope::Direction(from, 1 - from);
+            let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+            self.people.push(WorldPeopleRow {
+                model: key.model,
+                counterfactual: key.counterfactual,
+                sensitive: key.sensitive,
+                from_group: key.from_group,
+                to_group: key.to_group,
+                n: whole(varied.n),
+                variance_mean: varied.mean.and_then(finite),
+                variance_lo: varied.lo.and_then(finite),
+                variance_hi: varied.hi.and_then(finite),
+            });
         }
     }
 
-    pub(crate) fn write(mut self, out: &Path) -> Result<()> {
-        for frame in [&mut self.worlds, &mut self.people] {
-            frame.sort();
-            write_frame(out, frame)?;
-        }
-        Ok(())
+    pub(crate) fn write(self, out: &Path) -> Result<()> {
+        write_rows(out, &self.worlds)?;
+        write_rows(out, &self.people)
     }
 }
 
-/// Position of the scope in the key of a world.
-const SCOPE: usize = 3;
-
 impl RowBuilder<'_> {
-    /// The cells model to to_group.
-    fn world_key(&self, scope: MetricScope) -> Vec<TableCell> {
-        let mut key = self.key(scope.as_str(), scope.from_group(), scope.to_group());
-        // Neither arms nor slices have worlds.
-        key.remove(0);
-        key.pop();
-        key
-    }
-
     /// A metric of a graph-uncertain set. Where the attribute `follows` from other variables in its
     /// graphs, nobody is named at a disadvantage.
     pub(crate) fn metric_across(
         &self,
         across: &metric::AcrossWorldsValue,
         follows: bool,
-    ) -> Vec<TableCell> {
-        let ends = |around: Option<SpreadEstimate>| -> [TableCell; 3] {
-            [
-                around.map(|a| a.lo).into(),
-                around.map(|a| a.hi).into(),
-                around.map(|a| a.variance).into(),
-            ]
-        };
-        let [world_lo, world_hi, world_var] = ends(across.spread);
-        let [between_lo, between_hi, between_var] =
-            ends(across.spread_parts.map(|parts| parts.between));
-        let [within_lo, within_hi, within_var] =
-            ends(across.spread_parts.and_then(|parts| parts.within));
-        let cells = [
-            world_lo,
-            world_hi,
-            world_var,
-            across.spread.map(|_| across.level.get()).into(),
-            between_lo,
-            between_hi,
-            between_var,
-            within_lo,
-            within_hi,
-            within_var,
-            across.spread_parts.and_then(|parts| parts.mixed).into(),
-            across.bootstrap_mean.into(),
-            across.n_worlds.into(),
-            across.n_undefined.into(),
-        ];
+    ) -> MetricRow {
         let mut measured = across.measured.clone();
         if follows {
             measured.impaired = None;
             measured.flags.push(metric::ATTRIBUTE_FOLLOWS);
         }
-        self.metric_row_with(&measured, cells)
+        let of = |spread: Option<SpreadEstimate>, part: fn(SpreadEstimate) -> f64| {
+            spread.and_then(|spread| finite(part(spread)))
+        };
+        let between = across.spread_parts.map(|parts| parts.between);
+        let within = across.spread_parts.and_then(|parts| parts.within);
+        MetricRow {
+            world_lo: of(across.spread, |spread| spread.lo),
+            world_hi: of(across.spread, |spread| spread.hi),
+            world_var: of(across.spread, |spread| spread.variance),
+            world_level: across.spread.map(|_| across.level.get()),
+            between_lo: of(between, |spread| spread.lo),
+            between_hi: of(between, |spread| spread.hi),
+            between_var: of(between, |spread| spread.variance),
+            within_lo: of(within, |spread| spread.lo),
+            within_hi: of(within, |spread| spread.hi),
+            within_var: of(within, |spread| spread.variance),
+            mixed_var: across.spread_parts.and_then(|parts| finite(parts.mixed?)),
+            world_even: across.bootstrap_mean.and_then(finite),
+            n_worlds: Some(whole(across.n_worlds)),
+            n_worlds_undefined: Some(whole(across.n_undefined)),
+            ..self.metric_row(&measured)
+        }
     }
 }
 
 /// The metrics of the graphs themselves, as rows of the table of metrics.
-pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<Vec<TableCell>> {
+pub(crate) fn metrics_of_graphs(set: &GraphSetScenario, layout: &Layout) -> Vec<MetricRow> {
     let attribute = &layout.attributes[set.position].name;
-    let row = |(metric, value): (&'static crate::metric::Metric, MetricValue)| {
-        METRICS
-            .columns
-            .iter()
-            .map(|column| match column.name {
-                "counterfactual" => set.name.as_str().into(),
-                "sensitive" => attribute.as_str().into(),
-                "scope" => MetricScope::Total.as_str().into(),
-                "metric" => metric.id.into(),
-                "family" => metric.family.as_str().into(),
-                "value" => value.ok().into(),
-                "undefined" => value.err().map_or("", Undefined::code).into(),
-                "n_rows" => set.discovered.n_rows.into(),
-                "ci_method" => "none: a number of the graphs themselves".into(),
-                _ if column.nullable => TableCell::Null,
-                _ => "".into(),
-            })
-            .collect()
+    let row = |(metric, value): (&'static crate::metric::Metric, MetricValue)| MetricRow {
+        counterfactual: set.name.as_str().into(),
+        sensitive: attribute.as_str().into(),
+        scope: MetricScope::Total.as_str().into(),
+        metric: metric.id.into(),
+        family: metric.family.as_str().into(),
+        value: value.ok().and_then(finite),
+        undefined: value.err().map_or("", Undefined::code).into(),
+        n_rows: whole(set.discovered.n_rows),
+        ci_method: "none: a number of the graphs themselves".into(),
+        ..MetricRow::default()
     };
     graph_metrics(set).into_iter().map(row).collect()
 }

@@ -12,7 +12,7 @@ use crate::recourse::AuditedRows;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::chance::false_discoveries;
 use crate::recourse::definition::{RecourseDefinition, trade_off_bound};
-use crate::recourse::effect::ActionEffects;
+use crate::recourse::effect::{ActionEffects, CostReach};
 use crate::recourse::exact::ExactRatio;
 use crate::recourse::feature::LevelDistance;
 use crate::recourse::feature::LevelScale;
@@ -20,19 +20,19 @@ use crate::recourse::groups::GroupPair;
 use crate::recourse::knobs::OverlapRule;
 use crate::recourse::overlap::{ListedSubgroup, merge_overlapping};
 use crate::recourse::overview::{agreement, analysis};
-use crate::recourse::rank::DefinitionRanking;
+use crate::recourse::rank::{DefinitionRanking, SubgroupVerdict};
 use crate::recourse::sentence::{ActionLine, GroupSentence, SubgroupSentence};
 use crate::recourse::steps::COST_UNIT;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::may_move;
-use crate::table::file::{LongColumn, LongWriter, write_frame};
+use crate::table::file::{RowWriter, write_rows};
 use crate::table::recourse::{
-    ACTIONS, AGGREGATED_RANKINGS, COMPARATIVES, ECD, RANKING_ANALYSIS, RECOURSE, RECOURSE_COLUMNS,
-    SUBGROUPS,
+    ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
+    RecourseRow, SubgroupRow,
 };
-use crate::table::{TableCell, TableFrame};
+use crate::table::{SharedText, finite, whole};
 
-/// Rows of a long table in one go: their texts are numbered with 16 bits.
+/// Rows of a long table that are written in one go.
 const BLOCK: usize = 16_384;
 
 /// Actions that are listed for a group of a shown subgroup; of more, those that help more than any
@@ -58,31 +58,48 @@ pub struct ComparisonResult<'a> {
 pub struct RecourseWriter<'a> {
     block: &'a RecourseInputs<'a>,
     out: &'a Path,
-    subgroups: LongWriter,
-    actions: LongWriter,
-    ecd: LongWriter,
-    recourse: TableFrame,
-    comparatives: TableFrame,
-    analysis: TableFrame,
-    rankings: TableFrame,
+    subgroups: RowWriter<SubgroupRow>,
+    actions: RowWriter<ActionRow>,
+    ecd: RowWriter<EcdRow>,
+    recourse: Vec<RecourseRow>,
+    comparatives: Vec<ComparativeRow>,
+    analysis: Vec<RankingRow>,
+    rankings: Vec<AggregatedRankingRow>,
+}
+
+/// What rows of several tables begin with: the attribute and the two groups.
+#[derive(Clone)]
+struct ComparedPair {
+    recourse: SharedText,
+    group_0: SharedText,
+    group_1: SharedText,
+}
+
+/// A definition of fairness in words.
+#[derive(Clone)]
+struct CriterionWords {
+    definition: SharedText,
+    parameter: SharedText,
+    view: SharedText,
+}
+
+impl CriterionWords {
+    fn new(judged: &DefinitionRanking) -> Self {
+        CriterionWords {
+            definition: judged.criterion.definition.id().into(),
+            parameter: judged.criterion.definition.parameter().into(),
+            view: judged.criterion.view.id().into(),
+        }
+    }
 }
 
 fn cost_of(units: i64) -> f64 {
     units as f64 / COST_UNIT as f64
 }
 
-fn constant(text: &str) -> LongColumn {
-    LongColumn::Constant(text.to_owned())
-}
-
-fn counts(values: impl Iterator<Item = u32>) -> LongColumn {
-    LongColumn::Int(values.map(|n| Some(i64::from(n))).collect())
-}
-
-/// One text per row.
-fn texts(texts: Vec<String>) -> LongColumn {
-    let at = (0..=u16::MAX).take(texts.len()).collect();
-    LongColumn::Text(texts, at)
+/// A number that may be infinite; NaN is null.
+fn not_nan(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
 }
 
 impl<'a> RecourseWriter<'a> {
@@ -91,7 +108,7 @@ impl<'a> RecourseWriter<'a> {
     /// # Errors
     /// The disk refuses.
     pub fn create(out: &'a Path, block: &'a RecourseInputs<'a>) -> Result<RecourseWriter<'a>> {
-        let mut columns = TableFrame::new(&RECOURSE_COLUMNS);
+        let mut columns = Vec::<RecourseColumnRow>::new();
         for (feature, told) in block.people.audited.features.iter().zip(&block.people.columns) {
             let scale = match feature.scale {
                 LevelScale::Nominal => "nominal",
@@ -109,30 +126,30 @@ impl<'a> RecourseWriter<'a> {
             let without = feature.missing.map_or(0, |missing| {
                 feature.codes.iter().filter(|code| **code == missing).count() as u64
             });
-            columns.push(vec![
-                block.attribute.name.as_str().into(),
-                feature.name.as_str().into(),
-                scale.into(),
-                (feature.levels.len() as u64 - u64::from(feature.missing.is_some())).into(),
-                TableCell::Int(i64::from(moves)),
-                told.rule.as_str().into(),
-                distance.into(),
-                TableCell::Real(feature.cost.weight),
-                (without - told.outside.min(without)).into(),
-                told.outside.into(),
-            ]);
+            columns.push(RecourseColumnRow {
+                recourse: block.attribute.name.as_str().into(),
+                column: feature.name.as_str().into(),
+                scale: scale.into(),
+                levels: whole(feature.levels.len() as u64 - u64::from(feature.missing.is_some())),
+                changes: i64::from(moves),
+                may_change: told.rule.as_str().into(),
+                distance: distance.into(),
+                weight: feature.cost.weight,
+                missing: whole(without - told.outside.min(without)),
+                outside: whole(told.outside),
+            });
         }
-        write_frame(out, &columns)?;
+        write_rows(out, &columns)?;
         Ok(RecourseWriter {
             block,
             out,
-            subgroups: LongWriter::create(out, &SUBGROUPS)?,
-            actions: LongWriter::create(out, &ACTIONS)?,
-            ecd: LongWriter::create(out, &ECD)?,
-            recourse: TableFrame::new(&RECOURSE),
-            comparatives: TableFrame::new(&COMPARATIVES),
-            analysis: TableFrame::new(&RANKING_ANALYSIS),
-            rankings: TableFrame::new(&AGGREGATED_RANKINGS),
+            subgroups: RowWriter::create(out)?,
+            actions: RowWriter::create(out)?,
+            ecd: RowWriter::create(out)?,
+            recourse: Vec::new(),
+            comparatives: Vec::new(),
+            analysis: Vec::new(),
+            rankings: Vec::new(),
         })
     }
 
@@ -151,25 +168,32 @@ impl<'a> RecourseWriter<'a> {
             .zip(&audited.favourable)
             .filter(|(group, f)| **f && group.is_some())
             .count() as u64;
-        let mut row = self.key(&pair.names);
-        row.extend([self.block.recourse.model.as_str().into(), "no_affected_rows".into()]);
-        row.extend([affected(0), affected(1), unaffected].map(TableCell::from));
-        row.extend([0_u64; 8].map(TableCell::from));
-        row.push(self.deals());
-        self.recourse.push(row);
+        let row = self.recourse_row(&pair.names);
+        self.recourse.push(RecourseRow {
+            undefined: "no_affected_rows".into(),
+            affected_0: whole(affected(0)),
+            affected_1: whole(affected(1)),
+            unaffected: whole(unaffected),
+            ..row
+        });
     }
 
-    fn deals(&self) -> TableCell {
-        self.block.recourse.chance.map(|chance| chance.deals.get()).into()
+    fn pair(&self, names: &[String; 2]) -> ComparedPair {
+        let [group_0, group_1] = names.each_ref().map(SharedText::from);
+        ComparedPair { recourse: self.block.attribute.name.as_str().into(), group_0, group_1 }
     }
 
-    fn key(&self, names: &[String; 2]) -> Vec<TableCell> {
-        [self.block.attribute.name.as_str(), &names[0], &names[1]].map(TableCell::from).into()
-    }
-
-    fn long_key(&self, found: &ComparisonResult<'_>) -> Vec<LongColumn> {
-        let [a, b] = &found.plan.population().names;
-        vec![constant(&self.block.attribute.name), constant(a), constant(b)]
+    /// A row of a pair whose numbers are 0.
+    fn recourse_row(&self, names: &[String; 2]) -> RecourseRow {
+        let ComparedPair { recourse, group_0, group_1 } = self.pair(names);
+        RecourseRow {
+            recourse,
+            group_0,
+            group_1,
+            model: self.block.recourse.model.as_str().into(),
+            deals: self.block.recourse.chance.map(|chance| whole(chance.deals.get())),
+            ..RecourseRow::default()
+        }
     }
 
     /// Writes what a comparison found.
@@ -185,8 +209,9 @@ impl<'a> RecourseWriter<'a> {
             (question.definition.id(), question.definition.parameter(), question.view.id())
         };
         order.sort_by_key(|&q| key(q));
-        let traits: Vec<String> =
-            (0..found.plan.n_subgroups()).map(|subgroup| found.plan.text(subgroup)).collect();
+        let traits: Vec<SharedText> = (0..found.plan.n_subgroups())
+            .map(|subgroup| found.plan.text(subgroup).into())
+            .collect();
         for &q in &order {
             ctx.check()?;
             let judged = &found.judged[q];
@@ -214,9 +239,10 @@ impl<'a> RecourseWriter<'a> {
     /// # Errors
     /// The disk refuses.
     pub fn finish(self) -> Result<()> {
-        for frame in [&self.recourse, &self.comparatives, &self.analysis, &self.rankings] {
-            write_frame(self.out, frame)?;
-        }
+        write_rows(self.out, &self.recourse)?;
+        write_rows(self.out, &self.comparatives)?;
+        write_rows(self.out, &self.analysis)?;
+        write_rows(self.out, &self.rankings)?;
         self.subgroups.finish()?;
         self.actions.finish()?;
         self.ecd.finish()
@@ -225,18 +251,23 @@ impl<'a> RecourseWriter<'a> {
     fn comparison(&mut self, found: &ComparisonResult<'_>) {
         let plan = found.plan;
         let with_actions = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
-        let mut row = self.key(&plan.population().names);
-        let undefined = if plan.population().unaffected() == 0 { "no_unaffected_rows" } else { "" };
-        row.extend([self.block.recourse.model.as_str().into(), undefined.into()]);
-        row.extend(plan.population().n.map(|n| TableCell::Int(n.into())));
-        row.push((plan.population().unaffected() as u64).into());
-        row.extend(plan.min_affected.map(|n| TableCell::Int(n.into())));
-        row.push(TableCell::Int(plan.min_unaffected.into()));
-        row.extend(
-            [plan.n_subgroups(), with_actions, plan.n_actions(), plan.n_changes(), found.asked]
-                .map(|n| TableCell::from(n as u64)),
-        );
-        row.push(self.deals());
+        let people = plan.population();
+        let count = |n: usize| whole(n as u64);
+        let row = RecourseRow {
+            undefined: if people.unaffected() == 0 { "no_unaffected_rows" } else { "" }.into(),
+            affected_0: people.n[0].into(),
+            affected_1: people.n[1].into(),
+            unaffected: count(people.unaffected()),
+            least_0: plan.min_affected[0].into(),
+            least_1: plan.min_affected[1].into(),
+            least_unaffected: plan.min_unaffected.into(),
+            subgroups: count(plan.n_subgroups()),
+            subgroups_with_actions: count(with_actions),
+            actions: count(plan.n_actions()),
+            changes: count(plan.n_changes()),
+            asked: count(found.asked),
+            ..self.recourse_row(&people.names)
+        };
         self.recourse.push(row);
     }
 
@@ -246,10 +277,9 @@ impl<'a> RecourseWriter<'a> {
         found: &ComparisonResult<'_>,
         q: usize,
         places: &[ListedSubgroup],
-        traits: &[String],
+        traits: &[SharedText],
     ) -> Result<()> {
         let (plan, judged) = (found.plan, &found.judged[q]);
-        let question = judged.criterion;
         let n_all = plan.n_subgroups();
         let mut place_of = vec![None; n_all];
         let mut merged_into = vec![None; n_all];
@@ -264,83 +294,62 @@ impl<'a> RecourseWriter<'a> {
         let p: Option<Vec<f64>> =
             found.p.map(|p| p.iter().map(|of_subgroup| of_subgroup[q]).collect());
         let discoveries = p.as_deref().map(false_discoveries);
-        let is_trade_off = question.definition == RecourseDefinition::FairTradeOff;
+        let is_trade_off = judged.criterion.definition == RecourseDefinition::FairTradeOff;
         let alpha = self.block.recourse.alpha.get();
         let (names, of) = (&plan.population().names, plan.population().n);
+        let pair = self.pair(names);
+        let words = CriterionWords::new(judged);
         // Verdicts stand in the order of the subgroups, for those with actions.
         let mut verdicts = judged.verdicts.iter().enumerate().peekable();
         for start in (0..n_all).step_by(BLOCK) {
-            let range = start..n_all.min(start + BLOCK);
-            let of_block: Vec<_> = range
-                .clone()
-                .map(|s| verdicts.next_if(|(_, verdict)| verdict.subgroup as usize == s))
-                .collect();
-            let number = |value: &dyn Fn(usize) -> f64| {
-                LongColumn::Real(
-                    of_block.iter().map(|v| v.map_or(f64::NAN, |(i, _)| value(i))).collect(),
-                )
+            let row = |s: usize| {
+                let found = verdicts.next_if(|(_, verdict)| verdict.subgroup as usize == s);
+                let verdict = found.map(|(_, verdict)| verdict);
+                let number = |of: &dyn Fn(&SubgroupVerdict) -> f64| {
+                    verdict.and_then(|verdict| not_nan(of(verdict)))
+                };
+                let chance = |values: &Option<Vec<f64>>| {
+                    found.and_then(|(i, _)| not_nan(values.as_ref()?[i]))
+                };
+                let n = plan.n(s);
+                let coverage = |g: usize| f64::from(n[g]) / f64::from(of[g].max(1));
+                let worse = verdict.and_then(|verdict| verdict.worse_group);
+                SubgroupRow {
+                    recourse: pair.recourse.clone(),
+                    group_0: pair.group_0.clone(),
+                    group_1: pair.group_1.clone(),
+                    definition: words.definition.clone(),
+                    parameter: words.parameter.clone(),
+                    view: words.view.clone(),
+                    subgroup: s as i64,
+                    traits: traits[s].clone(),
+                    n_0: n[0].into(),
+                    n_1: n[1].into(),
+                    coverage_0: coverage(0),
+                    coverage_1: coverage(1),
+                    n_actions: plan.actions(s).len() as i64,
+                    value_0: number(&|verdict| verdict.values[0]),
+                    value_1: number(&|verdict| verdict.values[1]),
+                    score: number(&|verdict| verdict.score),
+                    undefined: if found.is_none() { "no_actions" } else { "" }.into(),
+                    rank: verdict.and_then(|verdict| verdict.rank).map(i64::from),
+                    against: match worse {
+                        Some(0) => pair.group_0.clone(),
+                        Some(1) => pair.group_1.clone(),
+                        _ => SharedText::default(),
+                    },
+                    cost: verdict.and_then(|verdict| verdict.cost).map(cost_of),
+                    bound: found
+                        .filter(|_| is_trade_off)
+                        .and_then(|_| not_nan(trade_off_bound(n, alpha))),
+                    place: place_of[s],
+                    merged_into: merged_into[s],
+                    p_value: chance(&p),
+                    false_discovery: chance(&discoveries),
+                }
             };
-            let coverage = |g: usize| {
-                LongColumn::Real(
-                    range
-                        .clone()
-                        .map(|s| f64::from(plan.n(s)[g]) / f64::from(of[g].max(1)))
-                        .collect(),
-                )
-            };
-            let verdict = |i: usize| &judged.verdicts[i];
-            let against = of_block
-                .iter()
-                .map(|v| v.and_then(|(_, verdict)| verdict.worse_group).map_or(2, u16::from))
-                .collect();
-            let bound = range.clone().zip(&of_block).map(|(s, v)| match v {
-                Some(_) if is_trade_off => trade_off_bound(plan.n(s), alpha),
-                _ => f64::NAN,
-            });
-            let chance = |values: &Option<Vec<f64>>| {
-                LongColumn::Real(
-                    of_block
-                        .iter()
-                        .map(|v| v.and_then(|(i, _)| Some(values.as_ref()?[i])).unwrap_or(f64::NAN))
-                        .collect(),
-                )
-            };
-            let mut columns = self.long_key(found);
-            columns.extend([
-                constant(question.definition.id()),
-                constant(&question.definition.parameter()),
-                constant(question.view.id()),
-            ]);
-            columns.extend([
-                LongColumn::Int(range.clone().map(|s| Some(s as i64)).collect()),
-                texts(traits[range.clone()].to_vec()),
-                counts(range.clone().map(|s| plan.n(s)[0])),
-                counts(range.clone().map(|s| plan.n(s)[1])),
-                coverage(0),
-                coverage(1),
-                counts(range.clone().map(|s| plan.actions(s).len() as u32)),
-                number(&|i| verdict(i).values[0]),
-                number(&|i| verdict(i).values[1]),
-                number(&|i| verdict(i).score),
-                LongColumn::Text(
-                    vec![String::new(), "no_actions".to_owned()],
-                    of_block.iter().map(|v| u16::from(v.is_none())).collect(),
-                ),
-                LongColumn::Int(
-                    of_block
-                        .iter()
-                        .map(|v| v.and_then(|(_, verdict)| verdict.rank).map(i64::from))
-                        .collect(),
-                ),
-                LongColumn::Text(vec![names[0].clone(), names[1].clone(), String::new()], against),
-                number(&|i| verdict(i).cost.map_or(f64::NAN, cost_of)),
-                LongColumn::Real(bound.collect()),
-                LongColumn::Int(place_of[range.clone()].to_vec()),
-                LongColumn::Int(merged_into[range.clone()].to_vec()),
-                chance(&p),
-                chance(&discoveries),
-            ]);
-            self.subgroups.push(range.len(), columns)?;
+            let rows: Vec<SubgroupRow> = (start..n_all.min(start + BLOCK)).map(row).collect();
+            self.subgroups.push(&rows)?;
         }
         Ok(())
     }
@@ -353,6 +362,8 @@ impl<'a> RecourseWriter<'a> {
         places: &[ListedSubgroup],
     ) {
         let question = judged.criterion;
+        let pair = self.pair(&found.plan.population().names);
+        let words = CriterionWords::new(judged);
         let shown = places.iter().filter(|place| place.merged_into.is_none());
         for (place, subgroup) in (1_i64..).zip(shown.map(|place| place.subgroup)) {
             let sentence =
@@ -371,30 +382,27 @@ impl<'a> RecourseWriter<'a> {
                     listed.into_iter().map(Some).collect()
                 };
                 for (number, line) in (0_i64..).zip(lines) {
-                    let mut row = self.key(&found.plan.population().names);
-                    row.extend([
-                        question.definition.id().into(),
-                        question.definition.parameter().into(),
-                        question.view.id().into(),
-                    ]);
-                    row.extend([
-                        TableCell::Int(place),
-                        TableCell::Int(side),
-                        TableCell::Int(number),
-                        TableCell::Int(subgroup.into()),
-                        TableCell::Int(half.n.into()),
-                    ]);
-                    row.extend([
-                        line.map(|line| (line.action - first) as u64).into(),
-                        line.map_or_else(String::new, |line| found.plan.changes_text(line.action))
-                            .into(),
-                        line.map(|line| cost_of(line.cost)).into(),
-                        line.map(|line| u64::from(line.n_helped)).into(),
-                        line.map(|line| u64::from(line.n_helped_cumulative)).into(),
-                        (half.lines.len() as u64).into(),
-                        no_action.into(),
-                    ]);
-                    self.comparatives.push(row);
+                    let changes = line.map(|line| found.plan.changes_text(line.action));
+                    self.comparatives.push(ComparativeRow {
+                        recourse: pair.recourse.clone(),
+                        group_0: pair.group_0.clone(),
+                        group_1: pair.group_1.clone(),
+                        definition: words.definition.clone(),
+                        parameter: words.parameter.clone(),
+                        view: words.view.clone(),
+                        place,
+                        side,
+                        line: number,
+                        subgroup: subgroup.into(),
+                        n: half.n.into(),
+                        action: line.map(|line| whole((line.action - first) as u64)),
+                        changes: changes.unwrap_or_default().into(),
+                        cost: line.map(|line| cost_of(line.cost)),
+                        own: line.map(|line| line.n_helped.into()),
+                        cumulative: line.map(|line| line.n_helped_cumulative.into()),
+                        n_lines: whole(half.lines.len() as u64),
+                        no_action: Some(no_action.into()),
+                    });
                 }
             }
         }
@@ -402,15 +410,8 @@ impl<'a> RecourseWriter<'a> {
 
     /// The rows of the overviews for one definition.
     fn overview(&mut self, found: &ComparisonResult<'_>, judged: &DefinitionRanking) {
-        let names = &found.plan.population().names;
-        let of = |judged: &DefinitionRanking| -> Vec<TableCell> {
-            let definition = judged.criterion.definition;
-            vec![
-                definition.id().into(),
-                definition.parameter().into(),
-                judged.criterion.view.id().into(),
-            ]
-        };
+        let ComparedPair { recourse, group_0, group_1 } = self.pair(&found.plan.population().names);
+        let CriterionWords { definition, parameter, view } = CriterionWords::new(judged);
         let a = analysis(judged);
         let rejects =
             (judged.criterion.definition == RecourseDefinition::FairTradeOff).then(|| {
@@ -426,32 +427,43 @@ impl<'a> RecourseWriter<'a> {
                     .filter(|verdict| verdict.score >= bound(verdict.subgroup))
                     .count() as u64
             });
-        let mut row = [self.key(names), of(judged)].concat();
-        let numbers = [
-            judged.verdicts.len() as u32,
-            a.unfair,
-            a.all_against[0],
-            a.all_against[1],
-            a.rank_1,
-            a.last_rank,
-            a.top,
-            a.top_against[0],
-            a.top_against[1],
-            a.last_tier[0],
-            a.last_tier[1],
-        ];
-        row.extend(numbers.map(|n| TableCell::Int(n.into())));
-        row.push(rejects.into());
-        self.analysis.push(row);
         for other in found.judged.iter().filter(|other| other.criterion != judged.criterion) {
             let value = agreement(judged, other).map(ExactRatio::get);
-            let mut row = [self.key(names), of(judged), of(other)].concat();
-            row.extend([
-                value.into(),
-                if value.is_some() { "" } else { "no_unfair_subgroup" }.into(),
-            ]);
-            self.rankings.push(row);
+            let by = CriterionWords::new(other);
+            self.rankings.push(AggregatedRankingRow {
+                recourse: recourse.clone(),
+                group_0: group_0.clone(),
+                group_1: group_1.clone(),
+                definition: definition.clone(),
+                parameter: parameter.clone(),
+                view: view.clone(),
+                by_definition: by.definition,
+                by_parameter: by.parameter,
+                by_view: by.view,
+                value: value.and_then(finite),
+                undefined: if value.is_some() { "" } else { "no_unfair_subgroup" }.into(),
+            });
         }
+        self.analysis.push(RankingRow {
+            recourse,
+            group_0,
+            group_1,
+            definition,
+            parameter,
+            view,
+            judged: whole(judged.verdicts.len() as u64),
+            unfair: a.unfair.into(),
+            unfair_0: a.all_against[0].into(),
+            unfair_1: a.all_against[1].into(),
+            rank_1: a.rank_1.into(),
+            last_rank: a.last_rank.into(),
+            top: a.top.into(),
+            top_0: a.top_against[0].into(),
+            top_1: a.top_against[1].into(),
+            tied: a.last_tier[0].into(),
+            tied_in_top: a.last_tier[1].into(),
+            test_rejects: rejects.map(whole),
+        });
     }
 
     fn actions(&mut self, found: &ComparisonResult<'_>) -> Result<()> {
@@ -482,31 +494,26 @@ impl<'a> RecourseWriter<'a> {
         rows: &[(usize, usize, [u32; 2])],
     ) -> Result<()> {
         let plan = found.plan;
-        let n = |g: usize| counts(rows.iter().map(|(subgroup, ..)| plan.n(*subgroup)[g]));
-        let worked =
-            |g: usize| counts(rows.iter().map(|(_, action, _)| found.effects.helped[*action][g]));
-        let mut columns = self.long_key(found);
-        columns.extend([
-            LongColumn::Int(rows.iter().map(|(subgroup, ..)| Some(*subgroup as i64)).collect()),
-            LongColumn::Int(
-                rows.iter()
-                    .map(|(subgroup, action, _)| {
-                        Some((action - plan.actions(*subgroup).start) as i64)
-                    })
-                    .collect(),
-            ),
-            texts(rows.iter().map(|(_, action, _)| plan.changes_text(*action)).collect()),
-            LongColumn::Real(
-                rows.iter().map(|(_, action, _)| cost_of(plan.cost(*action))).collect(),
-            ),
-            n(0),
-            n(1),
-            worked(0),
-            worked(1),
-            counts(rows.iter().map(|(.., union)| union[0])),
-            counts(rows.iter().map(|(.., union)| union[1])),
-        ]);
-        self.actions.push(rows.len(), columns)
+        let pair = self.pair(&plan.population().names);
+        let row = |&(subgroup, action, union): &(usize, usize, [u32; 2])| {
+            let (n, worked) = (plan.n(subgroup), found.effects.helped[action]);
+            ActionRow {
+                recourse: pair.recourse.clone(),
+                group_0: pair.group_0.clone(),
+                group_1: pair.group_1.clone(),
+                subgroup: subgroup as i64,
+                action: (action - plan.actions(subgroup).start) as i64,
+                changes: plan.changes_text(action).into(),
+                cost: cost_of(plan.cost(action)),
+                n_0: n[0].into(),
+                n_1: n[1].into(),
+                worked_0: worked[0].into(),
+                worked_1: worked[1].into(),
+                cumulative_0: union[0].into(),
+                cumulative_1: union[1].into(),
+            }
+        };
+        self.actions.push(&rows.iter().map(row).collect::<Vec<_>>())
     }
 
     fn ecd(&mut self, found: &ComparisonResult<'_>) -> Result<()> {
@@ -521,21 +528,26 @@ impl<'a> RecourseWriter<'a> {
                 .map(move |(i, r)| (s, i, r))
         });
         let all: Vec<_> = all.collect();
+        let pair = self.pair(&plan.population().names);
         for rows in all.chunks(BLOCK) {
-            let n = |g: usize| counts(rows.iter().map(|(subgroup, ..)| plan.n(*subgroup)[g]));
-            let mut columns = self.long_key(found);
-            columns.extend([
-                LongColumn::Int(rows.iter().map(|(subgroup, ..)| Some(*subgroup as i64)).collect()),
-                LongColumn::Int(rows.iter().map(|(_, step, _)| Some(*step as i64)).collect()),
-                LongColumn::Real(rows.iter().map(|(.., reach)| cost_of(reach.cost)).collect()),
-                n(0),
-                n(1),
-                counts(rows.iter().map(|(.., reach)| reach.best[0])),
-                counts(rows.iter().map(|(.., reach)| reach.best[1])),
-                counts(rows.iter().map(|(.., reach)| reach.union[0])),
-                counts(rows.iter().map(|(.., reach)| reach.union[1])),
-            ]);
-            self.ecd.push(rows.len(), columns)?;
+            let row = |&(subgroup, step, reach): &(usize, usize, &CostReach)| {
+                let n = plan.n(subgroup);
+                EcdRow {
+                    recourse: pair.recourse.clone(),
+                    group_0: pair.group_0.clone(),
+                    group_1: pair.group_1.clone(),
+                    subgroup: subgroup as i64,
+                    step: step as i64,
+                    cost: cost_of(reach.cost),
+                    n_0: n[0].into(),
+                    n_1: n[1].into(),
+                    macro_0: reach.best[0].into(),
+                    macro_1: reach.best[1].into(),
+                    micro_0: reach.union[0].into(),
+                    micro_1: reach.union[1].into(),
+                }
+            };
+            self.ecd.push(&rows.iter().map(row).collect::<Vec<_>>())?;
         }
         Ok(())
     }

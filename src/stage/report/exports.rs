@@ -7,8 +7,8 @@ use crate::folder::read;
 use crate::job::blocks::gates::OnInconclusive;
 use crate::job::{ExportFormat, Job};
 use crate::report::export;
-use crate::table::file::read_frame;
-use crate::table::{GATES, METRICS};
+use crate::table::file::read_rows;
+use crate::table::{GateRow, MetricRow};
 use std::path::Path;
 
 /// A folder whose manifest may not be written yet in the form of another tool.
@@ -22,7 +22,7 @@ pub fn export_text(
     inconclusive_fails: bool,
 ) -> Result<String> {
     let tables = folder.join("tables");
-    let (metrics, gates) = (read_frame(&tables, &METRICS)?, read_frame(&tables, &GATES)?);
+    let (metrics, gates) = (read_rows::<MetricRow>(&tables)?, read_rows::<GateRow>(&tables)?);
     let summary = &read::read_summary(folder)?;
     let audit = export::ExportedAudit {
         manifest,

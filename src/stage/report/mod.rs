@@ -56,12 +56,13 @@ use crate::stage::score::recheck::RecheckInputs;
 use crate::stage::score::{ScoreStage, TreeInputs};
 use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::{RunRecord, advice};
-use crate::table::file::{read_frame, write_frame};
+use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::{
-    self, ARM_FOLDS, ARMS, CHANGES, COMPARISONS, GATES, GROUPS, ISSUES, METRICS, OUTCOMES,
-    SELECTED, THRESHOLDS, TRANSITIONS, TableCell, TableFrame,
+    self, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow,
+    OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
 };
+
 pub use words::glossary;
 pub use words::policies;
 pub use words::row_id;
@@ -94,12 +95,12 @@ pub fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary
 /// # Errors
 /// The table of gates cannot be read.
 pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
-    let gates = read_frame(&folder.join("tables"), &GATES)?;
+    let gates = read_rows::<GateRow>(&folder.join("tables"))?;
     let events = deciding(&gates).map(|row| Event::GateVerdict {
-        code: row.text("verdict").to_owned(),
-        path: job::check::path(&["gates", row.text("gate")]),
-        line: row.int("job_line").and_then(|l| u64::try_from(l).ok()),
-        text: gate_sentence(&row) + if row.text("level") == "warn" { "; level warn" } else { "" },
+        code: row.verdict.to_string(),
+        path: job::check::path(&["gates", row.gate.as_str()]),
+        line: u64::try_from(row.job_line).ok(),
+        text: gate_sentence(row) + if row.level == "warn" { "; level warn" } else { "" },
     });
     Ok(events.collect())
 }
@@ -109,14 +110,14 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
 /// # Errors
 /// The table of issues cannot be read.
 pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
-    let issues = read_frame(&folder.join("tables"), &ISSUES)?;
+    let issues = read_rows::<IssueRow>(&folder.join("tables"))?;
     let warnings =
-        issues.records().filter(|issue| issue.text("severity") == IssueSeverity::Warning.as_str());
+        issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
     let events = warnings.map(|issue| Event::Problem {
-        code: issue.text("code").to_owned(),
-        path: issue.text("where").to_owned(),
+        code: issue.code.to_string(),
+        path: issue.r#where.to_string(),
         line: None,
-        text: format!("{}: {}", issue.text("code"), on_one_line(issue.text("text"))),
+        text: format!("{}: {}", issue.code.as_str(), on_one_line(issue.text.as_str())),
     });
     Ok(events.collect())
 }
@@ -218,12 +219,11 @@ pub(crate) fn assemble(
     let rechecked = made.rechecked(ctx)?;
     let of_models = ModelNotes { short_of_trees, rechecked: &rechecked };
     let labels: SelectiveLabels = made.measured.plain.read(ctx, LABELS)?;
-    let groups = read_frame(plain, &GROUPS)?;
+    let groups = read_rows::<GroupRow>(plain)?;
     let unlabelled = labels::sets_without_labels(&origins.checked.job, |attribute| {
-        let all = groups
-            .records()
-            .filter(|row| row.text("sensitive") == attribute && row.text("slice").is_empty());
-        all.filter_map(|row| row.int("n_missing_label")).max().map_or(0, i64::unsigned_abs)
+        let all =
+            groups.iter().filter(|row| row.sensitive.as_str() == attribute && row.slice.is_empty());
+        all.map(|row| row.n_missing_label).max().map_or(0, i64::unsigned_abs)
     });
     write_row_tables(
         ctx,
@@ -240,10 +240,10 @@ pub(crate) fn assemble(
     }
     let experiments = !origins.checked.job.experiments.is_empty();
     if !origins.checked.job.metrics.compare.is_empty() || experiments {
-        copy_tables(measured, &[COMPARISONS.name], out)?;
+        copy_tables(measured, &[ComparisonRow::TABLE.name], out)?;
     }
     if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
-        copy_tables(measured, &[THRESHOLDS.name], out)?;
+        copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;
     }
     if !graphs.is_empty() {
         copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;
@@ -251,10 +251,10 @@ pub(crate) fn assemble(
         graphs.iter().try_for_each(|set| tables::export(set, &out.join(EXPORTS)))?;
     }
     if origins.checked.job.data.label.classes().is_some() {
-        copy_tables(plain, &[TRANSITIONS.name], out)?;
+        copy_tables(plain, &[TransitionRow::TABLE.name], out)?;
     }
     if experiments {
-        copy_tables(measured, &[ARMS.name, ARM_FOLDS.name], out)?;
+        copy_tables(measured, &[ArmRow::TABLE.name, ArmFoldRow::TABLE.name], out)?;
     }
     for (folder, tables) in [
         (measured, ["metrics", "counts", "score_shift"].as_slice()),
@@ -269,8 +269,8 @@ pub(crate) fn assemble(
             join_tables(&folders, table, &out.join("tables"))?;
         }
     }
-    let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OUTCOMES.name));
-    let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SELECTED.name));
+    let outcomes = made.outcomes.as_ref().map(|stage| (stage.folder(ctx), OutcomeRow::TABLE.name));
+    let selected = made.selected.as_ref().map(|stage| (stage.folder(ctx), SelectedRow::TABLE.name));
     for (folder, name) in outcomes.into_iter().chain(selected) {
         let name = &format!("{name}.parquet");
         // Not kept by default from ten million rows on: then the stage wrote nothing.
@@ -283,7 +283,7 @@ pub(crate) fn assemble(
     let mut manifest = manifest(origins, out)?;
     refits::record_fits(&mut manifest, made.fits.open(ctx)?);
     if let Some(folder) = made.baseline.as_ref().map(|stage| stage.folder(ctx)) {
-        copy_tables(folder, &[CHANGES.name], out)?;
+        copy_tables(folder, &[ChangeRow::TABLE.name], out)?;
         manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
     }
     for (set, attribute, followed) in followed {
@@ -306,7 +306,7 @@ pub(crate) fn assemble(
         data: manifest.stand_in.as_ref().map(|_| "stand-in".to_owned()),
         gates: outcome.tally,
         worst: outcome.worst,
-        headline: headline(&read_frame(&out.join("tables"), &METRICS)?),
+        headline: headline(&read_rows::<MetricRow>(&out.join("tables"))?),
         rows: manifest.rows.audited,
         report: "report.html".to_owned(),
     };
@@ -317,7 +317,7 @@ pub(crate) fn assemble(
 const HEADLINE_AT_MOST: usize = 1000;
 
 /// The headline numbers of a run.
-fn headline(metrics: &TableFrame) -> BTreeMap<String, f64> {
+fn headline(metrics: &[MetricRow]) -> BTreeMap<String, f64> {
     let mut headline = BTreeMap::new();
     let mut letters = 0;
     for wanted in [
@@ -326,22 +326,22 @@ fn headline(metrics: &TableFrame) -> BTreeMap<String, f64> {
         ("demp_difference", "pair"),
         ("acc", "total"),
     ] {
-        for row in metrics.records().filter(|row| (row.text("metric"), row.text("scope")) == wanted)
+        for row in metrics.iter().filter(|row| (row.metric.as_str(), row.scope.as_str()) == wanted)
         {
             let Some(value) = row
-                .real("value")
-                .filter(|_| ["arm", "slice", "class"].iter().all(|of| row.text(of).is_empty()))
+                .value
+                .filter(|_| [&row.arm, &row.slice, &row.class].iter().all(|of| of.is_empty()))
             else {
                 continue;
             };
             // Everybody together is the same for every attribute, and a pair is named where there
             // are two groups only.
             let parts = match wanted {
-                ("acc", _) => vec![row.text("model"), "acc"],
+                ("acc", _) => vec![row.model.as_str(), "acc"],
                 (metric, _) => vec![
-                    row.text("model"),
-                    row.text("counterfactual"),
-                    row.text("sensitive"),
+                    row.model.as_str(),
+                    row.counterfactual.as_str(),
+                    row.sensitive.as_str(),
                     metric,
                 ],
             };
@@ -418,13 +418,8 @@ fn write_row_tables(
 ) -> Result<()> {
     make_folder(&ctx.out().join("tables"))?;
     copy_tables(origins.prepared, &["filters"], ctx.out())?;
-    let mut issues = read_frame(origins.prepared, &ISSUES)?;
-    let told: Vec<bool> = issues
-        .records()
-        .map(|i| origins.params.reports_issue(i.text("code"), i.text("where")))
-        .collect();
-    let mut told = told.into_iter();
-    issues.rows.retain(|_| told.next() == Some(true));
+    let mut issues = read_rows::<IssueRow>(origins.prepared)?;
+    issues.retain(|issue| origins.params.reports_issue(&issue.code, &issue.r#where));
     let job = &origins.checked.job;
     if job.models.values().any(|model| model.scores.is_some()) {
         for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
@@ -444,13 +439,13 @@ fn write_row_tables(
                 );
                 ("partly-unseen-group", text)
             };
-            issues.push(vec![
-                code.into(),
-                "warning".into(),
-                name.as_str().into(),
-                TableCell::Int(0),
-                text.into(),
-            ]);
+            issues.push(IssueRow {
+                code: code.into(),
+                severity: "warning".into(),
+                r#where: name.as_str().into(),
+                n: 0,
+                text: text.into(),
+            });
         }
     }
     for name in job.data.sensitive.keys().map(ColumnName::as_str) {
@@ -467,13 +462,13 @@ fn write_row_tables(
         let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
         if people > 0 {
             let text = format!("no reference row of `{name}` shows what to write: {where_to}");
-            issues.push(vec![
-                "unreached-group".into(),
-                "warning".into(),
-                name.into(),
-                people.into(),
-                text.into(),
-            ]);
+            issues.push(IssueRow {
+                code: "unreached-group".into(),
+                severity: "warning".into(),
+                r#where: name.into(),
+                n: whole(people),
+                text: text.into(),
+            });
         }
         let of_sets = mine().map(|(set, _, followed)| (*set, &followed.untaught));
         let attributes = &origins.context.rows.layout().attributes;
@@ -490,13 +485,13 @@ fn write_row_tables(
                  out of `groups`, or join it with another",
                 untaught.join(", ")
             );
-            issues.push(vec![
-                "no-training-rows".into(),
-                "warning".into(),
-                name.into(),
-                (untaught.len() as u64).into(),
-                text.into(),
-            ]);
+            issues.push(IssueRow {
+                code: "no-training-rows".into(),
+                severity: "warning".into(),
+                r#where: name.into(),
+                n: whole(untaught.len() as u64),
+                text: text.into(),
+            });
         }
         let (n, where_to) = missed(&|f| &f.outside, "counterfactuals");
         if n > 0 {
@@ -505,63 +500,66 @@ fn write_row_tables(
                  since too few reference rows show where to move it, or the strategy leaves it; \
                  they are not valid and count in no metric: {where_to}"
             );
-            issues.push(vec![
-                "outside-group".into(),
-                "warning".into(),
-                name.into(),
-                n.into(),
-                text.into(),
-            ]);
+            issues.push(IssueRow {
+                code: "outside-group".into(),
+                severity: "warning".into(),
+                r#where: name.into(),
+                n: whole(n),
+                text: text.into(),
+            });
         }
     }
     for (attribute, of) in labels {
-        issues.push(vec![
-            SELECTIVE_LABELS.into(),
-            "warning".into(),
-            attribute.as_str().into(),
-            of.n.into(),
-            of.text().into(),
-        ]);
+        issues.push(IssueRow {
+            code: SELECTIVE_LABELS.into(),
+            severity: "warning".into(),
+            r#where: attribute.as_str().into(),
+            n: whole(of.n),
+            text: of.text().into(),
+        });
     }
     for found in unlabelled {
-        let n = TableCell::from(found.n);
-        issues.push(vec![
-            UNLABELLED_PEOPLE.into(),
-            "warning".into(),
-            found.set.as_str().into(),
-            n,
-            found.text.as_str().into(),
-        ]);
+        issues.push(IssueRow {
+            code: UNLABELLED_PEOPLE.into(),
+            severity: "warning".into(),
+            r#where: found.set.as_str().into(),
+            n: whole(found.n),
+            text: found.text.as_str().into(),
+        });
     }
     for advice in advice::of_run(job)
         .into_iter()
         .chain(advice::whole_numbers(job, origins.context.rows.layout()))
     {
-        let [code, severity, place, text] =
-            [advice.code, advice.severity, advice.place, advice.text].map(TableCell::from);
-        issues.push(vec![code, severity, place, advice.n.into(), text]);
+        issues.push(IssueRow {
+            code: advice.code.into(),
+            severity: advice.severity.into(),
+            r#where: advice.place.into(),
+            n: whole(advice.n),
+            text: advice.text.into(),
+        });
     }
     for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
         let text = "slices would need every graph's counts of every slice: the set is measured for \
                     all rows together";
-        issues.push(vec![
-            "unsliced-set".into(),
-            "info".into(),
-            set.name.as_str().into(),
-            TableCell::Int(0),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "unsliced-set".into(),
+            severity: "info".into(),
+            r#where: set.name.as_str().into(),
+            n: 0,
+            text: text.into(),
+        });
     }
     for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
         let text = "two models are compared by the decisions about each person, and a set of \
                     graphs has one for every graph";
-        issues.push(vec![
-            "uncompared-set".into(),
-            "info".into(),
-            set.name.as_str().into(),
-            TableCell::Int(0),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "uncompared-set".into(),
+            severity: "info".into(),
+            r#where: set.name.as_str().into(),
+            n: 0,
+            text: text.into(),
+        });
     }
     for set in graphs.iter().filter(|set| set.discovered.n_dropped > 0) {
         let text = format!(
@@ -569,13 +567,13 @@ fn write_row_tables(
              rows that lack one have no counterfactual",
             set.name
         );
-        issues.push(vec![
-            "incomplete-graph-row".into(),
-            "warning".into(),
-            set.name.as_str().into(),
-            set.discovered.n_dropped.into(),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "incomplete-graph-row".into(),
+            severity: "warning".into(),
+            r#where: set.name.as_str().into(),
+            n: whole(set.discovered.n_dropped),
+            text: text.into(),
+        });
     }
     for (model, grown, asked) in of_models.short_of_trees {
         let text = format!(
@@ -583,13 +581,13 @@ fn write_row_tables(
              that a tree drew could not be cut; ask for fewer trees, a smaller `smallest_leaf` or \
              a larger `column_share`"
         );
-        issues.push(vec![
-            "fewer-trees".into(),
-            "warning".into(),
-            (*model).into(),
-            TableCell::Int(0),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "fewer-trees".into(),
+            severity: "warning".into(),
+            r#where: (*model).into(),
+            n: 0,
+            text: text.into(),
+        });
     }
     // Of scores made elsewhere a difference has ended the run.
     for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
@@ -599,13 +597,13 @@ fn write_row_tables(
              answer alike, for instance by a fixed seed",
             recheck.rows, recheck.differ, recheck.largest
         );
-        issues.push(vec![
-            "not-repeatable".into(),
-            "warning".into(),
-            (*model).into(),
-            recheck.differ.into(),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "not-repeatable".into(),
+            severity: "warning".into(),
+            r#where: (*model).into(),
+            n: whole(recheck.differ),
+            text: text.into(),
+        });
     }
     for (attribute, slices) in small {
         let named: Vec<String> =
@@ -622,24 +620,24 @@ fn write_row_tables(
              {}{more}",
             named.join(", ")
         );
-        issues.push(vec![
-            "small-slice".into(),
-            "info".into(),
-            attribute.as_str().into(),
-            (slices.len() as u64).into(),
-            text.into(),
-        ]);
+        issues.push(IssueRow {
+            code: "small-slice".into(),
+            severity: "info".into(),
+            r#where: attribute.as_str().into(),
+            n: whole(slices.len() as u64),
+            text: text.into(),
+        });
     }
     for found in blind {
-        issues.push(vec![
-            BLIND_GATE.into(),
-            "warning".into(),
-            found.path.as_str().into(),
-            TableCell::Int(0),
-            found.text.as_str().into(),
-        ]);
+        issues.push(IssueRow {
+            code: BLIND_GATE.into(),
+            severity: "warning".into(),
+            r#where: found.path.as_str().into(),
+            n: 0,
+            text: found.text.as_str().into(),
+        });
     }
-    write_frame(&ctx.out().join("tables"), &issues)
+    write_rows(&ctx.out().join("tables"), &issues)
 }
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable
@@ -649,8 +647,8 @@ fn blind_gates(measured: &Path, origins: &FolderOrigins<'_>) -> Result<Vec<Blind
     if blind::attributes(job).is_empty() {
         return Ok(Vec::new());
     }
-    let [metrics, groups] = [&METRICS, &GROUPS].map(|table| read_frame(measured, table));
-    let (metrics, groups) = (metrics?, groups?);
+    let metrics = read_rows::<MetricRow>(measured)?;
+    let groups = read_rows::<GroupRow>(measured)?;
     let shares = |model: &str, attribute: &str| {
         let shares = blind::decision_shares(
             job.data.favours_positive(),

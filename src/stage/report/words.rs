@@ -3,45 +3,37 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::causal;
 use crate::data::prepare::derive::{DerivationRecipe, DerivedBin};
 use crate::data::rows::split::Stratification;
 use crate::data::source::list_words;
 use crate::data::{Layout, RowIdKind};
 use crate::error::Result;
-use crate::explain;
 use crate::folder::manifest::{
     ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, PolicyVersions,
     ReportWords, RowCounts, SetWords,
 };
+use crate::job::Job;
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::check::CheckedJob;
-use crate::job::{self, Job};
-use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::param::{ColumnName, CommandArgument, Count, Fraction, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
-use crate::stage::settings::RunSettings;
-use crate::table::FILTERS;
-use crate::table::file::read_frame;
-use crate::table::list::TABLES;
-
 use crate::stage::measure::catalog;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
+use crate::stage::settings::RunSettings;
+use crate::table::FilterRow;
+use crate::table::file::read_rows;
+use crate::table::list::TABLES;
+use crate::{causal, explain, job, metric};
 
 /// What a folder says of itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
     let FolderOrigins { checked, settings, input, run, context: ground, .. } = *origins;
     let job = &checked.job;
     let layout = ground.rows.layout();
-    let filters = read_frame(&out.join("tables"), &FILTERS)?;
-    let source_rows = filters
-        .records()
-        .next()
-        .and_then(|r| r.int("rows_in"))
-        .and_then(|n| u64::try_from(n).ok())
-        .unwrap_or(0);
+    let filters = read_rows::<FilterRow>(&out.join("tables"))?;
+    let source_rows = filters.first().and_then(|r| u64::try_from(r.rows_in).ok()).unwrap_or(0);
     Ok(Manifest {
         cfaudit: FORMAT,
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -181,7 +173,7 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
 }
 
 fn set_words(job: &Job) -> Vec<SetWords> {
-    let all: Vec<String> = job.data.sensitive.keys().map(|a| a.as_str().to_owned()).collect();
+    let all: Vec<String> = job.data.sensitive.keys().map(|a| a.to_string()).collect();
     let sets = job.sets().into_iter().map(|(name, set)| SetWords {
         fitted_on: BTreeMap::new(),
         written: BTreeMap::new(),
@@ -191,7 +183,7 @@ fn set_words(job: &Job) -> Vec<SetWords> {
         attributes: set
             .sensitive
             .as_ref()
-            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.as_str().to_owned()).collect()),
+            .map_or_else(|| all.clone(), |s| s.iter().map(|a| a.to_string()).collect()),
         placebo: set.placebo.map(|placebo| placebo.repeats.get()),
     });
     sets.collect()

@@ -16,7 +16,7 @@ use crate::model::Scorer;
 use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::row_context::RowContext;
-use crate::table::TableFrame;
+use crate::table::{ThresholdRow, whole};
 
 /// File of the stage.
 const FITTED: &str = "thresholds.json";
@@ -134,7 +134,7 @@ pub fn fit_carried(
 /// Appends the thresholds of a model, fold after fold from the first one, to the table
 /// `thresholds`.
 pub fn push_thresholds(
-    table: &mut TableFrame,
+    table: &mut Vec<ThresholdRow>,
     (arm, model): (&str, &str),
     threshold: &ThresholdBlock,
     (first_fold, fitted): (usize, &[FittedThreshold]),
@@ -145,17 +145,17 @@ pub fn push_thresholds(
         .replace(':', ": ");
     let objective = objective.trim_end_matches([':', ' ']);
     for (fold, fitted) in (first_fold as u64..).zip(fitted) {
-        table.push(vec![
-            arm.into(),
-            model.into(),
-            fold.into(),
-            objective.into(),
-            fitted.threshold.into(),
-            fitted.n_rows.into(),
-            fitted.n_positive.into(),
-            fitted.tpr.into(),
-            fitted.tnr.into(),
-        ]);
+        table.push(ThresholdRow {
+            arm: arm.into(),
+            model: model.into(),
+            fold: whole(fold),
+            objective: objective.into(),
+            threshold: fitted.threshold,
+            n_rows: whole(fitted.n_rows),
+            n_positive: whole(fitted.n_positive),
+            tpr: fitted.tpr,
+            tnr: fitted.tnr,
+        });
     }
 }
 

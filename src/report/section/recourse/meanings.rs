@@ -9,11 +9,11 @@ use crate::report::section::recourse::views::{FEW, definition_views};
 pub(crate) fn meanings(tables: &RecourseTables) -> PageBlock {
     let ways: Vec<_> = tables
         .comparisons
-        .records()
-        .flat_map(|comparison| definition_views(tables, &comparison))
+        .iter()
+        .flat_map(|comparison| definition_views(tables, comparison))
         .collect();
     let any = |definitions: &[&str]| ways.iter().any(|way| definitions.contains(&way.definition()));
-    let by_chance = tables.subgroups.records().any(|row| row.real("p_value").is_some());
+    let by_chance = tables.subgroups.iter().any(|row| row.p_value.is_some());
     let few = format!(
         "Fewer than {FEW} people of a group in a subgroup: then one person more or less changes \
          the shares by more than a tenth."

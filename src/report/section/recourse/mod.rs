@@ -19,14 +19,20 @@ mod views;
 
 use std::collections::BTreeMap;
 
-use crate::report::page::number::{self, NumberFormat, three_digits};
+use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
-use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow};
+use crate::report::page::{
+    PageBlock, PageCell, PageFigure, PageSection, PageTable, ReportRow, number,
+};
 use crate::report::read::audit::AuditFolder;
-use crate::report::read::recourse::{ChanceTests, FALSE_DISCOVERIES, SizeCounts, of, question};
+use crate::report::read::recourse::{
+    ChanceTests, ComparedRow, FALSE_DISCOVERIES, QuestionRow, SizeCounts,
+};
 use crate::report::section::recourse::curve::{SubgroupCurves, end_of};
 use crate::report::section::recourse::views::{DefinitionView, FEW, definition_views};
-use crate::table::TableRecord;
+use crate::table::recourse::{
+    ActionRow, ComparativeRow, EcdRow, RecourseColumnRow, RecourseRow, SubgroupRow,
+};
 
 /// Subgroups that are told with all their actions.
 const CARDS: usize = 6;
@@ -39,7 +45,7 @@ const COMPARISONS_AT_MOST: usize = 6;
 
 /// The section; none where the job asks for no recourse.
 pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
-    let all: Vec<TableRecord<'_>> = audit.recourse.comparisons.records().collect();
+    let all = &audit.recourse.comparisons;
     if all.is_empty() {
         return None;
     }
@@ -56,13 +62,13 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     let shown = &all[..all.len().min(COMPARISONS_AT_MOST)];
     for (k, comparison) in shown.iter().enumerate() {
         let title = RichText::new()
-            .name(comparison.text("group_0"))
+            .name(comparison.group_0.as_str())
             .text(" compared with ")
-            .name(comparison.text("group_1"))
+            .name(comparison.group_1.as_str())
             .text(", model ")
-            .name(comparison.text("model"));
+            .name(comparison.model.as_str());
         blocks.push(PageBlock::Heading(format!("recourse-{k}"), title));
-        if comparison.text("undefined").is_empty() {
+        if comparison.undefined.is_empty() {
             blocks.extend(part(audit, comparison, k));
         } else {
             blocks.push(PageBlock::Text(
@@ -72,9 +78,9 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
         // Comparisons of one block of the job stand together.
         let last = shown
             .get(k + 1)
-            .is_none_or(|next| next.text("recourse") != comparison.text("recourse"));
+            .is_none_or(|next| next.recourse.as_str() != comparison.recourse.as_str());
         if last {
-            blocks.extend(rules(audit, comparison.text("recourse")));
+            blocks.extend(rules(audit, comparison.recourse.as_str()));
         }
     }
     if all.len() > shown.len() {
@@ -101,15 +107,14 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
 
 /// Whether the page tells of recourse at all.
 pub(crate) fn is_there(audit: &AuditFolder) -> bool {
-    audit.recourse.comparisons.records().next().is_some()
+    !audit.recourse.comparisons.is_empty()
 }
 
 /// A sentence for the findings: whom a comparison puts at a disadvantage. Of several it is the one
 /// with the largest share of unfair subgroups, among those that rest on enough people, and on more
 /// than chance, where there are any.
 pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
-    let comparisons =
-        audit.recourse.comparisons.records().filter(|row| row.text("undefined").is_empty());
+    let comparisons = audit.recourse.comparisons.iter().filter(|row| row.undefined.is_empty());
     let outcomes = comparisons.filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
     let rank = |outcome: &ComparisonOutcome<'_>| {
         (!outcome.too_few(), !outcome.none_beyond_chance(), outcome.unfair_share())
@@ -120,8 +125,8 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
 }
 
 /// Why two groups were not compared.
-fn why_not(comparison: &TableRecord<'_>) -> &'static str {
-    match comparison.text("undefined") {
+fn why_not(comparison: &RecourseRow) -> &'static str {
+    match comparison.undefined.as_str() {
         "no_unaffected_rows" => "nobody has the favourable decision, so there is no action to try",
         _ => "nobody of one of the two groups has the unfavourable decision",
     }
@@ -130,20 +135,19 @@ fn why_not(comparison: &TableRecord<'_>) -> &'static str {
 /// What was left out of comparisons: where, why, and how much.
 pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, String)> {
     let mut found = Vec::new();
-    for comparison in audit.recourse.comparisons.records() {
+    for comparison in audit.recourse.comparisons.iter() {
         let place = || {
             let words = RichText::new()
-                .name(comparison.text("group_0"))
+                .name(comparison.group_0.as_str())
                 .text(" compared with ")
-                .name(comparison.text("group_1"));
-            words.text(", model ").name(comparison.text("model"))
+                .name(comparison.group_1.as_str());
+            words.text(", model ").name(comparison.model.as_str())
         };
-        if !comparison.text("undefined").is_empty() {
-            found.push((place(), why_not(&comparison), "the whole comparison".to_owned()));
+        if !comparison.undefined.is_empty() {
+            found.push((place(), why_not(comparison), "the whole comparison".to_owned()));
             continue;
         }
-        let (all, with) =
-            (int(&comparison, "subgroups"), int(&comparison, "subgroups_with_actions"));
+        let (all, with) = (comparison.subgroups, comparison.subgroups_with_actions);
         if all > with {
             let share = NumberFormat::Share.value((all - with) as f64 / all as f64);
             let why = "there is no action: no change that the job allows leads to levels that \
@@ -161,8 +165,8 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
         let ranks = audit
             .recourse
             .rankings
-            .records()
-            .filter(|row| of(row, &comparison) && !row.text("undefined").is_empty())
+            .iter()
+            .filter(|row| row.is_of(comparison) && !row.undefined.is_empty())
             .count();
         if ranks > 0 {
             let n = number::count_of(
@@ -182,7 +186,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
 
 /// What a comparison comes to.
 struct ComparisonOutcome<'a> {
-    comparison: TableRecord<'a>,
+    comparison: &'a RecourseRow,
     views: Vec<DefinitionView<'a>>,
     /// The way that is told first.
     first: DefinitionView<'a>,
@@ -194,30 +198,30 @@ struct ComparisonOutcome<'a> {
 
 impl<'a> ComparisonOutcome<'a> {
     /// None where no subgroup was judged.
-    fn of(audit: &'a AuditFolder, comparison: TableRecord<'a>) -> Option<ComparisonOutcome<'a>> {
-        let ways = definition_views(&audit.recourse, &comparison);
+    fn of(audit: &'a AuditFolder, comparison: &'a RecourseRow) -> Option<ComparisonOutcome<'a>> {
+        let ways = definition_views(&audit.recourse, comparison);
         let share = |way: &DefinitionView<'_>| way.target_share().unwrap_or(0.0);
         let of_cost = ways.iter().filter(|way| way.definition() == "equal-cost-of-effectiveness");
         let best = of_cost
             .max_by(|a, b| share(a).total_cmp(&share(b)).then_with(|| b.view().cmp(a.view())));
-        let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.int("unfair")))?;
-        let smaller = audit.recourse.smaller(&comparison, first.question);
-        let chance = audit.recourse.chance(&comparison, first.question);
+        let first = *best.or_else(|| ways.iter().max_by_key(|way| way.row.unfair))?;
+        let smaller = audit.recourse.smaller(comparison, first.question);
+        let chance = audit.recourse.chance(comparison, first.question);
         Some(ComparisonOutcome { comparison, views: ways, first, smaller, chance })
     }
 
     fn names(&self) -> [&'a str; 2] {
-        ["group_0", "group_1"].map(|group| self.comparison.text(group))
+        [&self.comparison.group_0, &self.comparison.group_1].map(|group| group.as_str())
     }
 
     fn unfair_share(&self) -> f64 {
-        int(&self.first.row, "unfair") as f64 / int(&self.first.row, "judged").max(1) as f64
+        self.first.row.unfair as f64 / self.first.row.judged.max(1) as f64
     }
 
     /// Whether the unfair subgroups are mostly made of a few people; where there are none, whether
     /// a group is.
     fn too_few(&self) -> bool {
-        let affected = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        let affected = [self.comparison.affected_0, self.comparison.affected_1];
         self.smaller.median().unwrap_or(affected[0].min(affected[1]) as f64) < FEW as f64
     }
 
@@ -232,10 +236,10 @@ impl<'a> ComparisonOutcome<'a> {
     fn in_words(&self) -> RichText {
         let row = &self.first.row;
         let [a, b] = self.names();
-        let (unfair_a, unfair_b) = (int(row, "unfair_0"), int(row, "unfair_1"));
+        let (unfair_a, unfair_b) = (row.unfair_0, row.unfair_1);
         let of_all = format!(
             " of {} the way to the favourable decision is harder for group ",
-            number::count_of(int(row, "judged"), "subgroup", "subgroups")
+            number::count_of(row.judged, "subgroup", "subgroups")
         );
         let start = match (self.too_few(), self.none_beyond_chance()) {
             (true, _) => "Too few to tell: in ",
@@ -264,10 +268,7 @@ impl<'a> ComparisonOutcome<'a> {
     fn by_all_views(&self) -> RichText {
         let [a, b] = self.names();
         let count = |holds: fn(i64, i64) -> bool| {
-            self.views
-                .iter()
-                .filter(|way| holds(int(&way.row, "unfair_0"), int(&way.row, "unfair_1")))
-                .count()
+            self.views.iter().filter(|way| holds(way.row.unfair_0, way.row.unfair_1)).count()
         };
         let (against_a, against_b, even) =
             (count(|a, b| a > b), count(|a, b| b > a), count(|a, b| a == b));
@@ -289,7 +290,7 @@ impl<'a> ComparisonOutcome<'a> {
     /// How many people there are, and how few of them make an unfair subgroup.
     fn people(&self) -> RichText {
         let [a, b] = self.names();
-        let [n, m] = ["affected_0", "affected_1"].map(|column| int(&self.comparison, column));
+        let [n, m] = [self.comparison.affected_0, self.comparison.affected_1];
         let words = RichText::from(format!("{} of group ", number::people(n)))
             .name(a)
             .text(format!(" and {} of group ", number::count(m)))
@@ -318,7 +319,7 @@ impl<'a> ComparisonOutcome<'a> {
 
     /// How the unfair subgroups stand against chance.
     fn against_chance(&self) -> RichText {
-        let deals = self.comparison.int("deals");
+        let deals = self.comparison.deals;
         // Every unfair subgroup has a p where the job asks for `chance`, whatever version wrote it.
         let Some(chance) = self.chance else {
             if deals.is_some() {
@@ -351,31 +352,23 @@ impl<'a> ComparisonOutcome<'a> {
     }
 }
 
-fn int(row: &TableRecord<'_>, column: &str) -> i64 {
-    row.int(column).unwrap_or(0)
-}
-
-fn count(row: &TableRecord<'_>, column: &str) -> String {
-    number::count(int(row, column))
-}
-
 /// One pair of groups.
-fn part(audit: &AuditFolder, comparison: &TableRecord<'_>, k: usize) -> Vec<PageBlock> {
+fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBlock> {
     let mut blocks = Vec::new();
     let made = RichText::from(format!(
         "These people make {}, each with at least {} of group ",
-        number::count_of(int(comparison, "subgroups"), "subgroup", "subgroups"),
-        number::people(int(comparison, "least_0")),
+        number::count_of(comparison.subgroups, "subgroup", "subgroups"),
+        number::people(comparison.least_0),
     ))
-    .name(comparison.text("group_0"))
-    .text(format!(" and {} of group ", count(comparison, "least_1")))
-    .name(comparison.text("group_1"))
+    .name(comparison.group_0.as_str())
+    .text(format!(" and {} of group ", number::count(comparison.least_1)))
+    .name(comparison.group_1.as_str())
     .text(format!(
         "; for {} there are actions to try, {} in all.",
-        count(comparison, "subgroups_with_actions"),
-        count(comparison, "actions")
+        number::count(comparison.subgroups_with_actions),
+        number::count(comparison.actions)
     ));
-    let Some(outcome) = ComparisonOutcome::of(audit, *comparison) else {
+    let Some(outcome) = ComparisonOutcome::of(audit, comparison) else {
         blocks.push(PageBlock::Text(made));
         blocks.push(PageBlock::Text("No subgroup was judged.".into()));
         return blocks;
@@ -383,7 +376,7 @@ fn part(audit: &AuditFolder, comparison: &TableRecord<'_>, k: usize) -> Vec<Page
     let [a, b] = outcome.names();
     blocks.push(PageBlock::Text(outcome.in_words()));
     blocks.push(PageBlock::Text(made));
-    let least = int(comparison, "least_0").min(int(comparison, "least_1"));
+    let least = comparison.least_0.min(comparison.least_1);
     if least < FEW {
         let words = format!(
             "The smallest subgroups have {} of a group, so that one person can decide whether they \
@@ -402,8 +395,8 @@ fn part(audit: &AuditFolder, comparison: &TableRecord<'_>, k: usize) -> Vec<Page
 }
 
 /// What is to be known of a table with infinite scores; nothing of one without.
-fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a TableRecord<'a>>) -> Option<PageBlock> {
-    let any = rows.any(|row| row.real("score").is_some_and(f64::is_infinite));
+fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a SubgroupRow>) -> Option<PageBlock> {
+    let any = rows.any(|row| row.score.is_some_and(f64::is_infinite));
     let words = "\u{221e} stands above every number, however few people it rests on: a row with it \
                  may rest on one person. Next to it stands how many of the group that is better \
                  off are reached.";
@@ -422,7 +415,7 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
     ];
     let rows = ways.iter().map(|way| {
         let row = &way.row;
-        let judged = int(row, "judged");
+        let judged = row.judged;
         let share = |n: i64| {
             let small = (judged > 0)
                 .then(|| RichText::from(NumberFormat::Share.value(n as f64 / judged as f64)));
@@ -432,18 +425,18 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
                 ..PageCell::default()
             }
         };
-        let top = match int(row, "top") {
+        let top = match row.top {
             0 => "\u{2013}".into(),
             _ => {
-                let main = RichText::from(format!("{} against ", count(row, "top_0")))
+                let main = RichText::from(format!("{} against ", number::count(row.top_0)))
                     .name(a)
-                    .text(format!(", {} against ", count(row, "top_1")))
+                    .text(format!(", {} against ", number::count(row.top_1)))
                     .name(b);
-                let arbitrary = int(row, "tied") > int(row, "tied_in_top");
+                let arbitrary = row.tied > row.tied_in_top;
                 let tied = format!(
                     "it ends among {} of equal score, {} of them inside",
-                    count(row, "tied"),
-                    count(row, "tied_in_top")
+                    number::count(row.tied),
+                    number::count(row.tied_in_top)
                 );
                 PageCell {
                     main,
@@ -452,7 +445,7 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
                 }
             }
         };
-        let tests = row.int("test_rejects").map(|n| {
+        let tests = row.test_rejects.map(|n| {
             format!(
                 "its test calls the groups different in {}, one test per subgroup, \
                  without correction",
@@ -464,13 +457,8 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
             small: tests.map(RichText::from).into_iter().collect(),
             ..PageCell::default()
         };
-        let cells = vec![
-            what,
-            share(int(row, "unfair_0")),
-            share(int(row, "unfair_1")),
-            share(judged - int(row, "unfair")),
-            top,
-        ];
+        let cells =
+            vec![what, share(row.unfair_0), share(row.unfair_1), share(judged - row.unfair), top];
         ReportRow { id: String::new(), head: way.title().into(), cells }
     });
     let caption =
@@ -481,46 +469,46 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
 /// The shown subgroups under one definition, best place first.
 fn shown<'a>(
     audit: &'a AuditFolder,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
     way: &DefinitionView<'_>,
-) -> Vec<TableRecord<'a>> {
-    let mut rows: Vec<TableRecord<'a>> = audit
+) -> Vec<&'a SubgroupRow> {
+    let mut rows: Vec<&'a SubgroupRow> = audit
         .recourse
         .subgroups
-        .records()
-        .filter(|row| of(row, comparison) && question(row) == way.question)
+        .iter()
+        .filter(|row| row.is_of(comparison) && row.question() == way.question)
         .collect();
-    rows.sort_by_key(|row| row.int("place"));
+    rows.sort_by_key(|row| row.place);
     rows
 }
 
 /// The lines of a shown subgroup for one group.
 fn lines<'a>(
     audit: &'a AuditFolder,
-    subgroup: &TableRecord<'_>,
-    comparison: &TableRecord<'_>,
+    subgroup: &SubgroupRow,
+    comparison: &RecourseRow,
     side: i64,
-) -> Vec<TableRecord<'a>> {
-    let asked = question(subgroup);
-    let mine = |row: &TableRecord<'_>| {
-        row.int("place") == subgroup.int("place")
-            && row.int("side") == Some(side)
-            && question(row) == asked
-            && of(row, comparison)
+) -> Vec<&'a ComparativeRow> {
+    let asked = subgroup.question();
+    let mine = |row: &&ComparativeRow| {
+        Some(row.place) == subgroup.place
+            && row.side == side
+            && row.question() == asked
+            && row.is_of(comparison)
     };
-    audit.recourse.comparatives.records().filter(mine).collect()
+    audit.recourse.comparatives.iter().filter(mine).collect()
 }
 
 /// The most unfair subgroups with all that they can do, both groups side by side, and their curves.
 fn cards(
     audit: &AuditFolder,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
     way: &DefinitionView<'_>,
     k: usize,
 ) -> Vec<PageBlock> {
-    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
     let rows = shown(audit, comparison, way);
-    let told: Vec<TableRecord<'_>> =
+    let told: Vec<&SubgroupRow> =
         rows.into_iter().take(audit.halvings.halved(CARDS).max(1)).collect();
     if told.is_empty() {
         return Vec::new();
@@ -536,23 +524,25 @@ fn cards(
     for subgroup in &told {
         blocks.push(PageBlock::Table(card(audit, comparison, way, subgroup)));
     }
-    blocks.extend(of_infinity(told.iter()));
+    blocks.extend(of_infinity(told.iter().copied()));
     let (view, wanted) = (way.view(), way.target_share());
     let curves: Vec<SubgroupCurves<'_>> = told
         .iter()
         .map(|subgroup| {
-            let own = audit.recourse.ecd.records().filter(|row| {
-                row.int("subgroup") == subgroup.int("subgroup") && of(row, comparison)
-            });
-            let helped = |row: &TableRecord<'_>| match view {
-                "micro" => [int(row, "micro_0"), int(row, "micro_1")],
-                _ => [int(row, "macro_0"), int(row, "macro_1")],
+            let own = audit
+                .recourse
+                .ecd
+                .iter()
+                .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
+            let helped = |row: &EcdRow| match view {
+                "micro" => [row.micro_0, row.micro_1],
+                _ => [row.macro_0, row.macro_1],
             };
             SubgroupCurves {
-                place: int(subgroup, "place"),
+                place: subgroup.place.unwrap_or(0),
                 names,
-                n: [int(subgroup, "n_0"), int(subgroup, "n_1")],
-                steps: own.map(|row| (row.real("cost").unwrap_or(0.0), helped(&row))).collect(),
+                n: [subgroup.n_0, subgroup.n_1],
+                steps: own.map(|row| (row.cost, helped(row))).collect(),
                 target_share: wanted,
             }
         })
@@ -583,14 +573,14 @@ fn cards(
 /// One subgroup: its actions in rows, both groups in columns.
 fn card(
     audit: &AuditFolder,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
     way: &DefinitionView<'_>,
-    subgroup: &TableRecord<'_>,
+    subgroup: &SubgroupRow,
 ) -> PageTable {
-    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
-    let n = [int(subgroup, "n_0"), int(subgroup, "n_1")];
+    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+    let n = [subgroup.n_0, subgroup.n_1];
     let heading = |g: usize| {
-        let coverage = subgroup.real(["coverage_0", "coverage_1"][g]).unwrap_or(0.0);
+        let coverage = [subgroup.coverage_0, subgroup.coverage_1][g];
         RichText::new().name(names[g]).text(format!(
             ": {}, {} of all affected",
             number::people(n[g]),
@@ -601,29 +591,24 @@ fn card(
     let mut actions: BTreeMap<i64, (String, f64)> = BTreeMap::new();
     for side in [0, 1] {
         for line in lines(audit, subgroup, comparison, side) {
-            if let Some(action) = line.int("action") {
-                actions.insert(
-                    action,
-                    (line.text("changes").to_owned(), line.real("cost").unwrap_or(0.0)),
-                );
+            if let Some(action) = line.action {
+                actions.insert(action, (line.changes.to_string(), line.cost.unwrap_or(0.0)));
             }
         }
     }
     let mut rows = Vec::new();
     for (action, (changes, cost)) in &actions {
-        let is = |row: &TableRecord<'_>| {
-            row.int("subgroup") == subgroup.int("subgroup")
-                && row.int("action") == Some(*action)
-                && of(row, comparison)
+        let is = |row: &&ActionRow| {
+            row.subgroup == subgroup.subgroup && row.action == *action && row.is_of(comparison)
         };
-        let found = audit.recourse.actions.records().find(is);
+        let found = audit.recourse.actions.iter().find(is);
         let cell = |g: usize| {
             let Some(row) = &found else { return "\u{2013}".into() };
-            let own = int(row, ["worked_0", "worked_1"][g]);
+            let own = [row.worked_0, row.worked_1][g];
             let mut small =
                 vec![RichText::from(NumberFormat::Share.value(own as f64 / n[g].max(1) as f64))];
             if way.view() == "micro" {
-                let all = int(row, ["cumulative_0", "cumulative_1"][g]);
+                let all = [row.cumulative_0, row.cumulative_1][g];
                 small.push(format!("{} with all that cost no more", number::count(all)).into());
             }
             PageCell {
@@ -638,7 +623,7 @@ fn card(
             cells: vec![cell(0), cell(1), three_digits(*cost).into()],
         });
     }
-    let against = subgroup.text("against");
+    let against = subgroup.against.as_str();
     let result = |g: usize| {
         let mut cell = way.value(&audit.recourse, comparison, subgroup, g);
         if names[g] == against {
@@ -659,7 +644,7 @@ fn card(
         cells: vec![result(0), result(1), score],
     });
     let caption =
-        RichText::from(format!("{}. If {}", int(subgroup, "place"), subgroup.text("traits")));
+        RichText::from(format!("{}. If {}", subgroup.place.unwrap_or(0), subgroup.traits.as_str()));
     PageTable {
         caption,
         head: vec!["Change".into(), heading(0), heading(1), "Cost".into()],
@@ -671,13 +656,13 @@ fn card(
 /// The most unfair subgroups of one definition.
 fn listing(
     audit: &AuditFolder,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
     way: &DefinitionView<'_>,
 ) -> Vec<PageBlock> {
-    let names = ["group_0", "group_1"].map(|group| comparison.text(group));
+    let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
     let mut rows = shown(audit, comparison, way);
     rows.truncate(audit.halvings.halved(ROWS).max(3));
-    let by_chance = rows.iter().any(|row| row.real("p_value").is_some());
+    let by_chance = rows.iter().any(|row| row.p_value.is_some());
     let mut head: Vec<RichText> = vec![
         "If".into(),
         RichText::new().name(names[0]),
@@ -686,10 +671,10 @@ fn listing(
         "What helps".into(),
     ];
     head.extend(by_chance.then(|| "By chance".into()));
-    let row = |subgroup: &TableRecord<'_>| {
+    let row = |subgroup: &SubgroupRow| {
         let mut cells =
             Vec::from([0, 1].map(|g| way.value(&audit.recourse, comparison, subgroup, g)));
-        let against = subgroup.text("against");
+        let against = subgroup.against.as_str();
         let (score, reached) = way.score(&audit.recourse, comparison, subgroup);
         let small =
             [RichText::new().text("against ").name(against)].into_iter().chain(reached).collect();
@@ -699,10 +684,10 @@ fn listing(
         cells.push(helps(&lines(audit, subgroup, comparison, better as i64), names[better]));
         if by_chance {
             let main = subgroup
-                .real("p_value")
+                .p_value
                 .map_or_else(|| "\u{2013}".to_owned(), |p| format!("p {}", three_digits(p)));
             let false_ones = subgroup
-                .real("false_discovery")
+                .false_discovery
                 .map(|q| format!("false discoveries {}", NumberFormat::Share.value(q)).into());
             cells.push(PageCell {
                 main: main.into(),
@@ -712,7 +697,7 @@ fn listing(
         }
         ReportRow {
             id: String::new(),
-            head: format!("{}. {}", int(subgroup, "place"), subgroup.text("traits")).into(),
+            head: format!("{}. {}", subgroup.place.unwrap_or(0), subgroup.traits.as_str()).into(),
             cells,
         }
     };
@@ -720,8 +705,8 @@ fn listing(
         "{}: {}. {} of {} are unfair{}",
         way.title(),
         way.compares(),
-        count(&way.row, "unfair"),
-        number::count_of(int(&way.row, "judged"), "subgroup", "subgroups"),
+        number::count(way.row.unfair),
+        number::count_of(way.row.judged, "subgroup", "subgroups"),
         match rows.len() {
             0 => String::new(),
             1 => "; the first, overlapping ones merged".to_owned(),
@@ -731,43 +716,43 @@ fn listing(
     let table = PageTable {
         caption: caption.into(),
         head,
-        rows: rows.iter().map(row).collect(),
+        rows: rows.iter().copied().map(row).collect(),
         prose: true,
     };
-    [PageBlock::Table(table)].into_iter().chain(of_infinity(rows.iter())).collect()
+    [PageBlock::Table(table)].into_iter().chain(of_infinity(rows.iter().copied())).collect()
 }
 
 /// The action that helps a group most of those listed, of equals the cheapest.
-fn helps(lines: &[TableRecord<'_>], group: &str) -> PageCell {
+fn helps(lines: &[&ComparativeRow], group: &str) -> PageCell {
     let best = lines
         .iter()
-        .filter(|line| line.int("own").is_some_and(|own| own > 0))
+        .filter(|line| line.own.is_some_and(|own| own > 0))
         .rev()
-        .max_by_key(|line| line.int("own"));
+        .max_by_key(|line| line.own);
     let Some(best) = best else { return "\u{2013}".into() };
     let small = RichText::new().name(group).text(format!(
         ": {} of {}, cost {}",
-        count(best, "own"),
-        count(best, "n"),
-        three_digits(best.real("cost").unwrap_or(0.0))
+        number::count(best.own.unwrap_or(0)),
+        number::count(best.n),
+        three_digits(best.cost.unwrap_or(0.0))
     ));
-    PageCell { main: best.text("changes").into(), small: vec![small], ..PageCell::default() }
+    PageCell { main: best.changes.as_str().into(), small: vec![small], ..PageCell::default() }
 }
 
 /// How far the definitions agree.
 fn agreement(
     audit: &AuditFolder,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
     ways: &[DefinitionView<'_>],
 ) -> Option<PageBlock> {
     if ways.len() < 2 {
         return None;
     }
     let mut values: BTreeMap<([&str; 3], [&str; 3]), f64> = BTreeMap::new();
-    for row in audit.recourse.rankings.records().filter(|row| of(row, comparison)) {
-        let other = [row.text("by_definition"), row.text("by_parameter"), row.text("by_view")];
-        if let Some(value) = row.real("value") {
-            values.insert((question(&row), other), value);
+    for row in audit.recourse.rankings.iter().filter(|row| row.is_of(comparison)) {
+        let other = [row.by_definition.as_str(), row.by_parameter.as_str(), row.by_view.as_str()];
+        if let Some(value) = row.value {
+            values.insert((row.question(), other), value);
         }
     }
     let mut head: Vec<RichText> = vec!["Rank 1 by".into()];
@@ -791,37 +776,36 @@ fn agreement(
 
 /// What people may change, and what not.
 fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
-    let mine = || audit.recourse.columns.records().filter(|row| row.text("recourse") == recourse);
+    let mine = || audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
     let head = ["What may change", "How", "Cost of a change"].map(RichText::from).to_vec();
-    let row = |row: TableRecord<'_>| {
-        let per = match row.text("distance") {
+    let row = |row: &RecourseColumnRow| {
+        let per = match row.distance.as_str() {
             "positions" => " for each position",
             "range-share" => " for its whole range, less for a part of it",
             "absolute" => " for each unit of difference",
             _ => "",
         };
-        let without = int(&row, "missing") + int(&row, "outside");
+        let without = row.missing + row.outside;
         let small = (without > 0).then(|| {
             format!("{} without a value, or with one outside of the bins", number::people(without))
                 .into()
         });
         let how = PageCell {
-            main: row.text("may_change").into(),
+            main: row.may_change.as_str().into(),
             small: small.into_iter().collect(),
             ..PageCell::default()
         };
-        let cost = format!("{}{per}", three_digits(row.real("weight").unwrap_or(0.0)));
+        let cost = format!("{}{per}", three_digits(row.weight));
         ReportRow {
             id: String::new(),
-            head: RichText::new().name(row.text("column")),
+            head: RichText::new().name(row.column.as_str()),
             cells: vec![how, cost.into()],
         }
     };
-    let rows: Vec<ReportRow> =
-        mine().filter(|row| row.int("changes") == Some(1)).map(row).collect();
+    let rows: Vec<ReportRow> = mine().filter(|row| row.changes == 1).map(row).collect();
     let mut still = RichText::from("May not change, and so is in no action: ").name(recourse);
-    for column in mine().filter(|row| row.int("changes") != Some(1)) {
-        still = still.text(", ").name(column.text("column"));
+    for column in mine().filter(|row| row.changes != 1) {
+        still = still.text(", ").name(column.column.as_str());
     }
     let caption = RichText::from("What people may change by the job, recourse by ").name(recourse);
     vec![

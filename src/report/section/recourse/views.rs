@@ -7,8 +7,8 @@
 use crate::report::page::PageCell;
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::words::RichText;
-use crate::report::read::recourse::{RecourseTables, of, question};
-use crate::table::TableRecord;
+use crate::report::read::recourse::{ComparedRow, QuestionRow, RecourseTables};
+use crate::table::recourse::{EcdRow, RankingRow, RecourseRow, SubgroupRow};
 
 /// Below so many people of a group in a subgroup one person decides.
 pub(crate) const FEW: i64 = 10;
@@ -17,7 +17,7 @@ pub(crate) const FEW: i64 = 10;
 #[derive(Clone, Copy)]
 pub(crate) struct DefinitionView<'a> {
     /// Its row of `ranking_analysis`; of both views that of the macro view.
-    pub(crate) row: TableRecord<'a>,
+    pub(crate) row: &'a RankingRow,
     /// Definition, parameter and view.
     pub(crate) question: [&'a str; 3],
     /// Whether the other view says the same.
@@ -27,20 +27,20 @@ pub(crate) struct DefinitionView<'a> {
 /// The ways in which a comparison is judged.
 pub(crate) fn definition_views<'a>(
     tables: &'a RecourseTables,
-    comparison: &TableRecord<'_>,
+    comparison: &RecourseRow,
 ) -> Vec<DefinitionView<'a>> {
-    let rows: Vec<TableRecord<'a>> =
-        tables.analysis.records().filter(|row| of(row, comparison)).collect();
-    let other = |row: &TableRecord<'a>, view: &str| {
-        let own = question(row);
+    let rows: Vec<&'a RankingRow> =
+        tables.analysis.iter().filter(|row| row.is_of(comparison)).collect();
+    let other = |row: &RankingRow, view: &str| {
+        let own = row.question();
         let other = rows
             .iter()
-            .map(question)
+            .map(|row| row.question())
             .find(|[d, p, v]| [*d, *p] == own[..2] && *v == view && own[2] != view);
         other.is_some_and(|other| tables.agree(comparison, own, other))
     };
-    let kept = rows.iter().filter(|row| !other(row, "macro"));
-    kept.map(|row| DefinitionView { row: *row, question: question(row), both: other(row, "micro") })
+    let kept = rows.iter().copied().filter(|row| !other(row, "macro"));
+    kept.map(|row| DefinitionView { row, question: row.question(), both: other(row, "micro") })
         .collect()
 }
 
@@ -139,28 +139,27 @@ impl<'a> DefinitionView<'a> {
         &self,
         view: &str,
         tables: &RecourseTables,
-        comparison: &TableRecord<'_>,
-        subgroup: &TableRecord<'_>,
+        comparison: &RecourseRow,
+        subgroup: &SubgroupRow,
         g: usize,
     ) -> i64 {
-        let column = match view {
-            "micro" => ["micro_0", "micro_1"][g],
-            _ => ["macro_0", "macro_1"][g],
+        let reached = |row: &EcdRow| match view {
+            "micro" => [row.micro_0, row.micro_1][g],
+            _ => [row.macro_0, row.macro_1][g],
         };
         let most = match self.definition() {
             "equal-cost-of-effectiveness" => {
-                subgroup.real(["value_0", "value_1"][g]).unwrap_or(f64::INFINITY)
+                [subgroup.value_0, subgroup.value_1][g].unwrap_or(f64::INFINITY)
             }
             _ => f64::INFINITY,
         };
         // Costs are whole multiples of 1e-9.
-        let within =
-            |row: &TableRecord<'_>| row.real("cost").is_some_and(|cost| cost < most + 5e-10);
+        let within = |row: &&EcdRow| row.cost < most + 5e-10;
         let steps = tables
             .ecd
-            .records()
-            .filter(|row| row.int("subgroup") == subgroup.int("subgroup") && of(row, comparison));
-        steps.filter(within).filter_map(|row| row.int(column)).max().unwrap_or(0)
+            .iter()
+            .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
+        steps.filter(within).map(reached).max().unwrap_or(0)
     }
 
     /// Of how many people so many are reached. Where one way stands for both views, these may agree
@@ -168,8 +167,8 @@ impl<'a> DefinitionView<'a> {
     fn reach(
         &self,
         tables: &RecourseTables,
-        comparison: &TableRecord<'_>,
-        subgroup: &TableRecord<'_>,
+        comparison: &RecourseRow,
+        subgroup: &SubgroupRow,
         g: usize,
         of_how_many: &str,
     ) -> String {
@@ -188,15 +187,15 @@ impl<'a> DefinitionView<'a> {
     pub(crate) fn value(
         &self,
         tables: &RecourseTables,
-        comparison: &TableRecord<'_>,
-        subgroup: &TableRecord<'_>,
+        comparison: &RecourseRow,
+        subgroup: &SubgroupRow,
         g: usize,
     ) -> PageCell {
-        let n = subgroup.int(["n_0", "n_1"][g]).unwrap_or(0);
+        let n = [subgroup.n_0, subgroup.n_1][g];
         let of_them = |k: i64| format!("{} of {}", number::count(k), number::people(n));
         let reached = || self.reach(tables, comparison, subgroup, g, &number::people(n));
         let is_cost = self.definition() == "equal-cost-of-effectiveness";
-        let (main, small) = match subgroup.real(["value_0", "value_1"][g]) {
+        let (main, small) = match [subgroup.value_0, subgroup.value_1][g] {
             None => ("\u{2013}".to_owned(), number::people(n)),
             Some(value) if value.is_infinite() && is_cost => {
                 (format!("none helps {}", self.share()), format!("at most {}", reached()))
@@ -214,8 +213,7 @@ impl<'a> DefinitionView<'a> {
             Some(value) => (format!("cost {}", three_digits(value)), number::people(n)),
         };
         // Of the trade-off the two are compared at a cost of its own.
-        let at_cost =
-            (self.definition() == "fair-trade-off").then(|| subgroup.real("cost")).flatten();
+        let at_cost = (self.definition() == "fair-trade-off").then_some(subgroup.cost).flatten();
         let small = at_cost
             .map_or(small.clone(), |cost| format!("{small}, at cost {}", three_digits(cost)));
         PageCell { main: main.into(), small: vec![small.into()], ..PageCell::default() }
@@ -226,15 +224,15 @@ impl<'a> DefinitionView<'a> {
     pub(crate) fn score(
         &self,
         tables: &RecourseTables,
-        comparison: &TableRecord<'_>,
-        subgroup: &TableRecord<'_>,
+        comparison: &RecourseRow,
+        subgroup: &SubgroupRow,
     ) -> (String, Option<RichText>) {
-        match subgroup.real("score") {
+        match subgroup.score {
             None => ("\u{2013}".to_owned(), None),
             Some(score) if score.is_infinite() => {
-                let names = ["group_0", "group_1"].map(|group| comparison.text(group));
-                let better = usize::from(names[0] == subgroup.text("against"));
-                let n = number::count(subgroup.int(["n_0", "n_1"][better]).unwrap_or(0));
+                let names = [&comparison.group_0, &comparison.group_1].map(|text| text.as_str());
+                let better = usize::from(names[0] == subgroup.against.as_str());
+                let n = number::count([subgroup.n_0, subgroup.n_1][better]);
                 let reach = self.reach(tables, comparison, subgroup, better, &n);
                 let words = RichText::new().name(names[better]).text(format!(": {reach} reached"));
                 ("\u{221e}".to_owned(), Some(words))

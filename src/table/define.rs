@@ -1,0 +1,460 @@
+//! Rows of tables: the macro that writes the struct of a row with its definition, writer and
+//! reader, and the types of cells.
+//!
+//! A field is a column. Its type says what the cells hold, and `Option` that they may be null. So
+//! no cell has a position and no column is looked up by a text that may be mistyped.
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt::{self, Debug, Display, Formatter};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, Decimal128Array, Float64Array, Int64Array, StringArray, UInt64Array,
+};
+use arrow::datatypes::DataType;
+use serde::{Serialize, Serializer};
+
+use super::{ColumnType, TableDef};
+
+/// What a column holds where it is not null.
+pub trait PlainCell: Clone + Debug + 'static {
+    /// The type of the column.
+    const KIND: ColumnType;
+    /// The column in memory.
+    type Array: Array + Clone + 'static;
+
+    /// The column of these cells, in their order.
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
+
+    /// The cell of a row that is not null, which may share what the row before holds; none where
+    /// the column cannot hold what stands there.
+    fn get(array: &Self::Array, row: usize, before: Option<&Self>) -> Option<Self>;
+
+    /// Order of two cells: text by bytes, numbers by size.
+    fn order(&self, other: &Self) -> Ordering;
+
+    /// The cell as text: a number in as few digits as tell it from others.
+    fn to_text(&self) -> String;
+}
+
+/// A text of a table. Equal texts of neighbouring rows are one in memory, however many rows there
+/// are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SharedText(Arc<str>);
+
+impl SharedText {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for SharedText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for SharedText {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for SharedText {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for SharedText {
+    fn from(text: &str) -> Self {
+        SharedText(text.into())
+    }
+}
+
+impl From<&String> for SharedText {
+    fn from(text: &String) -> Self {
+        SharedText(text.as_str().into())
+    }
+}
+
+impl From<String> for SharedText {
+    fn from(text: String) -> Self {
+        SharedText(text.into())
+    }
+}
+
+impl PartialEq<str> for SharedText {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for SharedText {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl PartialEq<String> for SharedText {
+    fn eq(&self, other: &String) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl Display for SharedText {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for SharedText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl PlainCell for SharedText {
+    const KIND: ColumnType = ColumnType::Text;
+    type Array = StringArray;
+
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
+        Arc::new(cells.map(|cell| cell.map(SharedText::as_str)).collect::<StringArray>())
+    }
+
+    fn get(array: &StringArray, row: usize, before: Option<&Self>) -> Option<Self> {
+        let text = array.value(row);
+        Some(before.filter(|before| **before == text).cloned().unwrap_or_else(|| text.into()))
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl PlainCell for bool {
+    const KIND: ColumnType = ColumnType::Int;
+    type Array = Int64Array;
+
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
+        Arc::new(cells.map(|cell| cell.map(|&is| i64::from(is))).collect::<Int64Array>())
+    }
+
+    fn get(array: &Int64Array, row: usize, _: Option<&Self>) -> Option<Self> {
+        match array.value(row) {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn to_text(&self) -> String {
+        u8::from(*self).to_string()
+    }
+}
+
+macro_rules! number_cell {
+    ($number:ty, $kind:ident, $array:ty, $order:expr) => {
+        impl PlainCell for $number {
+            const KIND: ColumnType = ColumnType::$kind;
+            type Array = $array;
+
+            fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
+                Arc::new(cells.map(Option::<&Self>::copied).collect::<$array>())
+            }
+
+            fn get(array: &$array, row: usize, _: Option<&Self>) -> Option<Self> {
+                Some(array.value(row))
+            }
+
+            fn order(&self, other: &Self) -> Ordering {
+                $order(self, other)
+            }
+
+            fn to_text(&self) -> String {
+                self.to_string()
+            }
+        }
+    };
+}
+
+number_cell!(i64, Int, Int64Array, i64::cmp);
+number_cell!(f64, Real, Float64Array, f64::total_cmp);
+number_cell!(u64, Key, UInt64Array, u64::cmp);
+
+impl PlainCell for i128 {
+    const KIND: ColumnType = ColumnType::Wide;
+    type Array = Decimal128Array;
+
+    fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef {
+        let array: Decimal128Array = cells.map(Option::<&Self>::copied).collect();
+        Arc::new(array.with_data_type(DataType::Decimal128(38, 0)))
+    }
+
+    fn get(array: &Decimal128Array, row: usize, _: Option<&Self>) -> Option<Self> {
+        Some(array.value(row))
+    }
+
+    fn order(&self, other: &Self) -> Ordering {
+        self.cmp(other)
+    }
+
+    fn to_text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// A cell of a row: what its column holds, or an `Option` of it where the column may be null.
+pub trait CellValue: Clone + Debug {
+    /// What the column holds.
+    type Plain: PlainCell;
+    /// Whether it may be null.
+    const NULLABLE: bool;
+
+    /// The cell; none where it is null.
+    fn plain(&self) -> Option<&Self::Plain>;
+
+    /// The cell of a row; none where the column may not hold what stands there.
+    fn read(
+        array: &<Self::Plain as PlainCell>::Array,
+        row: usize,
+        before: Option<&Self>,
+    ) -> Option<Self>;
+}
+
+impl<T: PlainCell> CellValue for T {
+    type Plain = T;
+    const NULLABLE: bool = false;
+
+    fn plain(&self) -> Option<&T> {
+        Some(self)
+    }
+
+    fn read(array: &T::Array, row: usize, before: Option<&Self>) -> Option<Self> {
+        if array.is_null(row) { None } else { T::get(array, row, before) }
+    }
+}
+
+impl<T: PlainCell> CellValue for Option<T> {
+    type Plain = T;
+    const NULLABLE: bool = true;
+
+    fn plain(&self) -> Option<&T> {
+        self.as_ref()
+    }
+
+    fn read(array: &T::Array, row: usize, before: Option<&Self>) -> Option<Self> {
+        let before = before.and_then(Option::as_ref);
+        if array.is_null(row) { Some(None) } else { T::get(array, row, before).map(Some) }
+    }
+}
+
+/// Order of two cells of a key: null first.
+pub fn cell_order<C: CellValue>(a: &C, b: &C) -> Ordering {
+    match (a.plain(), b.plain()) {
+        (Some(a), Some(b)) => a.order(b),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    }
+}
+
+/// A whole number of a table; larger ones are pinned to the end of what it can hold.
+pub fn whole(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// A number of a table that may be null: one that is not finite has no place there.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+/// A row of a table, whose fields are its columns.
+pub trait TableRow: Clone {
+    /// The table.
+    const TABLE: &'static TableDef;
+    /// The columns of a file in memory, in the order of the definition.
+    type Columns;
+
+    /// The columns of these rows, in the order of the definition.
+    fn arrays<'a>(rows: impl Iterator<Item = &'a Self> + Clone) -> Vec<ArrayRef>
+    where
+        Self: 'a;
+
+    /// The columns of a file.
+    ///
+    /// # Errors
+    /// The name of a column that has another type.
+    fn columns(arrays: &[ArrayRef]) -> Result<Self::Columns, &'static str>;
+
+    /// A row of a file, which shares texts with the row before.
+    ///
+    /// # Errors
+    /// The name of a column that may not hold what stands there.
+    fn read(
+        columns: &Self::Columns,
+        row: usize,
+        before: Option<&Self>,
+    ) -> Result<Self, &'static str>;
+
+    /// Order of two rows by the key of the table.
+    fn order(&self, other: &Self) -> Ordering;
+
+    /// The cells as text, empty where null, in the order of the definition.
+    fn texts(&self) -> Vec<String>;
+}
+
+/// The column behind an array, or its name where the type is another.
+#[doc(hidden)]
+pub fn typed<A: Array + Clone + 'static>(
+    array: Option<&ArrayRef>,
+    name: &'static str,
+) -> Result<A, &'static str> {
+    array.and_then(|array| array.as_any().downcast_ref::<A>()).cloned().ok_or(name)
+}
+
+/// The name of a column whose field may be a word of Rust, such as `r#where`.
+#[doc(hidden)]
+pub const fn column_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', name @ ..] => match std::str::from_utf8(name) {
+            Ok(name) => name,
+            Err(_) => field,
+        },
+        _ => field,
+    }
+}
+
+/// The meaning of a column: its own, or one that several tables share.
+#[doc(hidden)]
+pub const fn meaning(own: &'static str, shared: &[&'static str]) -> &'static str {
+    match shared {
+        [meaning, ..] => meaning,
+        [] => own.trim_ascii_start(),
+    }
+}
+
+/// Writes the struct of a row with its definition, writer and reader.
+///
+/// `meaning NAME` takes what a column says from a constant that several tables share. `since N`
+/// is the first version of the table that has the column: in a file of an older version it is
+/// null where it may be, empty where it is a text of the key, and else the file is refused.
+macro_rules! table {
+    (
+        $(#[$attribute:meta])*
+        pub struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
+        one row per $one_row_per:literal, written by $writer:literal, read by $readers:literal {
+            $(
+                $(#[doc = $own:literal])*
+                $([meaning $shared:ident])?
+                $([since $since:literal])?
+                $column:ident: $cell:ty,
+            )+
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
+        pub struct $row {
+            $(
+                $(#[doc = $own])*
+                $(#[doc = concat!("`", stringify!($column), "`, as `", stringify!($shared), "`")])?
+                pub $column: $cell,
+            )+
+        }
+
+        impl $crate::table::define::TableRow for $row {
+            const TABLE: &'static $crate::table::TableDef = &$crate::table::TableDef {
+                name: $name,
+                version: $version,
+                one_row_per: $one_row_per,
+                n_key: $n_key,
+                columns: &[$(
+                    $crate::table::ColumnDef {
+                        name: $crate::table::define::column_name(stringify!($column)),
+                        kind: <<$cell as $crate::table::define::CellValue>::Plain
+                            as $crate::table::define::PlainCell>::KIND,
+                        meaning: $crate::table::define::meaning(
+                            concat!($($own),*),
+                            &[$($shared)?],
+                        ),
+                        nullable: <$cell as $crate::table::define::CellValue>::NULLABLE,
+                        since: [$($since,)? 1][0],
+                    }
+                ),+],
+                writer: $writer,
+                readers: $readers,
+            };
+
+            type Columns = ($(
+                <<$cell as $crate::table::define::CellValue>::Plain
+                    as $crate::table::define::PlainCell>::Array,
+            )+);
+
+            fn arrays<'a>(
+                rows: impl Iterator<Item = &'a Self> + Clone,
+            ) -> Vec<arrow::array::ArrayRef> {
+                use $crate::table::define::{CellValue, PlainCell};
+                vec![$(
+                    <<$cell as CellValue>::Plain as PlainCell>::array(
+                        rows.clone().map(|row| row.$column.plain()),
+                    )
+                ),+]
+            }
+
+            fn columns(arrays: &[arrow::array::ArrayRef]) -> Result<Self::Columns, &'static str> {
+                let mut arrays = arrays.iter();
+                // Evaluated in the order in which they are written: that of the columns.
+                Ok(($(
+                    $crate::table::define::typed(
+                        arrays.next(),
+                        $crate::table::define::column_name(stringify!($column)),
+                    )?,
+                )+))
+            }
+
+            fn read(
+                columns: &Self::Columns,
+                row: usize,
+                before: Option<&Self>,
+            ) -> Result<Self, &'static str> {
+                let ($($column,)+) = columns;
+                Ok($row {
+                    $(
+                        $column: <$cell as $crate::table::define::CellValue>::read(
+                            $column,
+                            row,
+                            before.map(|before| &before.$column),
+                        )
+                        .ok_or($crate::table::define::column_name(stringify!($column)))?,
+                    )+
+                })
+            }
+
+            fn order(&self, other: &Self) -> std::cmp::Ordering {
+                let keys = [$(
+                    |a: &Self, b: &Self| $crate::table::define::cell_order(&a.$column, &b.$column),
+                )+];
+                let mut of_key = keys[..$n_key].iter().map(|key| key(self, other));
+                of_key.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+            }
+
+            fn texts(&self) -> Vec<String> {
+                use $crate::table::define::{CellValue, PlainCell};
+                vec![$(self.$column.plain().map_or_else(String::new, PlainCell::to_text)),+]
+            }
+        }
+    };
+}
+
+pub(crate) use table;

@@ -1,0 +1,130 @@
+//! Tables as their users read them: from the file, by the names of columns. A name that the file
+//! does not have, and a column of another type, end the test.
+
+use std::path::Path;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum TableCell {
+    Null,
+    Text(String),
+    Int(i64),
+    Real(f64),
+    Wide(i128),
+    Key(u64),
+}
+
+/// A table in memory, in the order of its file.
+#[derive(Debug, Clone)]
+pub(crate) struct TableFrame {
+    columns: Vec<(String, DataType)>,
+    pub(crate) rows: Vec<Vec<TableCell>>,
+}
+
+/// Reads `<folder>/<name>.parquet`.
+#[track_caller]
+pub(crate) fn read_frame(folder: &Path, name: &str) -> TableFrame {
+    let path = folder.join(format!("{name}.parquet"));
+    let file = std::fs::File::open(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let fields = reader.schema().fields().clone();
+    let columns = fields.iter().map(|f| (f.name().clone(), f.data_type().clone())).collect();
+    let mut rows = Vec::new();
+    for batch in reader.build().unwrap() {
+        let batch = batch.unwrap();
+        let row = |i: usize| batch.columns().iter().map(|array| cell(array, i)).collect();
+        rows.extend((0..batch.num_rows()).map(row));
+    }
+    TableFrame { columns, rows }
+}
+
+fn cell(array: &ArrayRef, row: usize) -> TableCell {
+    match array.data_type() {
+        _ if array.is_null(row) => TableCell::Null,
+        DataType::Utf8 => TableCell::Text(array.as_string::<i32>().value(row).to_owned()),
+        DataType::Int64 => TableCell::Int(array.as_primitive::<Int64Type>().value(row)),
+        DataType::Float64 => TableCell::Real(array.as_primitive::<Float64Type>().value(row)),
+        DataType::UInt64 => TableCell::Key(array.as_primitive::<UInt64Type>().value(row)),
+        _ => TableCell::Wide(array.as_primitive::<Decimal128Type>().value(row)),
+    }
+}
+
+impl TableFrame {
+    /// Position of a column.
+    #[track_caller]
+    pub(crate) fn column(&self, name: &str) -> usize {
+        self.place(name).unwrap_or_else(|| panic!("no column `{name}`"))
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|(column, _)| column == name)
+    }
+
+    /// The rows with access by column name.
+    pub(crate) fn records(&self) -> impl Iterator<Item = TableRecord<'_>> {
+        self.rows.iter().map(|cells| TableRecord { frame: self, cells })
+    }
+}
+
+/// One row, read by column name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TableRecord<'a> {
+    frame: &'a TableFrame,
+    cells: &'a [TableCell],
+}
+
+impl<'a> TableRecord<'a> {
+    #[track_caller]
+    fn typed(&self, name: &str, kind: &DataType) -> &'a TableCell {
+        let at = self.frame.column(name);
+        let found = &self.frame.columns[at].1;
+        assert_eq!(found, kind, "column `{name}`");
+        &self.cells[at]
+    }
+
+    /// The text of a column; empty where it is null.
+    #[track_caller]
+    pub(crate) fn text(&self, name: &str) -> &'a str {
+        match self.typed(name, &DataType::Utf8) {
+            TableCell::Text(value) => value,
+            _ => "",
+        }
+    }
+
+    /// Whether a column holds anything but null.
+    #[track_caller]
+    pub(crate) fn is_some(&self, name: &str) -> bool {
+        self.cells[self.frame.column(name)] != TableCell::Null
+    }
+
+    /// The number of a column; none where it is null.
+    #[track_caller]
+    pub(crate) fn real(&self, name: &str) -> Option<f64> {
+        match self.typed(name, &DataType::Float64) {
+            TableCell::Real(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The whole number of a column; none where it is null.
+    #[track_caller]
+    pub(crate) fn int(&self, name: &str) -> Option<i64> {
+        match self.typed(name, &DataType::Int64) {
+            TableCell::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The wide whole number of a column; none where it is null.
+    #[track_caller]
+    pub(crate) fn wide(&self, name: &str) -> Option<i128> {
+        match self.typed(name, &DataType::Decimal128(38, 0)) {
+            TableCell::Wide(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
