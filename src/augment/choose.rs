@@ -7,6 +7,9 @@
 //! ties of hashes go by row key, target group, attribute, number of the counterfactual.
 //! Cost: a rule holds 32 bytes per match.
 
+use serde::{Deserialize, Serialize};
+
+use crate::exec::state::Accumulator;
 use crate::num::seed::h;
 
 /// A counterfactual of a training row, with what rules test.
@@ -39,7 +42,7 @@ impl CounterfactualCandidate {
 }
 
 /// A selection rule: the conditions that it names must all hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelectionRule {
     /// Position of the attribute that is changed.
     pub attribute: Option<usize>,
@@ -80,7 +83,7 @@ fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
 }
 
 /// The matches of every rule; add candidates and merge in any order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RuleMatches {
     rules: Vec<SelectionRule>,
     seed: u64,
@@ -102,11 +105,6 @@ impl RuleMatches {
         }
     }
 
-    /// Merges other matches of the same rules.
-    pub fn merge(&mut self, other: RuleMatches) {
-        self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
-    }
-
     /// Number of matches of each rule.
     pub fn counts(&self) -> Vec<u64> {
         self.keys.iter().map(|tickets| tickets.len() as u64).collect()
@@ -122,6 +120,16 @@ impl RuleMatches {
         };
         let last = self.keys.iter_mut().map(last).collect();
         DrawnMatches { rules: self.rules, seed: self.seed, last_keys: last }
+    }
+}
+
+impl Accumulator for RuleMatches {
+    fn merge(&mut self, other: Self) {
+        self.keys.iter_mut().zip(other.keys).for_each(|(mine, theirs)| mine.extend(theirs));
+    }
+
+    fn settle(&mut self) {
+        self.keys.iter_mut().for_each(|keys| keys.sort_unstable());
     }
 }
 

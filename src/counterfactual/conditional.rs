@@ -175,7 +175,7 @@ pub enum Conditioning {
 }
 
 /// A class as a position among the strata of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum StratumClass {
     /// The strategy does not condition on a class.
     Pooled,

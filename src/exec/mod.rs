@@ -45,6 +45,7 @@ pub(crate) mod hash;
 mod lock;
 pub mod pieces;
 pub mod program;
+pub mod state;
 pub mod store;
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.

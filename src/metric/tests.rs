@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 use super::scope::MetricScope;
 use super::{ImpairedGroupRule, MetricFamily, Reads};
+use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftEvidence};
@@ -160,8 +161,8 @@ fn gather(
     let mut flips = test.empty();
     (0..test.n_pieces()).for_each(|piece| flips.add(&test.votes(piece)));
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
-    factual.iter().rev().for_each(|part| all.0.merge(part));
-    counts.iter().rev().for_each(|part| all.1.merge(part));
+    factual.into_iter().rev().for_each(|part| all.0.merge(part));
+    counts.into_iter().rev().for_each(|part| all.1.merge(part));
     let mut measured = measure_factual(&all.0, Some(&flips), settings);
     measured.extend(measure_counterfactual(
         &all.1,

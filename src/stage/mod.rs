@@ -43,6 +43,7 @@ pub mod measure;
 mod memory;
 pub(crate) mod open;
 pub(crate) mod params;
+mod pass;
 pub mod plan;
 mod planner;
 pub mod prepare;

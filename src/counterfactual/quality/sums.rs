@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::counterfactual::conditional::StratumClass;
 use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::space::SpaceAxis;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{GeneratedBatch, SampleBatch};
+use crate::exec::state::{Accumulator, map_as_list};
 use crate::num::ecdf::{Ecdf, ValueTally};
 use crate::num::fixed::FixedSum;
 
 /// Sums of one variable over the counterfactuals of a pair and class.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum VariableSums {
     /// Continuous or ordinal: changes in standard deviations of the reference, values before and
     /// after.
@@ -30,7 +33,7 @@ pub(super) enum VariableSums {
 }
 
 /// Sums over the counterfactuals of one ordered pair of groups.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct PairSums {
     pub(super) n_cf: u64,
     pub(super) n_pairs: u64,
@@ -46,12 +49,14 @@ pub(super) struct PairSums {
     pub(super) n_fallback: u64,
     pub(super) n_kept: u64,
     pub(super) plausibility: ValueTally,
+    #[serde(with = "map_as_list")]
     pub(super) classes: BTreeMap<StratumClass, Vec<VariableSums>>,
 }
 
 /// The accumulator of quality, mergeable in any order.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QualitySums {
+    #[serde(with = "map_as_list")]
     pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
     /// For each target group the plausibility of its real rows.
     pub(super) reference_plausibility: BTreeMap<usize, ValueTally>,
@@ -143,9 +148,8 @@ impl PairSums {
     }
 }
 
-impl QualitySums {
-    /// Merges the sums of other batches.
-    pub fn merge(&mut self, other: &QualitySums) {
+impl Accumulator for QualitySums {
+    fn merge(&mut self, other: Self) {
         for (pair, sums) in &other.pairs {
             self.pairs.entry(*pair).or_default().merge(sums);
         }
@@ -331,5 +335,57 @@ impl QualityReference {
                 .collect(),
             ..QualitySums::default()
         }
+    }
+}
+
+#[cfg(test)]
+impl crate::exec::state::SampleState for QualitySums {
+    fn sample(_: u64) -> Self {
+        QualitySums::default()
+    }
+
+    /// A counterfactual in another group, with a number and a level.
+    fn add_sample(&mut self, row: u64) {
+        use crate::num::seed::{h, u01};
+        let share = |place: u64| u01(h(5, row, place));
+        let (from, to) = ((share(0) * 3.0) as usize, 3 + (share(1) * 3.0) as usize);
+        let pair = self.pairs.entry((from, to)).or_default();
+        let one = |yes: bool| u64::from(yes);
+        pair.n_cf += 1;
+        pair.n_pairs += one(share(2) < 0.5);
+        pair.n_valid += one(share(3) < 0.8);
+        pair.n_pairs_valid += one(share(3) < 0.4);
+        pair.n_unchanged += one(share(4) < 0.1);
+        pair.n_changed += 1;
+        pair.n_clamped += one(share(5) < 0.1);
+        pair.n_fallback += one(share(6) < 0.1);
+        pair.n_kept += one(share(7) < 0.1);
+        pair.cosines.merge(&ValueTally::from_values([share(8)]));
+        pair.plausibility.merge(&ValueTally::from_values([3.0 * share(9)]));
+        [&mut pair.cosine, &mut pair.l1, &mut pair.l2].iter_mut().for_each(|sum| sum.add(share(8)));
+        let number = VariableSums::Number {
+            n: 1,
+            n_changed: 1,
+            change: FixedSum::from_f64(share(10)),
+            size: FixedSum::from_f64(share(11)),
+            before: ValueTally::from_values([share(12)]),
+            after: ValueTally::from_values([share(13)]),
+            n_outside: one(share(14) < 0.2),
+        };
+        let levels = |place: u64| {
+            let mut counts = vec![0; 3];
+            counts[(share(place) * 3.0) as usize] = 1;
+            counts
+        };
+        let level =
+            VariableSums::Levels { n: 1, n_changed: 1, before: levels(15), after: levels(16) };
+        let class = match (share(17) * 3.0) as usize {
+            0 => StratumClass::Unseen,
+            class => StratumClass::Seen(class),
+        };
+        let classes = BTreeMap::from([(class, vec![number, level])]);
+        pair.merge(&PairSums { classes, ..PairSums::default() });
+        let tally = self.reference_plausibility.entry(to).or_default();
+        tally.merge(&ValueTally::from_values([share(18)]));
     }
 }

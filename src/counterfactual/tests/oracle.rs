@@ -18,6 +18,7 @@ use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
 };
+use crate::exec::state::Accumulator;
 use crate::tests::{expected, json, shared};
 
 fn list(value: &Json) -> &[Json] {
@@ -489,14 +490,14 @@ fn check_quality(
         }));
     }
     let mut sums = QualitySums::default();
-    parts.iter().rev().for_each(|part| sums.merge(part));
+    parts.into_iter().rev().for_each(|part| sums.merge(part));
     let reference = SampleBatch {
         keys: &[],
         rows: &reference.rows,
         groups: &reference.groups[0],
         classes: &reference.classes,
     };
-    sums.merge(&yardstick.reference_sums(&filter, &reference));
+    sums.merge(yardstick.reference_sums(&filter, &reference));
     let (pairs, total) = yardstick.quality(&sums);
     let mut faults = Vec::new();
     for wanted in list(&expected["pairs"]) {

@@ -25,19 +25,22 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
+use crate::exec::state::{Accumulator, map_as_list};
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
 
 /// Counts, by label, of the raw values that an attribute is mapped from; merge in any order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RawCounts {
     columns: Vec<RawValueCounts>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct RawValueCounts {
     feature: usize,
     by_level: Vec<[u64; N_CLASSES]>,
@@ -87,19 +90,6 @@ impl RawCounts {
         }
     }
 
-    /// Merges the counts of other rows.
-    pub fn merge(&mut self, other: &RawCounts) {
-        let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
-            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
-        };
-        for (mine, theirs) in self.columns.iter_mut().zip(&other.columns) {
-            mine.by_level.iter_mut().zip(&theirs.by_level).for_each(|(a, b)| add(a, b));
-            for (&number, counts) in &theirs.by_number {
-                add(mine.by_number.entry(number).or_default(), counts);
-            }
-        }
-    }
-
     /// The raw value for the group `name` in rows of this class.
     ///
     /// It is the most frequent one of the class, or of all classes where the class has none.
@@ -134,6 +124,20 @@ impl RawCounts {
         };
         let of_label = if class < 2 { best(&|counts| counts[class]) } else { None };
         of_label.or_else(|| best(&|counts| counts.iter().sum()))
+    }
+}
+
+impl Accumulator for RawCounts {
+    fn merge(&mut self, other: Self) {
+        let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
+            mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
+        };
+        for (mine, theirs) in self.columns.iter_mut().zip(&other.columns) {
+            mine.by_level.iter_mut().zip(&theirs.by_level).for_each(|(a, b)| add(a, b));
+            for (&number, counts) in &theirs.by_number {
+                add(mine.by_number.entry(number).or_default(), counts);
+            }
+        }
     }
 }
 
@@ -428,17 +432,10 @@ impl WriteBack {
 /// How often counterfactuals of a direction got each value in a column that is not derived.
 ///
 /// Merge in any order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct WrittenCounts(BTreeMap<(usize, usize, usize, u64), u64>);
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenCounts(#[serde(with = "map_as_list")] BTreeMap<(usize, usize, usize, u64), u64>);
 
 impl WrittenCounts {
-    /// Merges other counts.
-    pub fn merge(&mut self, other: &WrittenCounts) {
-        for (&key, n) in &other.0 {
-            *self.0.entry(key).or_default() += n;
-        }
-    }
-
     /// For each direction and column the values written, with their counts.
     ///
     /// A direction is the group of the original and the target group.
@@ -458,6 +455,14 @@ impl WrittenCounts {
             };
             (from, to, of, value, n)
         })
+    }
+}
+
+impl Accumulator for WrittenCounts {
+    fn merge(&mut self, other: Self) {
+        for (&key, n) in &other.0 {
+            *self.0.entry(key).or_default() += n;
+        }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{RawCounts, WriteBack, WriteBackRow, number_of_bits, ordered_bits};
+use super::{RawCounts, WriteBack, WriteBackRow, WrittenCounts, number_of_bits, ordered_bits};
 use crate::data::prepare::derive::{DerivationRule, DerivedBin, DerivedFeature};
 use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
 };
+use crate::exec::state::{Accumulator, SampleState};
 
 fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
     Feature {
@@ -123,8 +124,33 @@ fn fitted(layout: &Layout, attribute: usize, reference: &[usize]) -> WriteBack {
             second.add(&rows(), i, LABELS[i])
         }
     }
-    second.merge(&first);
+    second.merge(first);
     WriteBack::new(layout, attribute, &second)
+}
+
+/// The position of race2, which is mapped from race.
+const MAPPED: usize = 1;
+
+impl SampleState for RawCounts {
+    fn sample(_: u64) -> Self {
+        RawCounts::new(&layout(), MAPPED)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let i = row as usize % LABELS.len();
+        self.add(&rows(), i, LABELS[i]);
+    }
+}
+
+impl SampleState for WrittenCounts {
+    fn sample(_: u64) -> Self {
+        WrittenCounts::default()
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let place = row as usize;
+        *self.0.entry((place % 2, place % 3, place % 5, row % 7)).or_default() += 1;
+    }
 }
 
 /// The rows, each set to a group of the attribute by naive, and what followed.

@@ -4,14 +4,17 @@
 //! positions of their levels. Two sums of hashes over all rows, 128 bits together: different rows
 //! have equal hashes by chance once in 10^38.
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
+use crate::exec::state::Accumulator;
 use crate::num::seed::{h, named_seed};
 
 /// Seeds of the two sums.
 const SEEDS: [u64; 2] = [1, 2];
 
 /// The hash of some columns of rows; merge in any order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHash {
     rows: u64,
     sums: [u64; 2],
@@ -57,15 +60,6 @@ impl ContentHash {
         hash
     }
 
-    /// Merges the rows of another part.
-    pub fn merge(&mut self, other: &Self) {
-        self.rows += other.rows;
-        self.sums
-            .iter_mut()
-            .zip(other.sums)
-            .for_each(|(sum, other)| *sum = sum.wrapping_add(other));
-    }
-
     /// In hexadecimal: 32 digits.
     pub fn hex(&self) -> String {
         self.sums
@@ -73,6 +67,16 @@ impl ContentHash {
             .zip(SEEDS)
             .map(|(&sum, seed)| format!("{:016x}", h(seed, sum, self.rows)))
             .collect()
+    }
+}
+
+impl Accumulator for ContentHash {
+    fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.sums
+            .iter_mut()
+            .zip(other.sums)
+            .for_each(|(sum, other)| *sum = sum.wrapping_add(other));
     }
 }
 

@@ -10,6 +10,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::person::{
@@ -134,20 +135,6 @@ impl FactualClassCounts {
         }
     }
 
-    /// Adds the rows of another batch of the same classes and groups.
-    pub fn merge(&mut self, other: &FactualClassCounts) {
-        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
-            *mine += theirs;
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(&other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
-    }
-
     /// How many people without weights would be as sure as some people with a label; none where
     /// nobody has a weight.
     pub(crate) fn effective(&self, of: GroupSelection) -> Option<f64> {
@@ -190,6 +177,21 @@ impl FactualClassCounts {
     /// The evidence of each class against all others, in order.
     pub fn one_vs_rest(&self) -> &[FactualCounts] {
         &self.one_vs_all
+    }
+}
+
+impl Accumulator for FactualClassCounts {
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            *mine += theirs;
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all
+            .iter_mut()
+            .zip(other.one_vs_all)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
     }
 }
 
@@ -285,18 +287,6 @@ impl SwitchClassCounts {
             };
             self.people.add(kind, 1);
         }
-    }
-
-    /// Adds the people of another batch of the same classes and groups.
-    pub fn merge(&mut self, other: &SwitchClassCounts) {
-        self.people.merge(&other.people);
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.merge(theirs);
-        }
-        self.one_vs_all
-            .iter_mut()
-            .zip(&other.one_vs_all)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
     }
 
     /// Number of classes.
@@ -410,6 +400,19 @@ impl SwitchClassCounts {
     pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, usize, u64)>> {
         let square = self.classes * self.classes;
         Some(self.weighed.as_ref()?.sums_at(self.directions_of(place), |cell| cell % square))
+    }
+}
+
+impl Accumulator for SwitchClassCounts {
+    fn merge(&mut self, other: Self) {
+        self.people.merge(&other.people);
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        self.one_vs_all
+            .iter_mut()
+            .zip(other.one_vs_all)
+            .for_each(|(mine, theirs)| mine.merge(theirs));
     }
 }
 

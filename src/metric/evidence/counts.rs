@@ -17,6 +17,7 @@ use super::divergence::ShiftPass;
 use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
 use super::strata::Strata;
 use super::weights::{BlockSums, WeightSums};
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells,
     answer_state, cell_index, scored_pair,
@@ -187,24 +188,6 @@ impl FactualCounts {
         }
     }
 
-    /// Adds the rows of another batch of the same groups.
-    pub fn merge(&mut self, other: &FactualCounts) {
-        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.merge(theirs);
-        }
-        let sums = self.weight_sums.as_flattened_mut().iter_mut();
-        sums.zip(other.weight_sums.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
-        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
-            mine.merge(theirs);
-        }
-    }
-
     /// Units of weight of the rows of some people; none where nobody has a weight.
     pub fn weight(&self, of: GroupSelection) -> Option<u64> {
         Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
@@ -260,6 +243,25 @@ impl FactualCounts {
         let mut sum = Confusion::default();
         of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
         sum
+    }
+}
+
+impl Accumulator for FactualCounts {
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.groups.iter_mut().zip(&other.groups) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.merge(theirs);
+        }
+        let sums = self.weight_sums.as_flattened_mut().iter_mut();
+        sums.zip(other.weight_sums.as_flattened()).for_each(|(mine, theirs)| *mine += *theirs);
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
+            mine.merge(theirs);
+        }
     }
 }
 
@@ -413,25 +415,6 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the people of another batch of the same groups.
-    pub fn merge(&mut self, other: &CounterfactualCounts) {
-        self.patterns.merge(&other.patterns);
-        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
-            mine.merge(theirs);
-        }
-        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
-            mine.cells.merge(&theirs.cells);
-            mine.any.merge(&theirs.any);
-            mine.people.merge(&theirs.people);
-            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
-                mine.merge(theirs);
-            }
-        }
-    }
-
     /// The score sums of a direction in units of weight; none where nobody has a weight.
     pub fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
@@ -527,6 +510,26 @@ impl CounterfactualCounts {
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
     pub fn second_pass(&self) -> ShiftPass {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
+    }
+}
+
+impl Accumulator for CounterfactualCounts {
+    fn merge(&mut self, other: Self) {
+        self.patterns.merge(&other.patterns);
+        for (mine, theirs) in self.shifts.iter_mut().zip(&other.shifts) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
+            mine.cells.merge(&theirs.cells);
+            mine.any.merge(&theirs.any);
+            mine.people.merge(&theirs.people);
+            for (mine, theirs) in mine.shifts.iter_mut().zip(&theirs.shifts) {
+                mine.merge(theirs);
+            }
+        }
     }
 }
 

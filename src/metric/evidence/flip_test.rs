@@ -26,6 +26,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::weights::BlockSums;
+use crate::exec::state::Accumulator;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, named_seed};
@@ -43,7 +44,7 @@ pub struct FlipTestSettings {
 }
 
 /// One person as scored.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FlipTestPerson {
     /// The position in the source: ties go to the lower one.
     pub row: u64,
@@ -62,7 +63,7 @@ pub struct FlipTestPerson {
 pub(crate) type FlipBlocks = Vec<(u64, [u64; 3])>;
 
 /// People with their features, at most twice as many as are looked at; mergeable.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FlipTestSample {
     width: usize,
     max_people: usize,
@@ -105,17 +106,6 @@ impl FlipTestSample {
         }
     }
 
-    /// Adds the people of another batch.
-    pub fn merge(&mut self, other: FlipTestSample) {
-        self.eligible += other.eligible;
-        self.missing += other.missing;
-        self.people.extend(other.people);
-        self.coordinates.extend(other.coordinates);
-        if self.people.len() / 2 >= self.max_people {
-            self.subsample();
-        }
-    }
-
     /// Keeps the people with the lowest hashes.
     fn subsample(&mut self) {
         let drawn = |i: u32| {
@@ -150,6 +140,22 @@ impl FlipTestSample {
                     .for_each(|x| *x = (*x - mean) / sd);
             }
         }
+    }
+}
+
+impl Accumulator for FlipTestSample {
+    fn merge(&mut self, other: Self) {
+        self.eligible += other.eligible;
+        self.missing += other.missing;
+        self.people.extend(other.people);
+        self.coordinates.extend(other.coordinates);
+        if self.people.len() / 2 >= self.max_people {
+            self.subsample();
+        }
+    }
+
+    fn settle(&mut self) {
+        self.subsample();
     }
 }
 
@@ -379,6 +385,7 @@ mod tests {
     use super::{
         FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
     };
+    use crate::exec::state::Accumulator;
     use crate::metric::scope::MetricScope;
     use crate::num::seed::RandomStream;
     use crate::param::{Count, Seed};

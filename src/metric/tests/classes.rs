@@ -3,6 +3,7 @@
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
+use crate::exec::state::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::rate::{MetricValue, Undefined};
@@ -78,8 +79,8 @@ fn gather(
         .for_each(|(i, someone)| someone.add(&mut factual[batch(i)], &mut switches[batch(i)]));
     let mut all =
         ClassTestEvidence { factual: factual.pop().unwrap(), switches: switches.pop().unwrap() };
-    factual.iter().rev().for_each(|part| all.factual.merge(part));
-    switches.iter().rev().for_each(|part| all.switches.merge(part));
+    factual.into_iter().rev().for_each(|part| all.factual.merge(part));
+    switches.into_iter().rev().for_each(|part| all.switches.merge(part));
     all
 }
 

@@ -3,6 +3,7 @@
 
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
+use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::interval::newcombe;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -59,7 +60,7 @@ fn gather(
         counts.add_paired(key, &person, cfs);
     }
     let mut whole = all.pop().unwrap();
-    for (factual, counts) in all.iter().rev() {
+    for (factual, counts) in all.into_iter().rev() {
         whole.0.merge(factual);
         whole.1.merge(counts);
     }

@@ -8,6 +8,7 @@ use super::{
     STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
     people, second, settings, stratum,
 };
+use crate::exec::state::Accumulator;
 use crate::metric::Reads;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftEvidence};
@@ -65,8 +66,8 @@ fn gather(
         counts.add_weight(*key, person, cfs);
     }
     let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
-    factual.iter().rev().for_each(|part| all.0.merge(part));
-    counts.iter().rev().for_each(|part| all.1.merge(part));
+    factual.into_iter().rev().for_each(|part| all.0.merge(part));
+    counts.into_iter().rev().for_each(|part| all.1.merge(part));
     let mut pairs = vec![ScorePairs::new(&all.1); parts];
     people
         .iter()

@@ -12,6 +12,7 @@ use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::{Error, Result};
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::GroupSelection;
@@ -118,7 +119,7 @@ pub fn count_rows(
             Ok::<_, Error>(part)
         },
         |_, part| {
-            whole.merge(&part);
+            whole.merge(part);
             Ok(())
         },
     )?;
@@ -183,7 +184,7 @@ pub fn count_counterfactuals(
         let none = SwitchClassCounts::new(n_classes(layout), n_groups);
         if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
-    pass_classes(ground, scored, empty, SwitchClassCounts::add, |counts, part| counts.merge(&part))
+    pass_classes(ground, scored, empty, SwitchClassCounts::add, Accumulator::merge)
 }
 
 /// A pass over the people of one model, set and attribute with their counterfactuals.

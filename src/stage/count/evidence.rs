@@ -11,6 +11,7 @@ use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, Score
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
@@ -204,7 +205,7 @@ pub fn count_rows_or_empty(
             (ground.watch.progress)(batch.row.len() as u64);
             Ok::<_, Error>(())
         },
-        |whole, part| whole.merge(&part),
+        Accumulator::merge,
     )?;
     Ok(whole)
 }
@@ -262,7 +263,7 @@ pub fn count_counterfactuals(
         let none = empty_counts(layout, n_groups, blocks.seed);
         if blocks.paired && layout.weight.is_none() { none.with_pairing(blocks.seed) } else { none }
     };
-    pass(ground, scored, empty, add_person, |counts, part| counts.merge(&part))
+    pass(ground, scored, empty, add_person, Accumulator::merge)
 }
 
 /// Nobody counted yet.

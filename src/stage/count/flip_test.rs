@@ -4,6 +4,7 @@
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{FeatureKind, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };

@@ -10,6 +10,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
+use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::scope::GroupSelection;
@@ -170,7 +171,7 @@ pub(crate) fn slice_rows(
             (ground.watch.progress)(batch.row.len() as u64);
             Ok::<_, Error>(())
         },
-        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+        |whole, parts| merge(whole, parts, Accumulator::merge),
     )?;
     let counted =
         whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
@@ -206,7 +207,7 @@ pub(crate) fn slice_counterfactuals(
                 add_person(parts[slice].get_or_insert_with(empty), key, person, cfs)
             });
         },
-        |whole, parts| merge(whole, parts, |sum, part| sum.merge(&part)),
+        |whole, parts| merge(whole, parts, Accumulator::merge),
     )?;
     let measured =
         |counts: &CounterfactualCounts| counts.cell_profiles().total().people() >= smallest;

@@ -22,6 +22,7 @@ use crate::data::rows::content::ContentHash;
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
+use crate::exec::state::Accumulator;
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
 use crate::stage::row_context::RowContext;
@@ -206,7 +207,7 @@ pub fn training_hash(ground: RowContext<'_>, asked: &DiscoveryInputs<'_>) -> Res
     let mut content = ContentHash::default();
     rows.fold(
         |group| ContentHash::of(&layout.features, &columns, &group.rows, |_| 0),
-        |part| content.merge(&part),
+        |part| content.merge(part),
     )?;
     Ok(content)
 }

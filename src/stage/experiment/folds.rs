@@ -24,6 +24,7 @@ use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::data::{FeatureRows, Layout};
 use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::state::Accumulator;
 use crate::num::neighbours::PointMatrix;
 use crate::num::seed::named_seed;
 use crate::stage::row_context::{DecisionRule, RowContext};

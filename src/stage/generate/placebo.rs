@@ -22,6 +22,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::files;
+use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::placebo::PlaceboRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
@@ -304,10 +305,7 @@ impl PlaceboInputs<'_> {
             Ok::<_, Error>(())
         };
         let n_row_groups = self.context.rows.n_groups();
-        let counts = self
-            .context
-            .workers
-            .fold(n_row_groups, empty, first, |counts, part| counts.merge(&part))?;
+        let counts = self.context.workers.fold(n_row_groups, empty, first, Accumulator::merge)?;
         if !self.wants_shift {
             return Ok(PlaceboRepeat { counts, second: None });
         }

@@ -12,6 +12,7 @@ use crate::data::{Layout, MISSING_GROUP};
 use crate::diff::compared_run::FittedOn;
 use crate::error::Result;
 use crate::exec::hash::sha256;
+use crate::exec::state::Accumulator;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
@@ -69,7 +70,7 @@ pub fn reference_hash(
             let beside = |i: usize| h(2, group(part.groups[position][i]), class(part.classes[i]));
             ContentHash::of(&layout.features, &columns, &part.rows, beside)
         },
-        |part| content.merge(&part),
+        |part| content.merge(part),
     )?;
     Ok(content)
 }

@@ -10,6 +10,7 @@ use crate::data::rows::split::RolesReader;
 use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::cancel::CancelFlag;
+use crate::exec::state::Accumulator;
 use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
@@ -237,7 +238,7 @@ pub(crate) fn count(
                     Ok::<_, Error>(part)
                 },
                 |_, part| {
-                    whole.merge(&part);
+                    whole.merge(part);
                     Ok(())
                 },
             )?;

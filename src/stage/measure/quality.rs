@@ -20,6 +20,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Result};
+use crate::exec::state::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
@@ -239,7 +240,7 @@ impl QualityInputs<'_> {
                 .collect();
             let mut part = QualitySums::default();
             for to in 0..attribute.groups.len() {
-                part.merge(&yardstick.counterfactual_sums(
+                part.merge(yardstick.counterfactual_sums(
                     &samples,
                     &generated(&keys, &judged, &rows, to),
                     to,
@@ -251,7 +252,7 @@ impl QualityInputs<'_> {
             Ok::<_, Error>((part, without, pairs_of_rows))
         };
         ground.workers.map(ground.rows.n_groups(), look, |_, (part, without, pairs_of_rows)| {
-            sums.merge(&part);
+            sums.merge(part);
             examples.merge(pairs_of_rows);
             without
                 .into_iter()
@@ -272,7 +273,7 @@ impl QualityInputs<'_> {
                         };
                         yardstick.reference_sums(filter, &samples)
                     },
-                    |part| sums.merge(&part),
+                    |part| sums.merge(part),
                 )?;
             }
         }

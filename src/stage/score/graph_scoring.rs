@@ -17,6 +17,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_scores};
 use crate::error::{Error, Fault, Result};
 use crate::exec::files;
+use crate::exec::state::Accumulator;
 use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
@@ -134,7 +135,7 @@ impl GraphScoring<'_> {
                 Ok::<_, Error>((encoder.encode(&means)?, part, spread, dropped))
             },
             |_, (encoded, part, spread, dropped)| {
-                counts.merge(&part);
+                counts.merge(part);
                 variances.iter_mut().zip(spread).for_each(|(all, part)| all.extend(part));
                 n_dropped += dropped;
                 writer.append(encoded)

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::{IntervalBasis, MeasureContext, is_clear};
 use super::switches::{impaired, measure_counterfactual, unmoved, value_of_cells};
+use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::interval::{
     IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
 };
@@ -244,18 +245,6 @@ impl WorldCounts {
         }
     }
 
-    /// Adds the people of another batch of the same worlds.
-    pub fn merge(&mut self, other: &WorldCounts) {
-        self.people.iter_mut().zip(&other.people).for_each(|(mine, theirs)| *mine += theirs);
-        for (mine, theirs) in self.of_world.iter_mut().zip(&other.of_world) {
-            mine.counts.merge(&theirs.counts);
-            mine.switched
-                .iter_mut()
-                .zip(&theirs.switched)
-                .for_each(|(mine, theirs)| *mine += theirs);
-        }
-    }
-
     /// The second pass of every world, of nobody yet.
     pub fn second_pass(&self) -> Vec<ShiftPass> {
         self.of_world.iter().map(|world| world.counts.second_pass()).collect()
@@ -267,6 +256,19 @@ impl WorldCounts {
             .iter_mut()
             .zip(second)
             .for_each(|(world, second)| world.second = Some(second));
+    }
+}
+
+impl Accumulator for WorldCounts {
+    fn merge(&mut self, other: Self) {
+        self.people.iter_mut().zip(&other.people).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in self.of_world.iter_mut().zip(other.of_world) {
+            mine.counts.merge(theirs.counts);
+            mine.switched
+                .iter_mut()
+                .zip(&theirs.switched)
+                .for_each(|(mine, theirs)| *mine += theirs);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
+use crate::exec::state::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::bootstrap::interval::z_of_level;
 use crate::metric::evidence::counts::CounterfactualCounts;
@@ -317,7 +318,7 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
             let person = person(*group, *score);
             counts.add(keys + k as u64, &person, &moved(&person, scores));
         }
-        merged.merge(&counts);
+        merged.merge(counts);
     }
     merged
         .set_second_pass(whole.of_world.iter().filter_map(|world| world.second.clone()).collect());

@@ -18,6 +18,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::files;
+use crate::exec::state::Accumulator;
 use crate::folder::manifest::WrittenValue;
 use crate::model::Scorer;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
@@ -93,7 +94,7 @@ pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path)
             ))
         },
         |_, (encoded, part, missed, denied)| {
-            written.merge(&part);
+            written.merge(part);
             unreached.iter_mut().zip(missed).for_each(|(sum, n)| *sum += n);
             outside.iter_mut().zip(denied).for_each(|(sum, n)| *sum += n);
             writer.append(encoded)
@@ -166,7 +167,7 @@ pub fn write_backs(
             Ok::<_, Error>(part)
         };
         ground.workers.map(basis.n_groups(), look, |_, part| {
-            counts.iter_mut().zip(&part).for_each(|(whole, part)| whole.merge(part));
+            counts.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
             Ok::<_, Error>(())
         })?;
     }
@@ -210,7 +211,7 @@ pub(crate) fn write_back(
                 || roles.audited(change.parent).is_some_and(|own| usize::from(own) == fold)
         };
         let changes: Vec<WriteBackRow> = (0..rows.n).map(change).filter(mine).collect();
-        written.merge(&back.apply(rows, &changes, &batch.rows, &batch.label));
+        written.merge(back.apply(rows, &changes, &batch.rows, &batch.label));
     }
     written
 }

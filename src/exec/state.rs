@@ -1,0 +1,319 @@
+//! Sums over rows: the loop that gathers them, and the files that hold them.
+//!
+//! A pass adds row groups to a state, in any order and on any number of threads, and merges the
+//! states of the threads; [`PieceLoop`] is that loop, with stop and progress inside. A state is
+//! the same for any cut of the rows into parts, and can be written and read back, so that parts
+//! may be gathered apart ([`Accumulator`]). The list of all states stands in `stage::pass`.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::files;
+use super::hash::sha256;
+use super::pieces::{StageWatch, WorkerPool};
+use crate::error::{Error, Result};
+
+/// File of a state in the folder of a stage.
+pub const STATE_FILE: &str = "state.json";
+
+/// Name and version of a state in its file; a type gets them in the list of `stage::pass`.
+pub trait StateType {
+    /// The name in the file.
+    const NAME: &'static str;
+    /// Raised whenever older files would be read wrongly.
+    const VERSION: u32;
+}
+
+/// A sum over rows: merging is associative and commutative, and an empty one changes nothing.
+pub trait Accumulator: StateType + Serialize + DeserializeOwned + Send {
+    /// Adds what other rows gave.
+    fn merge(&mut self, other: Self);
+
+    /// Puts it into the form that does not depend on the order of merging. Whoever keeps a list
+    /// that is not in order until it is read sorts it here.
+    fn settle(&mut self) {}
+}
+
+/// Numbered pieces of rows, mostly row groups, and the threads that do them.
+#[derive(Debug, Clone, Copy)]
+pub struct PieceLoop<'a> {
+    /// The threads.
+    pub workers: &'a WorkerPool,
+    /// Stop and progress.
+    pub watch: StageWatch<'a>,
+    /// Number of pieces.
+    pub n: usize,
+}
+
+impl PieceLoop<'_> {
+    /// Does `work` for every piece and hands the results to `sink` in the order of the pieces.
+    /// `work` returns how many rows are done, for the progress, and its result.
+    ///
+    /// # Errors
+    /// The failure of the piece with the lowest number, or the run is to stop.
+    pub fn in_order<T: Send>(
+        &self,
+        work: impl Fn(usize) -> Result<(u64, T)> + Sync,
+        sink: impl FnMut(usize, T) -> Result<()>,
+    ) -> Result<()> {
+        let watched = |i| {
+            (self.watch.check)()?;
+            let (rows, made) = work(i)?;
+            (self.watch.progress)(rows);
+            Ok(made)
+        };
+        self.workers.map(self.n, watched, sink)
+    }
+
+    /// Adds every piece to states that start `empty`, in any order, and merges these. `add` returns
+    /// how many rows are done, for the progress.
+    ///
+    /// There are never more states than threads.
+    ///
+    /// # Errors
+    /// The failure of the piece with the lowest number, or the run is to stop.
+    pub fn gather<S: Accumulator>(
+        &self,
+        empty: impl Fn() -> S + Sync,
+        add: impl Fn(&mut S, usize) -> Result<u64> + Sync,
+    ) -> Result<S> {
+        self.fold(empty, add, Accumulator::merge)
+    }
+
+    /// The same for sums that are no states of their own, such as one state for each fold or slice.
+    ///
+    /// # Errors
+    /// As [`PieceLoop::gather`].
+    pub fn fold<T: Send>(
+        &self,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, usize) -> Result<u64> + Sync,
+        merge: impl Fn(&mut T, T),
+    ) -> Result<T> {
+        let watched = |sum: &mut T, i| {
+            (self.watch.check)()?;
+            let rows = add(sum, i)?;
+            (self.watch.progress)(rows);
+            Ok(())
+        };
+        self.workers.fold(self.n, empty, watched, merge)
+    }
+}
+
+/// A state as its file holds it: a line with name, version and hash, and the state as JSON.
+fn state_text<S: Accumulator>(mut state: S) -> Result<String> {
+    state.settle();
+    let body = serde_json::to_string(&state)
+        .map_err(|bug| Error::operator("write", STATE_FILE, bug, None))?;
+    Ok(format!("{}\n{body}", head_of::<S>(&body)))
+}
+
+fn head_of<S: StateType>(body: &str) -> String {
+    format!("cfaudit-state {} {} {}", S::NAME, S::VERSION, sha256(body.as_bytes()))
+}
+
+fn parse_state<S: Accumulator>(text: &str, path: &Path) -> Result<S> {
+    let hint = "delete the cache and run again, with one version of cfaudit everywhere";
+    let (head, body) = text.split_once('\n').unwrap_or((text, ""));
+    let wanted = head_of::<S>(body);
+    if head != wanted {
+        let cause = format!("it starts with `{head}`; expected `{wanted}`");
+        return Err(Error::operator("read", path, cause, hint));
+    }
+    serde_json::from_str(body).map_err(|cause| Error::operator("read", path, cause, hint))
+}
+
+/// Writes a state to a file.
+///
+/// # Errors
+/// The disk refuses.
+pub fn write_state<S: Accumulator>(path: &Path, state: S) -> Result<()> {
+    files::write(path, state_text(state)?)
+}
+
+/// Reads a state back.
+///
+/// # Errors
+/// The file cannot be read, is damaged, or holds another state or version.
+pub fn read_state<S: Accumulator>(path: &Path) -> Result<S> {
+    parse_state(&files::read_text(path)?, path)
+}
+
+/// Writes a map as a list of pairs, because JSON has maps of texts alone: for
+/// `#[serde(with = "map_as_list")]`.
+pub mod map_as_list {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes the pairs in order.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    /// Reads them back.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Vec::<(K, V)>::deserialize(deserializer).map(|list| list.into_iter().collect())
+    }
+}
+
+/// What the test of the laws needs of a state: rows that are made up, one per number.
+#[cfg(test)]
+pub(crate) trait SampleState: Accumulator {
+    /// A state without rows; each variant has other settings.
+    fn sample(variant: u64) -> Self;
+
+    /// Number of variants.
+    const VARIANTS: u64 = 1;
+
+    /// Adds the row with this number.
+    fn add_sample(&mut self, row: u64);
+}
+
+/// The laws of a state: an empty one is neutral, merging is associative and commutative, what is
+/// written is read back, and any random cut of the rows gives the whole.
+#[cfg(test)]
+pub(crate) fn keeps_the_laws<S: SampleState>() {
+    use crate::num::seed::RandomStream;
+    const ROWS: u64 = 60;
+    let text = |state: S| state_text(state).unwrap();
+    for variant in 0..S::VARIANTS {
+        let of = |rows: &[u64]| {
+            let mut state = S::sample(variant);
+            rows.iter().for_each(|&row| state.add_sample(row));
+            state
+        };
+        let merged = |mut first: S, second: S| {
+            first.merge(second);
+            first
+        };
+        let all: Vec<u64> = (0..ROWS).collect();
+        let (a, b, c) = (&all[..7], &all[7..40], &all[40..]);
+        let (whole, name) = (text(of(&all)), S::NAME);
+        assert_ne!(whole, text(of(&[])), "{name}: rows leave no trace");
+        assert_ne!(text(of(a)), text(of(b)), "{name}: other rows are no other state");
+        assert_eq!(text(merged(of(&[]), of(&all))), whole, "{name}: an empty state at the left");
+        assert_eq!(text(merged(of(&all), of(&[]))), whole, "{name}: an empty state at the right");
+        assert_eq!(text(merged(of(a), of(b))), text(merged(of(b), of(a))), "{name}: commutative");
+        let left = merged(merged(of(a), of(b)), of(c));
+        let right = merged(of(a), merged(of(b), of(c)));
+        assert_eq!(text(left), text(right), "{name}: associative");
+        let read: S = parse_state(&whole, Path::new("state")).unwrap();
+        assert_eq!(text(read), whole, "{name}: written and read back");
+        for round in 0..8 {
+            let mut stream = RandomStream::new(round, "cuts");
+            let n_parts = 1 + (stream.u01() * 6.0) as usize;
+            let mut parts: Vec<Vec<u64>> = vec![Vec::new(); n_parts];
+            for row in &all {
+                parts[(stream.u01() * n_parts as f64) as usize].push(*row);
+            }
+            // Rows within a part come in any order too, and parts travel as files.
+            parts.iter_mut().for_each(|part| part.reverse());
+            let travelled =
+                |part: &Vec<u64>| parse_state::<S>(&text(of(part)), Path::new("state")).unwrap();
+            let sum = parts.iter().map(travelled).reduce(merged).unwrap();
+            assert_eq!(text(sum), whole, "{name}: a random cut of the rows");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use serde::{Deserialize, Serialize};
+
+    use super::{Accumulator, PieceLoop, StateType, parse_state, state_text};
+    use crate::error::{Error, StopSignal};
+    use crate::exec::pieces::{StageWatch, WorkerPool};
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct NumberSum(u64);
+
+    impl StateType for NumberSum {
+        const NAME: &'static str = "number-sum";
+        const VERSION: u32 = 3;
+    }
+
+    impl Accumulator for NumberSum {
+        fn merge(&mut self, other: Self) {
+            self.0 += other.0;
+        }
+    }
+
+    #[test]
+    fn a_loop_sums_counts_rows_and_stops() {
+        let (workers, rows) = (WorkerPool::new(3).unwrap(), AtomicU64::new(0));
+        let progress = |n| {
+            rows.fetch_add(n, Ordering::Relaxed);
+        };
+        let watch = StageWatch { check: &|| Ok(()), progress: &progress };
+        let pieces = PieceLoop { workers: &workers, watch, n: 40 };
+        let add = |sum: &mut NumberSum, i: usize| {
+            sum.0 += i as u64;
+            Ok(2)
+        };
+        assert_eq!(pieces.gather(|| NumberSum(0), add).unwrap(), NumberSum(780));
+        let mut seen = Vec::new();
+        pieces
+            .in_order(
+                |i| Ok((1, i)),
+                |i, made| {
+                    seen.push((i, made));
+                    Ok(())
+                },
+            )
+            .unwrap();
+        assert_eq!(seen, (0..40).map(|i| (i, i)).collect::<Vec<_>>());
+        assert_eq!(rows.load(Ordering::Relaxed), 2 * 40 + 40);
+
+        let check = || Err(Error::Interrupted(StopSignal::Terminate));
+        let stopped = PieceLoop { watch: StageWatch { check: &check, ..watch }, ..pieces };
+        assert!(stopped.gather(|| NumberSum(0), |_, _| panic!("not asked")).is_err());
+        assert!(
+            stopped
+                .in_order(
+                    |_| -> crate::error::Result<(u64, ())> { panic!("not asked") },
+                    |_, ()| Ok(())
+                )
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn a_state_says_what_it_is() {
+        let text = state_text(NumberSum(7)).unwrap();
+        assert!(text.starts_with("cfaudit-state number-sum 3 "), "{text}");
+        let read = |text: &str| parse_state::<NumberSum>(text, Path::new("part/state.json"));
+        assert_eq!(read(&text).unwrap(), NumberSum(7));
+        for wrong in [
+            text.replace(" 3 ", " 2 "),
+            text.replace("number-sum", "other"),
+            text.replace("\n7", "\n8"),
+            String::new(),
+        ] {
+            let refused = read(&wrong).unwrap_err().to_string();
+            assert!(
+                refused.contains("part/state.json") && refused.contains("run again"),
+                "{refused}"
+            );
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Made-up rows for the laws of states, one per number.
+
+use crate::augment::choose::{CounterfactualCandidate, RuleMatches, SelectionRule};
+use crate::data::rows::content::ContentHash;
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
+use crate::exec::state::{Accumulator, SampleState};
+use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::strata::Strata;
+use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
+use crate::metric::value::worlds::{GraphWorld, WorldCounts};
+use crate::num::seed::{h, u01};
+use crate::param::{Count, Seed};
+
+const GROUPS: usize = 3;
+const CLASSES: usize = 3;
+const SEED: Seed = Seed(11);
+
+/// A share in [0, 1) that follows from a row and a place.
+fn share(row: u64, place: u64) -> f64 {
+    u01(h(7, row, place))
+}
+
+fn below(row: u64, place: u64, n: usize) -> usize {
+    (share(row, place) * n as f64) as usize
+}
+
+/// One in eight is not known.
+fn known<T>(row: u64, place: u64, value: T) -> Option<T> {
+    (below(row, place, 8) > 0).then_some(value)
+}
+
+fn person(row: u64, groups: usize) -> ScoredPerson {
+    let score = known(row, 1, (share(row, 2) * 20.0).floor() / 20.0);
+    ScoredPerson {
+        group: below(row, 3, groups),
+        label: known(row, 4, share(row, 5) < 0.4),
+        predicted: score.map(|score| score >= 0.5),
+        score,
+        weight: 1 + below(row, 6, 5) as u64,
+    }
+}
+
+/// The counterfactuals in all other groups.
+fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
+    let own = person(row, groups).group;
+    let moved = |to: usize| {
+        let score = known(row, 20 + to as u64, share(row, 30 + to as u64));
+        ScoredCounterfactual { to, predicted: score.map(|score| score >= 0.5), score }
+    };
+    (0..groups).filter(|&to| to != own).map(moved).collect()
+}
+
+impl SampleState for FactualCounts {
+    const VARIANTS: u64 = 3;
+
+    /// Unweighted with strata, paired, weighted with strata.
+    fn sample(variant: u64) -> Self {
+        let empty = FactualCounts::new(GROUPS);
+        match variant {
+            0 => empty.with_strata(Strata::new(4, GROUPS, None)),
+            1 => empty.with_pairing(SEED),
+            _ => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
+        }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let ScoredPerson { group, label, predicted, score, weight } = person(row, GROUPS);
+        self.groups[group].add(label, predicted, score == Some(0.5));
+        self.add_weight(group, row, weight, label, predicted);
+        self.add_paired(group, row, label, predicted);
+        let stratum = known(row, 9, below(row, 10, 4) as u32);
+        self.add_stratum(group, (row, weight), predicted, stratum);
+    }
+}
+
+impl SampleState for CounterfactualCounts {
+    const VARIANTS: u64 = 3;
+
+    /// Unweighted, paired, weighted.
+    fn sample(variant: u64) -> Self {
+        let empty = CounterfactualCounts::new(GROUPS);
+        match variant {
+            0 => empty,
+            1 => empty.with_pairing(SEED),
+            _ => empty.with_weights(SEED),
+        }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let (person, cfs) = (person(row, GROUPS), counterfactuals(row, GROUPS));
+        self.add(&person, &cfs);
+        self.add_weight(row, &person, &cfs);
+        self.add_paired(row, &person, &cfs);
+    }
+}
+
+/// Scores of all classes, from a place on.
+fn class_scores(row: u64, place: u64) -> Vec<Option<f64>> {
+    (0..CLASSES as u64).map(|class| Some(share(row, place + class))).collect()
+}
+
+fn with_class_person(row: u64, work: impl FnOnce(&ClassPerson<'_>)) {
+    let scores = class_scores(row, 40);
+    work(&ClassPerson {
+        group: below(row, 3, GROUPS),
+        label: known(row, 4, below(row, 5, CLASSES)),
+        predicted: most_likely_class(&scores),
+        scores: &scores,
+        weight: 1 + below(row, 6, 5) as u64,
+    });
+}
+
+impl SampleState for FactualClassCounts {
+    const VARIANTS: u64 = 2;
+
+    fn sample(variant: u64) -> Self {
+        let empty = FactualClassCounts::new(CLASSES, GROUPS);
+        if variant == 0 { empty } else { empty.with_weights(SEED) }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        with_class_person(row, |person| self.add(row, person));
+    }
+}
+
+impl SampleState for SwitchClassCounts {
+    const VARIANTS: u64 = 2;
+
+    fn sample(variant: u64) -> Self {
+        let empty = SwitchClassCounts::new(CLASSES, GROUPS);
+        if variant == 0 { empty } else { empty.with_weights(SEED) }
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        with_class_person(row, |person| {
+            let scores: Vec<Vec<Option<f64>>> =
+                (0..GROUPS as u64).map(|to| class_scores(row, 50 + 10 * to)).collect();
+            let moved = |to: usize| ClassCounterfactual {
+                to,
+                predicted: most_likely_class(&scores[to]),
+                scores: &scores[to],
+            };
+            let cfs: Vec<_> = (0..GROUPS).filter(|&to| to != person.group).map(moved).collect();
+            self.add(row, person, &cfs);
+        });
+    }
+}
+
+impl SampleState for FlipTestSample {
+    const VARIANTS: u64 = 2;
+
+    /// Everybody, and fewer than there are.
+    fn sample(variant: u64) -> Self {
+        let most = if variant == 0 { 1000 } else { 7 };
+        let settings = FlipTestSettings {
+            neighbours: Count::new(5).unwrap(),
+            standardise: false,
+            max_people: Count::new(most).unwrap(),
+        };
+        FlipTestSample::new(2, &settings, SEED)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let ScoredPerson { group, predicted, weight, .. } = person(row, GROUPS);
+        let person = FlipTestPerson {
+            row,
+            key: row,
+            group,
+            predicted: predicted.unwrap_or_default(),
+            weight,
+        };
+        self.add(person, &[share(row, 60), known(row, 61, share(row, 62)).unwrap_or(f64::NAN)]);
+    }
+}
+
+impl SampleState for WorldCounts {
+    fn sample(_: u64) -> Self {
+        let world = |bootstrap| GraphWorld { bootstrap, copies: 2, all_rows: 0 };
+        WorldCounts::new((0..3).map(world).collect(), true, SEED)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let person = person(row, 2);
+        let moved = |world: u64| {
+            let score = known(row, 70, share(row, 71 + world));
+            let to = 1 - person.group;
+            ScoredCounterfactual { to, predicted: score.map(|score| score >= 0.5), score }
+        };
+        let cfs: Vec<ScoredCounterfactual> = (0..4).map(moved).collect();
+        self.add(row, &person, &cfs);
+    }
+}
+
+impl SampleState for ContentHash {
+    fn sample(_: u64) -> Self {
+        ContentHash::default()
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let pay = Feature {
+            name: "pay".to_owned(),
+            kind: FeatureKind::Continuous { integer: false },
+            levels: Vec::new(),
+            class: ValueClass::Float,
+        };
+        let rows = FeatureRows { n: 1, columns: vec![FeatureColumn::Number(vec![share(row, 80)])] };
+        self.merge(ContentHash::of(&[pay], &[0], &rows, |_| row));
+    }
+}
+
+impl SampleState for RuleMatches {
+    fn sample(_: u64) -> Self {
+        let to_second = SelectionRule { to: Some(1), ..SelectionRule::default() };
+        let positive = SelectionRule { label: Some(true), ..SelectionRule::default() };
+        RuleMatches::new(&[to_second, positive], SEED.0)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        self.add(&CounterfactualCandidate {
+            row_key: row,
+            attribute: 0,
+            from: 0,
+            to: 1 + below(row, 90, 2) as u16,
+            cf_index: 0,
+            label: share(row, 91) < 0.5,
+            predicted: None,
+            predicted_cf: None,
+        });
+    }
+}
