@@ -7,6 +7,7 @@ use crate::augment::choose::RuleMatches;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::rows::content::ContentHash;
+use crate::data::rows::profile::PreparedProfile;
 use crate::exec::state::StateType;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
@@ -48,6 +49,7 @@ states! {
     RawCounts = "raw-counts" version 1;
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;
+    PreparedProfile = "prepared-profile" version 1;
     RuleMatches = "rule-matches" version 1;
 }
 

@@ -14,10 +14,12 @@ use crate::data::rows::profile::{ColumnCounts, GroupProfile, LabelCounts, Prepar
 use crate::data::rows::split::RolesReader;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureKind, Layout, RowIdKind};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::Observer;
 use crate::exec::folder::ScratchFolder;
+use crate::exec::pieces::StageWatch;
+use crate::exec::state::PieceLoop;
 use crate::exec::store::StoreView;
 use crate::exec::{ExecSettings, ResultState, StageRecord};
 use crate::job::check::CheckedJob;
@@ -464,22 +466,17 @@ fn profile(
 ) -> Result<PreparedProfile> {
     let by_folds = plan.job.data.split.as_ref().is_some_and(|s| s.folds.is_some());
     let layout = rows.layout();
-    let mut whole = PreparedProfile::empty(layout);
-    plan.workers.map(
-        rows.n_groups(),
-        |g| {
-            cancel.check()?;
-            let mut part = PreparedProfile::empty(layout);
+    let check = || cancel.check();
+    let watch = StageWatch { check: &check, ..StageWatch::SILENT };
+    let row_groups = PieceLoop { workers: plan.workers, watch, n: rows.n_groups() };
+    row_groups.gather(
+        || PreparedProfile::empty(layout),
+        |profile, g| {
             let batch = rows.read(g)?;
-            part.add(layout, &batch, &roles.read(g)?, by_folds);
-            Ok::<_, Error>(part)
+            profile.add(layout, &batch, &roles.read(g)?, by_folds);
+            Ok(0)
         },
-        |_, part| {
-            whole.merge(&part);
-            Ok(())
-        },
-    )?;
-    Ok(whole)
+    )
 }
 
 /// The steps that can lose rows, the source first, and what was met.

@@ -5,6 +5,7 @@ use crate::data::rows::split::RolesReader;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::state::PieceLoop;
 use crate::model::ThresholdComparison;
 
 /// What a stage over prepared rows has at hand.
@@ -18,6 +19,18 @@ pub struct RowContext<'a> {
     pub workers: &'a WorkerPool,
     /// Stop and progress.
     pub watch: StageWatch<'a>,
+}
+
+impl<'a> RowContext<'a> {
+    /// The loop over the row groups.
+    pub fn row_groups(&self) -> PieceLoop<'a> {
+        self.pieces(self.rows.n_groups())
+    }
+
+    /// The loop over so many pieces that are no row groups of these rows.
+    pub fn pieces(&self, n: usize) -> PieceLoop<'a> {
+        PieceLoop { workers: self.workers, watch: self.watch, n }
+    }
 }
 
 /// How scores of a model become decisions.

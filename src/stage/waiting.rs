@@ -195,7 +195,6 @@ pub(crate) struct RequestSource {
 
 /// The audited rows of a row group as they are.
 pub(crate) fn factual_part(ground: RowContext<'_>, g: usize) -> Result<RowsBatch> {
-    (ground.watch.check)()?;
     let (batch, ids, roles) =
         (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
     let audited: Vec<usize> =
@@ -210,7 +209,6 @@ pub(crate) fn counterfactual_part(
     sources: &[RequestSource],
     g: usize,
 ) -> Result<(RowsBatch, u64)> {
-    (ground.watch.check)()?;
     let layout = ground.rows.layout();
     let (batch, ids, roles) =
         (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
@@ -273,9 +271,10 @@ fn write_parts(
     mut parts: PartsWriter<'_>,
     part: impl Fn(usize) -> Result<RowsBatch> + Sync,
 ) -> Result<usize> {
-    ground.workers.map(ground.rows.n_groups(), part, |_, batch| {
-        (ground.watch.progress)(batch.num_rows() as u64);
-        parts.push(&batch)
-    })?;
+    let counted = |g| {
+        let batch = part(g)?;
+        Ok((batch.num_rows() as u64, batch))
+    };
+    ground.row_groups().in_order(counted, |_, batch| parts.push(&batch))?;
     parts.finish()
 }

@@ -5,12 +5,15 @@
 //! counted over all kept rows; labels are also counted by group, over the audited rows, because
 //! metrics are computed on those.
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::{self, RowRoles};
 use crate::data::{FeatureColumn, Layout, MISSING, MISSING_GROUP};
+use crate::exec::state::Accumulator;
 
 /// Counts of the prepared rows; [`PreparedProfile::empty`] is the empty accumulator.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PreparedProfile {
     /// The values of each feature, in the order of the layout.
     pub features: Vec<ColumnCounts>,
@@ -23,7 +26,7 @@ pub struct PreparedProfile {
 }
 
 /// The values of one column.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ColumnCounts {
     /// Rows by level.
     Levels {
@@ -42,7 +45,7 @@ pub enum ColumnCounts {
 }
 
 /// Rows by label.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabelCounts {
     /// With the positive label.
     pub positive: u64,
@@ -53,7 +56,7 @@ pub struct LabelCounts {
 }
 
 /// Rows of one group.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupProfile {
     /// All kept rows.
     pub rows: u64,
@@ -198,9 +201,10 @@ impl PreparedProfile {
             }
         }
     }
+}
 
-    /// Merges the counts of other rows.
-    pub fn merge(&mut self, other: &PreparedProfile) {
+impl Accumulator for PreparedProfile {
+    fn merge(&mut self, other: Self) {
         self.features.iter_mut().zip(&other.features).for_each(|(a, b)| a.merge(b));
         self.carried.iter_mut().zip(&other.carried).for_each(|(a, b)| a.merge(b));
         self.labels.merge(other.labels);
@@ -225,6 +229,7 @@ mod tests {
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
         MISSING, MISSING_GROUP, RowIdKind,
     };
+    use crate::exec::state::{Accumulator, SampleState};
 
     fn layout() -> Layout {
         let feature = |name: &str, kind, levels: &[&str]| Feature {
@@ -285,6 +290,18 @@ mod tests {
         (batch, RowRoles([0, TRAIN, 0, 0, NEITHER][range].to_vec()))
     }
 
+    impl SampleState for PreparedProfile {
+        fn sample(_: u64) -> Self {
+            PreparedProfile::empty(&layout())
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let at = row as usize % 5;
+            let (batch, roles) = rows(at..at + 1);
+            self.add(&layout(), &batch, &roles, row.is_multiple_of(2));
+        }
+    }
+
     #[test]
     fn counts_do_not_depend_on_how_rows_are_cut() {
         let of = |cuts: &[std::ops::Range<usize>]| {
@@ -293,7 +310,7 @@ mod tests {
                 let (batch, roles) = rows(cut.clone());
                 let mut part = PreparedProfile::empty(&layout());
                 part.add(&layout(), &batch, &roles, false);
-                whole.merge(&part);
+                whole.merge(part);
             }
             whole
         };

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::error::{Error, Fault, Result};
-use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::state::PieceLoop;
 
 /// The reference rows of one row group.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,23 +35,13 @@ pub struct ReferenceRows<'a> {
 
 enum ReferenceRowSource<'a> {
     Memory(Vec<ReferenceBatch>),
-    Read {
-        n: usize,
-        read: Box<ReadReferenceBatch<'a>>,
-        workers: &'a WorkerPool,
-        watch: StageWatch<'a>,
-    },
+    Read { pieces: PieceLoop<'a>, read: Box<ReadReferenceBatch<'a>> },
 }
 
 impl<'a> ReferenceRows<'a> {
-    /// `n` row groups, each read by `read`.
-    pub fn of_groups(
-        n: usize,
-        read: Box<ReadReferenceBatch<'a>>,
-        workers: &'a WorkerPool,
-        watch: StageWatch<'a>,
-    ) -> Self {
-        ReferenceRows { source: ReferenceRowSource::Read { n, read, workers, watch } }
+    /// Row groups, each read by `read`.
+    pub fn of_groups(pieces: PieceLoop<'a>, read: Box<ReadReferenceBatch<'a>>) -> Self {
+        ReferenceRows { source: ReferenceRowSource::Read { pieces, read } }
     }
 
     /// Rows in memory.
@@ -73,13 +63,10 @@ impl<'a> ReferenceRows<'a> {
             ReferenceRowSource::Memory(groups) => {
                 groups.iter().for_each(|group| merge(visit(group)))
             }
-            ReferenceRowSource::Read { n, read, workers, watch } => workers.map(
-                *n,
+            ReferenceRowSource::Read { pieces, read } => pieces.in_order(
                 |g| {
-                    (watch.check)()?;
                     let group = read(g)?;
-                    (watch.progress)(group.rows.n as u64);
-                    Ok::<_, Error>(visit(&group))
+                    Ok((group.rows.n as u64, visit(&group)))
                 },
                 |_, part| {
                     merge(part);

@@ -24,6 +24,7 @@ use crate::data::MISSING_GROUP;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::state::PieceLoop;
 use crate::num::seed::h;
 use crate::param::Fraction;
 use crate::table::file::{FileOwner, GroupWriter, ParquetFile};
@@ -271,21 +272,19 @@ pub fn folds_within(
 fn from_column(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<RowRoles> {
     let mut roles = Vec::new();
     let read = |group: usize| {
-        (watch.check)()?;
-        let found = rows.read_roles(group)?;
-        found.ok_or_else(|| {
+        let found = rows.read_roles(group)?.ok_or_else(|| {
             Error::operator(
                 "read",
                 rows.file().path(),
                 "the rows were prepared without a split column",
                 FOLDER_CHANGED_HINT,
             )
-        })
+        })?;
+        Ok((found.len() as u64, found))
     };
-    workers.map(rows.n_groups(), read, |_, found| {
-        (watch.progress)(found.len() as u64);
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |_, found| {
         roles.extend(found);
-        Ok::<_, Error>(())
+        Ok(())
     })?;
     Ok(RowRoles(roles))
 }
@@ -322,7 +321,6 @@ pub(crate) fn roles_by_rank(
     let range = |hash: u64| (hash >> 52) as usize;
     // Stratum, hash and position of every row of a row group; computed in parallel.
     let read = |group: usize| -> Result<Vec<(SplitStratum, u64, usize)>> {
-        (watch.check)()?;
         let batch = rows.read_keys(group)?;
         let first = rows.first_row(group);
         let ranks =
@@ -332,12 +330,16 @@ pub(crate) fn roles_by_rank(
     };
 
     let mut counts: BTreeMap<SplitStratum, Vec<u64>> = BTreeMap::new();
-    workers.map(rows.n_groups(), read, |_, keys| {
-        (watch.progress)(keys.len() as u64);
+    let row_groups = PieceLoop { workers, watch, n: rows.n_groups() };
+    let counted = |group| {
+        let keys = read(group)?;
+        Ok((keys.len() as u64, keys))
+    };
+    row_groups.in_order(counted, |_, keys| {
         for (stratum, hash, _) in keys {
             counts.entry(stratum).or_insert_with(|| vec![0; RANGES])[range(hash)] += 1;
         }
-        Ok::<_, Error>(())
+        Ok(())
     })?;
     // Rank of the first row of each stratum and range.
     let mut next = 0;
@@ -352,16 +354,14 @@ pub(crate) fn roles_by_rank(
         let mut held: BTreeMap<SplitStratum, Vec<(u64, usize)>> = BTreeMap::new();
         let in_range = |group: usize| {
             let keys = read(group)?;
-            Ok(keys
-                .into_iter()
-                .filter(|(_, hash, _)| (lo..hi).contains(&range(*hash)))
-                .collect::<Vec<_>>())
+            let here = keys.into_iter().filter(|(_, hash, _)| (lo..hi).contains(&range(*hash)));
+            Ok((0, here.collect::<Vec<_>>()))
         };
-        workers.map(rows.n_groups(), in_range, |_, wanted| {
+        row_groups.in_order(in_range, |_, wanted| {
             for (stratum, hash, position) in wanted {
                 held.entry(stratum).or_default().push((hash, position));
             }
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         for (stratum, mut rows) in held {
             rows.sort_unstable();

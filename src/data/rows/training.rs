@@ -13,6 +13,7 @@ use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::exec::state::PieceLoop;
 use crate::table::file::BLOCK_ROWS;
 
 /// The training rows of one row group.
@@ -185,13 +186,11 @@ impl<'a> TrainingRows<'a> {
                     }
                     Ok(TrainingBatch::default())
                 };
-                workers.map(
-                    n_groups,
+                let pieces = PieceLoop { workers, watch: *watch, n: n_groups };
+                pieces.in_order(
                     |g| {
-                        (watch.check)()?;
                         let group = TrainingBatch { number: g, ..read(g)? };
-                        (watch.progress)(group.rows.n as u64);
-                        visit(&group)
+                        Ok((group.rows.n as u64, visit(&group)?))
                     },
                     |_, part| merge(part),
                 )

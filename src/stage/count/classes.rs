@@ -11,7 +11,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::state::Accumulator;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -104,25 +104,14 @@ pub fn count_rows(
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
-    let mut whole = empty();
-    ground.workers.map(
-        ground.rows.n_groups(),
-        |g| {
-            (ground.watch.check)()?;
-            let (batch, roles, scores) =
-                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
-            let mut part = empty();
-            for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
-                part.add(batch.row_key[i], &person);
-            }
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>(part)
-        },
-        |_, part| {
-            whole.merge(part);
-            Ok(())
-        },
-    )?;
+    let whole = ground.row_groups().gather(empty, |part, g| {
+        let (batch, roles, scores) =
+            (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
+        for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
+            part.add(batch.row_key[i], &person);
+        }
+        Ok(batch.row.len() as u64)
+    })?;
     // Whom one class leaves out, all leave out.
     if let Some(one) = whole
         .one_vs_rest()
@@ -197,11 +186,9 @@ fn pass_classes<T: Send>(
 ) -> Result<T> {
     let layout = ground.rows.layout();
     let ranks = ranks(&layout.attributes[scored.attribute]);
-    ground.workers.fold(
-        ground.rows.n_groups(),
+    ground.row_groups().fold(
         empty,
         |sum, g| {
-            (ground.watch.check)()?;
             let (batch, roles, keys) =
                 (ground.rows.read_keys(g)?, ground.roles.read(g)?, scored.counterfactuals.keys(g)?);
             let (scores, scores_cf) = (scored.scores.read(g)?, scored.scores_cf.read(g)?);
@@ -219,8 +206,7 @@ fn pass_classes<T: Send>(
                 }
                 add(sum, batch.row_key[i], &person, &cfs);
             }
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok(())
+            Ok(batch.row.len() as u64)
         },
         merge,
     )

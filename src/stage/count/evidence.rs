@@ -10,7 +10,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::state::Accumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
@@ -188,11 +188,9 @@ pub fn count_rows_or_empty(
 ) -> Result<FactualCounts> {
     let layout = ground.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    let whole = ground.workers.fold(
-        ground.rows.n_groups(),
+    ground.row_groups().gather(
         || counting.empty(),
         |part, g| {
-            (ground.watch.check)()?;
             let batch = ground.rows.read_keys(g)?;
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
@@ -202,12 +200,9 @@ pub fn count_rows_or_empty(
                     counting.add(part, (&batch, i), fold, score, group);
                 }
             }
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>(())
+            Ok(batch.row.len() as u64)
         },
-        Accumulator::merge,
-    )?;
-    Ok(whole)
+    )
 }
 
 /// All audited rows are left out.
@@ -312,18 +307,15 @@ pub(crate) fn pass_by_row<T: Send>(
 ) -> Result<T> {
     let layout = ground.rows.layout();
     let attribute = &layout.attributes[scored.attribute];
-    ground.workers.fold(
-        ground.rows.n_groups(),
+    ground.row_groups().fold(
         empty,
         |sum, g| {
-            (ground.watch.check)()?;
             let group = ScoredGroup::read(ground, scored, g)?;
             let own = &group.batch.groups[scored.attribute];
             group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
                 add(sum, (&group.batch, i), group.batch.row_key[i], person, cfs);
             });
-            (ground.watch.progress)(group.batch.row.len() as u64);
-            Ok(())
+            Ok(group.batch.row.len() as u64)
         },
         merge,
     )
@@ -409,14 +401,12 @@ pub fn write_outcomes(
 ) -> Result<()> {
     let layout = ground.rows.layout();
     let attribute = &layout.attributes[scored.attribute];
-    ground.workers.map(
-        ground.rows.n_groups(),
+    ground.row_groups().in_order(
         |g| {
-            (ground.watch.check)()?;
-            ScoredGroup::read(ground, scored, g)
+            let group = ScoredGroup::read(ground, scored, g)?;
+            Ok((group.keys.parent.len() as u64, group))
         },
         |_, group| {
-            (ground.watch.progress)(group.keys.parent.len() as u64);
             writer.push(&outcome_rows(ground, scored, attribute, model, set, &group))
         },
     )

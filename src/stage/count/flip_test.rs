@@ -3,8 +3,7 @@
 
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{FeatureKind, Layout, MISSING_GROUP};
-use crate::error::{Error, Result};
-use crate::exec::state::Accumulator;
+use crate::error::Result;
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
@@ -44,16 +43,12 @@ pub fn flip_test(
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let columns = numbers(layout, attribute);
-    let empty = || FlipTestSample::new(columns.len(), knobs, seed);
-    let mut crowd = empty();
-    ground.workers.map(
-        ground.rows.n_groups(),
-        |g| {
-            (ground.watch.check)()?;
+    let crowd = ground.row_groups().gather(
+        || FlipTestSample::new(columns.len(), knobs, seed),
+        |part, g| {
             let (batch, scores, roles) =
                 (ground.rows.read(g)?, scores.read(g)?, ground.roles.read(g)?);
             let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
-            let mut part = empty();
             let mut own = vec![0.0; columns.len()];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 let counts = group != MISSING_GROUP && roles.audited(i).is_some();
@@ -76,12 +71,7 @@ pub fn flip_test(
                     &own,
                 );
             }
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>(part)
-        },
-        |_, part| {
-            crowd.merge(part);
-            Ok(())
+            Ok(batch.row.len() as u64)
         },
     )?;
     let test = PreparedFlipTest::new(
@@ -92,13 +82,10 @@ pub fn flip_test(
         layout.weight.as_ref().map(|_| seed),
     );
     let mut flips = test.empty();
-    ground.workers.map(
-        test.n_pieces(),
+    ground.pieces(test.n_pieces()).in_order(
         |number| {
-            (ground.watch.check)()?;
             let piece = test.votes(number);
-            (ground.watch.progress)(piece.people);
-            Ok::<_, Error>(piece)
+            Ok((piece.people, piece))
         },
         |_, piece| {
             flips.add(&piece);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_GROUP};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -147,11 +147,9 @@ pub(crate) fn slice_rows(
     let slices = AttributeSlices::of(layout, attribute)?;
     let counting =
         RowCounting::new(layout, cut, attribute, BlockSettings { paired: false, ..blocks })?;
-    let whole = ground.workers.fold(
-        ground.rows.n_groups(),
+    let whole = ground.row_groups().fold(
         || slices.empty::<FactualCounts>(),
         |parts, g| {
-            (ground.watch.check)()?;
             let batch = ground.rows.read_keys(g)?;
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
@@ -168,8 +166,7 @@ pub(crate) fn slice_rows(
                     });
                 }
             }
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>(())
+            Ok(batch.row.len() as u64)
         },
         |whole, parts| merge(whole, parts, Accumulator::merge),
     )?;

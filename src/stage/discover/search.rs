@@ -102,15 +102,11 @@ pub fn discover(
     let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
     let scenarios = ScenarioSearch::new(asked, &names, &encoding, sensitive)?;
     let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
-    ground.workers.map(
-        drawn.len(),
-        |b| {
-            (ground.watch.check)()?;
-            scenarios.of_replicate(b, &drawn[b])
-        },
+    ground.pieces(drawn.len()).in_order(
+        |b| Ok((0, scenarios.of_replicate(b, &drawn[b])?)),
         |_, part| {
             found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
-            Ok::<_, Error>(())
+            Ok(())
         },
     )?;
     let n_rows = blocks.sizes.iter().flatten().sum();

@@ -172,20 +172,15 @@ pub fn rule_matches(
 ) -> Result<RuleMatches> {
     let mut all = RuleMatches::new(rules, seed);
     for pool in pools {
-        let look = |g: usize| {
-            (ground.watch.check)()?;
-            let mut part = RuleMatches::new(rules, seed);
+        let look = |part: &mut RuleMatches, g: usize| {
             let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
             pool.candidates(g, &batch, &keys)?
                 .iter()
                 .flatten()
                 .for_each(|candidate| part.add(candidate));
-            Ok(part)
+            Ok(0)
         };
-        ground.workers.map(ground.rows.n_groups(), look, |_, part| {
-            all.merge(part);
-            Ok::<_, Error>(())
-        })?;
+        all.merge(ground.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
     }
     Ok(all)
 }
@@ -261,24 +256,20 @@ impl ArmSelection {
         let mut numbers = AddedRows::default();
         for pool in &self.pools {
             let look = |g: usize| {
-                (ground.watch.check)()?;
                 let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let taken = || {
                     candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
                 };
                 let positive = taken().filter(|candidate| candidate.label).count() as u64;
-                Ok::<_, Error>((
-                    candidates.iter().flatten().count() as u64,
-                    taken().count() as u64,
-                    positive,
-                ))
+                let all = candidates.iter().flatten().count() as u64;
+                Ok((0, (all, taken().count() as u64, positive)))
             };
-            ground.workers.map(ground.rows.n_groups(), look, |_, (all, taken, positive)| {
+            ground.row_groups().in_order(look, |_, (all, taken, positive)| {
                 numbers.n_candidates += all;
                 numbers.n_counterfactuals += taken;
                 numbers.n_added_positive += positive;
-                Ok::<_, Error>(())
+                Ok(())
             })?;
         }
         Ok(numbers)
@@ -329,16 +320,12 @@ impl ArmSelection {
                 [arm, model, set, &attribute.name].map(SharedText::from);
             let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
             let look = |g: usize| {
-                (ground.watch.check)()?;
                 let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
-                let candidates = pool.candidates(g, &batch, &keys)?;
-                Ok(candidates
-                    .into_iter()
-                    .flatten()
-                    .filter(|candidate| self.choice.contains(candidate))
-                    .collect::<Vec<_>>())
+                let candidates = pool.candidates(g, &batch, &keys)?.into_iter().flatten();
+                let taken = candidates.filter(|candidate| self.choice.contains(candidate));
+                Ok((0, taken.collect::<Vec<_>>()))
             };
-            ground.workers.map(ground.rows.n_groups(), look, |_, taken| {
+            ground.row_groups().in_order(look, |_, taken| {
                 let row = |taken: CounterfactualCandidate| SelectedRow {
                     arm: arm.clone(),
                     model: model.clone(),

@@ -164,11 +164,6 @@ impl<'a> LearningReference<'a> {
             }
             Ok(made)
         };
-        ReferenceRows::of_groups(
-            self.n_groups(),
-            Box::new(read),
-            self.context.workers,
-            self.context.watch,
-        )
+        ReferenceRows::of_groups(self.context.pieces(self.n_groups()), Box::new(read))
     }
 }

@@ -7,7 +7,7 @@ use crate::counterfactual::transport::matching::{
     FittedTransport, TransportGenerator, TransportRows,
 };
 use crate::counterfactual::{Generator, SampleBatch};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
 
 use crate::stage::generate::rows;
@@ -90,21 +90,21 @@ impl GeneratorInputs<'_> {
         reference
             .fold(|group| carriage.targets(group, self.position), |part| targets.append(part))?;
         let read = |g: usize| {
-            (ground.watch.check)()?;
             let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
             let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
             let groups = rows::groups_of_fold(own, &roles, n_folds, fold);
             let classes = self.classes.of_group(g, &batch)?;
-            Ok::<_, Error>(carriage.sources(&SampleBatch {
+            let samples = SampleBatch {
                 keys: &batch.row_key,
                 rows: &batch.rows,
                 groups: &groups,
                 classes: &classes,
-            }))
+            };
+            Ok((0, carriage.sources(&samples)))
         };
-        ground.workers.map(ground.rows.n_groups(), read, |_, part| {
+        ground.row_groups().in_order(read, |_, part| {
             sources.append(part);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         let spread = |n: usize,
                       work: &(
@@ -112,14 +112,13 @@ impl GeneratorInputs<'_> {
                                + Sync
                        )| {
             let solved = Mutex::new(Vec::with_capacity(n));
-            let one = |k: usize| {
-                (ground.watch.check)()?;
-                work(k)
-            };
-            ground.workers.map(n, one, |_, plan| {
-                solved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(plan);
-                Ok::<_, Error>(())
-            })?;
+            ground.pieces(n).in_order(
+                |k| Ok((0, work(k)?)),
+                |_, plan| {
+                    solved.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(plan);
+                    Ok(())
+                },
+            )?;
             Ok(solved.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
         };
         carriage.match_samples(settings, self.seed, sources, targets, &spread)

@@ -468,7 +468,6 @@ fn check_classes(
     }
     let layout = ground.rows.layout();
     let find = |g: usize| {
-        (ground.watch.check)()?;
         let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
@@ -479,7 +478,7 @@ fn check_classes(
             (!known.contains(&class)).then_some((*i, class))
         };
         match (0..batch.row.len()).find_map(|i| unseen(&i)) {
-            None => Ok(()),
+            None => Ok((0, ())),
             Some((i, class)) => {
                 let name = match classes {
                     RowClasses::Raw(feature) => layout.features[*feature]
@@ -503,5 +502,5 @@ fn check_classes(
             }
         }
     };
-    ground.workers.map(ground.rows.n_groups(), find, |_, ()| Ok(()))
+    ground.row_groups().in_order(find, |_, ()| Ok(()))
 }

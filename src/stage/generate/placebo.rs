@@ -20,9 +20,8 @@ use crate::data::rows::aligned::{CounterfactualKeys, ScoreReader};
 use crate::data::rows::reference::ReferenceBatch;
 use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureColumn, FeatureRows, MISSING_GROUP};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::files;
-use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::placebo::PlaceboRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
@@ -102,7 +101,6 @@ impl GroupPermutation {
     ) -> Result<Self> {
         let mut names = GroupPermutation { entries: Vec::new(), sizes: Vec::new() };
         let look = |g: usize| {
-            (ground.watch.check)()?;
             let (batch, roles) = batch(g)?;
             let entry = |i: usize| {
                 let audited = roles.as_ref().is_none_or(|roles| roles.audited(i).is_some());
@@ -118,15 +116,13 @@ impl GroupPermutation {
                     group,
                 })
             };
-            Ok::<_, Error>((
-                (0..batch.row.len()).filter_map(entry).collect::<Vec<_>>(),
-                batch.row.len(),
-            ))
+            let entries: Vec<_> = (0..batch.row.len()).filter_map(entry).collect();
+            Ok((0, (entries, batch.row.len())))
         };
-        ground.workers.map(n_groups, look, |_, (entries, size)| {
+        ground.pieces(n_groups).in_order(look, |_, (entries, size)| {
             names.entries.extend(entries);
             names.sizes.push(size);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         names.entries.sort_unstable_by_key(|entry| (entry.stratum, entry.key));
         Ok(names)
@@ -217,13 +213,10 @@ impl PlaceboInputs<'_> {
         let generators = drafting.generators(self.knobs, learnt)?.generators;
         let again = [WriteBack::derived_only(layout)];
         let mut made = Vec::new();
-        let work = |g: usize| {
-            (self.context.watch.check)()?;
-            self.score_group(g, &groups[g], &generators, &again)
-        };
-        self.context.workers.map(self.context.rows.n_groups(), work, |_, scored| {
+        let work = |g: usize| Ok((0, self.score_group(g, &groups[g], &generators, &again)?));
+        self.context.row_groups().in_order(work, |_, scored| {
             made.push(scored);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         self.models
             .iter()
@@ -285,9 +278,8 @@ impl PlaceboInputs<'_> {
     ) -> Result<PlaceboRepeat> {
         let layout = self.context.rows.layout();
         let n_groups = layout.attributes[self.position].groups.len();
-        let read = |g: usize| {
-            (self.context.watch.check)()?;
-            Ok::<_, Error>(ScoredGroup {
+        let read = |g: usize| -> Result<ScoredGroup> {
+            Ok(ScoredGroup {
                 batch: self.context.rows.read_keys(g)?,
                 roles: self.context.roles.read(g)?,
                 keys: made[g].keys.clone(),
@@ -302,10 +294,10 @@ impl PlaceboInputs<'_> {
             rows.people(layout, attribute, &groups[g], &model.rule, |i, person, cfs| {
                 add_person(part, rows.batch.row_key[i], person, cfs)
             });
-            Ok::<_, Error>(())
+            Ok(0)
         };
-        let n_row_groups = self.context.rows.n_groups();
-        let counts = self.context.workers.fold(n_row_groups, empty, first, Accumulator::merge)?;
+        let row_groups = self.context.row_groups();
+        let counts = row_groups.gather(empty, first)?;
         if !self.wants_shift {
             return Ok(PlaceboRepeat { counts, second: None });
         }
@@ -314,14 +306,10 @@ impl PlaceboInputs<'_> {
             read(g)?.people(layout, attribute, &groups[g], &model.rule, |_, person, cfs| {
                 part.add(person, cfs)
             });
-            Ok::<_, Error>(())
+            Ok(0)
         };
-        let second = self.context.workers.fold(
-            n_row_groups,
-            || start.clone(),
-            again,
-            |second, part| second.merge(&part),
-        )?;
+        let second =
+            row_groups.fold(|| start.clone(), again, |second, part| second.merge(&part))?;
         Ok(PlaceboRepeat { counts, second: Some(second) })
     }
 }

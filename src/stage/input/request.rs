@@ -94,15 +94,14 @@ impl Stage for RequestStage {
                 let sources = sources.open(ctx, ground)?;
                 let mut digest = RequestDigest::new(&counterfactual_schema(ground.rows.layout()));
                 let mut again = 0;
-                ground.workers.map(
-                    ground.rows.n_groups(),
+                ground.row_groups().in_order(
                     |g| {
                         let (batch, n_again) = counterfactual_part(ground, &sources, g)?;
-                        Ok::<_, Error>((RequestDigest::part(&batch)?, n_again))
+                        let part = RequestDigest::part(&batch)?;
+                        Ok((part.n_rows(), (part, n_again)))
                     },
                     |_, (part, n_again)| {
                         again += n_again;
-                        (ground.watch.progress)(part.n_rows());
                         digest.push(part);
                         Ok(())
                     },
@@ -116,11 +115,12 @@ impl Stage for RequestStage {
 
 fn write_factual_request(ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
     let mut digest = RequestDigest::new(&factual_schema(ground.rows.layout()));
-    ground.workers.map(
-        ground.rows.n_groups(),
-        |g| RequestDigest::part(&factual_part(ground, g)?),
+    ground.row_groups().in_order(
+        |g| {
+            let part = RequestDigest::part(&factual_part(ground, g)?)?;
+            Ok((part.n_rows(), part))
+        },
         |_, part| {
-            (ground.watch.progress)(part.n_rows());
             digest.push(part);
             Ok(())
         },

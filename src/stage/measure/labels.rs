@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;
 use crate::data::{Attribute, Layout, MISSING_GROUP};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::cancel::CancelFlag;
-use crate::exec::state::Accumulator;
+use crate::exec::pieces::StageWatch;
+use crate::exec::state::PieceLoop;
 use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
@@ -216,33 +217,28 @@ pub(crate) fn count(
         models.push((String::new(), (cut, usize::MAX)));
     }
     let blocks = BlockSettings { seed: Seed::default(), paired: false };
+    let check = || cancel.check();
+    let watch = StageWatch { check: &check, ..StageWatch::SILENT };
+    let row_groups = PieceLoop { workers: plan.workers, watch, n: rows.n_groups() };
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
         let mut by_attribute = Vec::new();
         for position in 0..layout.attributes.len() {
             let counting = RowCounting::new(layout, cut, position, blocks)?;
-            let mut whole = counting.empty();
-            plan.workers.map(
-                rows.n_groups(),
-                |g| {
-                    cancel.check()?;
+            by_attribute.push(row_groups.gather(
+                || counting.empty(),
+                |part, g| {
                     let (batch, roles) = (rows.read_keys(g)?, roles.read(g)?);
-                    let mut part = counting.empty();
                     for (i, &group) in batch.groups[position].iter().enumerate() {
                         if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                             let score =
                                 batch.carried.get(*score).map_or(f64::NAN, |scores| scores[i]);
-                            counting.add(&mut part, (&batch, i), fold, score, group);
+                            counting.add(part, (&batch, i), fold, score, group);
                         }
                     }
-                    Ok::<_, Error>(part)
+                    Ok(0)
                 },
-                |_, part| {
-                    whole.merge(part);
-                    Ok(())
-                },
-            )?;
-            by_attribute.push(whole);
+            )?);
         }
         all.push((model.clone(), by_attribute));
     }

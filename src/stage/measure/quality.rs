@@ -19,7 +19,7 @@ use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts,
 };
 use crate::data::{Attribute, MISSING_GROUP};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::exec::state::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
@@ -220,7 +220,6 @@ impl QualityInputs<'_> {
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
         let look = |g: usize| {
-            (ground.watch.check)()?;
             let batch = ground.rows.read(g)?;
             let classes = self.classes.of_group(g, &batch)?;
             let (keys, judged, rows) = self.counterfactuals.judged(g, ground.rows.layout())?;
@@ -248,16 +247,15 @@ impl QualityInputs<'_> {
             }
             let pairs_of_rows =
                 none().of_group(ground.rows.layout(), &batch, &keys, &judged, &rows);
-            (ground.watch.progress)(batch.row.len() as u64);
-            Ok::<_, Error>((part, without, pairs_of_rows))
+            Ok((batch.row.len() as u64, (part, without, pairs_of_rows)))
         };
-        ground.workers.map(ground.rows.n_groups(), look, |_, (part, without, pairs_of_rows)| {
+        ground.row_groups().in_order(look, |_, (part, without, pairs_of_rows)| {
             sums.merge(part);
             examples.merge(pairs_of_rows);
             without
                 .into_iter()
                 .for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         for (fold, learnt) in self.learnt.iter().enumerate() {
             if let Some(filter) = learnt.filter() {

@@ -4,7 +4,7 @@
 //! scores; intervals need people one by one, or blocks of them where there are many. A stage of its
 //! own, because it is the dearest part of measuring and depends on little.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::bootstrap::redraw::{
     MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlocks, ShiftEvidence, ShiftIntervals,
@@ -162,12 +162,8 @@ fn draw(
     level: Level,
 ) -> Result<ShiftIntervals> {
     let mut tiles = Vec::with_capacity(redraw.n_tiles());
-    ground.workers.map(
-        redraw.n_tiles(),
-        |number| {
-            (ground.watch.check)()?;
-            Ok::<_, Error>(redraw.tile(number))
-        },
+    ground.pieces(redraw.n_tiles()).in_order(
+        |number| Ok((0, redraw.tile(number))),
         |_, tile| {
             tiles.push(tile);
             Ok(())

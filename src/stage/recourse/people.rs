@@ -16,7 +16,7 @@ use crate::data::values::float_text;
 use crate::data::{
     FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP, MISSING_LEVEL,
 };
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::job::Job;
 use crate::model::ThresholdComparison;
 use crate::param::ColumnName;
@@ -96,7 +96,6 @@ impl RecoursePeople {
         let (mut source, mut folds, mut thresholds, mut groups, mut favourable) =
             (vec![], vec![], vec![], vec![], vec![]);
         let read = |g: usize| {
-            (ground.watch.check)()?;
             let (batch, roles, scores) =
                 (ground.rows.read(g)?, ground.roles.read(g)?, scored.scores.read(g)?);
             let mut kept = Vec::new();
@@ -116,9 +115,9 @@ impl RecoursePeople {
                 }
             }
             let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
-            Ok::<_, Error>((batch.row, kept, part))
+            Ok((0, (batch.row, kept, part)))
         };
-        ground.workers.map(ground.rows.n_groups(), read, |_, (numbers, kept, part)| {
+        ground.row_groups().in_order(read, |_, (numbers, kept, part)| {
             for (i, fold, threshold, group, decision) in kept {
                 source.push(numbers[i]);
                 folds.push(fold);
@@ -127,7 +126,7 @@ impl RecoursePeople {
                 favourable.push(decision);
             }
             append(&mut rows, part);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         if rows.n >= u32::MAX as usize {
             let what =

@@ -371,22 +371,18 @@ impl<'a> CommandCall<'a> {
         for (p, &n) in n_rows.iter().enumerate() {
             let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
                 let part = |g: usize| {
-                    (ground.watch.check)()?;
                     let folds = scored.folds(ground, g)?;
                     let mine: Vec<usize> =
                         (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
                     let rows = if mine.is_empty() { None } else { Some(scored.rows(ground, g)?) };
                     let rows =
                         rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
-                    rows.map(|rows| columns.batch(&rows).map(|batch| (rows.n as u64, batch)))
-                        .transpose()
+                    let n = rows.as_ref().map_or(0, |rows| rows.n as u64);
+                    Ok((n, rows.map(|rows| columns.batch(&rows)).transpose()?))
                 };
-                ground.workers.map(scored.n_blocks(ground), part, |_, batch| match batch {
+                ground.pieces(scored.n_blocks(ground)).in_order(part, |_, batch| match batch {
                     None => Ok(()),
-                    Some((n, batch)) => {
-                        (ground.watch.progress)(n);
-                        sink.push(batch)
-                    }
+                    Some(batch) => sink.push(batch),
                 })
             };
             let model = match (trained, &self.command.model) {

@@ -120,19 +120,17 @@ impl GraphScoring<'_> {
         let (mut counts, mut variances, mut n_dropped) =
             (nobody.clone(), [Vec::new(), Vec::new()], 0);
         let reach = ColumnReach::new(&self.worlds.encoding, self.model.encoder());
-        ground.workers.map(
-            ground.rows.n_groups(),
+        ground.row_groups().in_order(
             |g| {
-                (ground.watch.check)()?;
                 let (mut part, mut spread, mut means) =
                     (nobody.clone(), [Vec::new(), Vec::new()], Vec::new());
-                let dropped = self.each_row(ground, &reach, g, |row| {
+                let (rows, dropped) = self.each_row(ground, &reach, g, |row| {
                     part.add(row.key, row.person, row.counterfactuals);
                     let (mean, variance) = self.score_moments(row.counterfactuals);
                     means.push(mean);
                     spread[row.person.group].extend(variance.filter(|_| keeps));
                 })?;
-                Ok::<_, Error>((encoder.encode(&means)?, part, spread, dropped))
+                Ok((rows, (encoder.encode(&means)?, part, spread, dropped)))
             },
             |_, (encoded, part, spread, dropped)| {
                 counts.merge(part);
@@ -144,21 +142,15 @@ impl GraphScoring<'_> {
         writer.finish()?;
         if self.wants_shift {
             let start = counts.second_pass();
-            let mut second = start.clone();
-            ground.workers.map(
-                ground.rows.n_groups(),
-                |g| {
-                    (ground.watch.check)()?;
-                    let mut part: Vec<ShiftPass> = start.clone();
-                    self.each_row(ground, &reach, g, |row| {
-                        add_second(&mut part, row.person, row.counterfactuals)
+            let second = ground.row_groups().fold(
+                || start.clone(),
+                |part: &mut Vec<ShiftPass>, g| {
+                    let (rows, _) = self.each_row(ground, &reach, g, |row| {
+                        add_second(part, row.person, row.counterfactuals)
                     })?;
-                    Ok::<_, Error>(part)
+                    Ok(rows)
                 },
-                |_, part| {
-                    second.iter_mut().zip(&part).for_each(|(all, part)| all.merge(part));
-                    Ok::<_, Error>(())
-                },
+                |all, part| all.iter_mut().zip(&part).for_each(|(all, part)| all.merge(part)),
             )?;
             counts.set_second_pass(second);
         }
@@ -169,15 +161,15 @@ impl GraphScoring<'_> {
         )
     }
 
-    /// Hands on every row of a row group that has a counterfactual, in order; gives back how many
-    /// lack a variable.
+    /// Hands on every row of a row group that has a counterfactual, in order; gives back the number
+    /// of rows, and how many lack a variable.
     fn each_row(
         &self,
         ground: RowContext<'_>,
         reach: &ColumnReach,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
-    ) -> Result<u64> {
+    ) -> Result<(u64, u64)> {
         let layout = ground.rows.layout();
         let attribute = &layout.attributes[self.position];
         let ranks = ranks(attribute);
@@ -245,8 +237,7 @@ impl GraphScoring<'_> {
                 counterfactuals: &counterfactuals,
             });
         }
-        (ground.watch.progress)(batch.row.len() as u64);
-        Ok(dropped)
+        Ok((batch.row.len() as u64, dropped))
     }
 
     /// Mean over all graphs of the scores of a row, NaN where there are none, and their variance,

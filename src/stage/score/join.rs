@@ -19,7 +19,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
@@ -55,17 +55,15 @@ impl RecheckSample {
         let all = RecheckSample { seed, share, lowest: u64::MAX };
         // The lowest hashes, in order.
         let mut lowest: Vec<u64> = Vec::new();
-        ground.workers.map(
-            ground.rows.n_groups(),
+        ground.row_groups().in_order(
             |g| {
-                (ground.watch.check)()?;
                 let batch = ground.rows.read_keys(g)?;
                 let roles = ground.roles.read(g)?;
                 let rows = (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i));
                 let mut hashes: Vec<u64> = rows.map(|i| all.hash(batch.row_key[i])).collect();
                 hashes.sort_unstable();
                 hashes.truncate(at_least);
-                Ok::<_, Error>(hashes)
+                Ok((0, hashes))
             },
             |_, hashes| {
                 lowest.extend(hashes);
@@ -331,16 +329,14 @@ impl ScoreFileJoin<'_> {
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
         known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
     ) -> Result<RecheckResult> {
-        let RowContext { rows, workers, watch, .. } = self.context;
         let (encoder, mut writer) = create_scores(out)?;
         let mut join = ScoreJoin::new(self.file);
         let (mut n_wanted, mut lacking, mut compared) =
             (0_u64, MissingKeys::default(), RecheckTally::default());
-        workers.map(
-            rows.n_groups(),
+        self.context.row_groups().in_order(
             |g| {
-                (watch.check)()?;
-                read(g)
+                let group = read(g)?;
+                Ok((group.n_scores as u64, group))
             },
             |g, group| {
                 let mut scores = vec![f64::NAN; group.n_scores];
@@ -363,7 +359,6 @@ impl ScoreFileJoin<'_> {
                         }
                     }
                 }
-                (watch.progress)(scores.len() as u64);
                 writer.append(encoder.encode(&scores)?)
             },
         )?;
@@ -386,6 +381,7 @@ impl ScoreFileJoin<'_> {
             let mut judged: HashMap<ScoreKey, Option<LeftoverScore>> =
                 join.waiting().map(|key| (*key, None)).collect();
             let mut strange: HashSet<u64> = join.waiting().map(|key| key.row_key).collect();
+            let rows = self.context.rows;
             for g in 0..rows.n_groups() {
                 for (key, left) in known(g)? {
                     judged.entry(key).and_modify(|judged| *judged = Some(left));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::Scorer;
@@ -57,27 +57,20 @@ pub fn fit(
     let fit_fold = |fold: usize| {
         let mut cases = Vec::new();
         let part = |g: usize| {
-            (ground.watch.check)()?;
             let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
             let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
             let scores = score(g, fold, &batch, &mine)?;
-            (ground.watch.progress)(mine.len() as u64);
             let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
                 score,
                 positive: batch.label[i] == Some(true),
                 weight: weight_units(layout, &batch, i),
             };
-            Ok::<_, Error>(
-                mine.iter()
-                    .zip(scores)
-                    .filter(|(_, score)| !score.is_nan())
-                    .map(case)
-                    .collect::<Vec<ScoredTrainingRow>>(),
-            )
+            let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
+            Ok((mine.len() as u64, scored.map(case).collect::<Vec<ScoredTrainingRow>>()))
         };
-        ground.workers.map(ground.rows.n_groups(), part, |_, part| {
+        ground.row_groups().in_order(part, |_, part| {
             cases.extend(part);
-            Ok::<_, Error>(())
+            Ok(())
         })?;
         objective.fit(cases)
     };

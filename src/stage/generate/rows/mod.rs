@@ -16,7 +16,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::state::Accumulator;
 use crate::folder::manifest::WrittenValue;
@@ -58,10 +58,8 @@ pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path)
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
     let mut written = WrittenCounts::default();
     let (mut unreached, mut outside) = (vec![0_u64; of.groups.len()], vec![0_u64; of.groups.len()]);
-    ground.workers.map(
-        ground.rows.n_groups(),
+    ground.row_groups().in_order(
         |g| {
-            (ground.watch.check)()?;
             let batch = if making.with_features {
                 ground.rows.read(g)?
             } else {
@@ -85,13 +83,9 @@ pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path)
                     &mut outside,
                 );
             }
-            (ground.watch.progress)(keys.parent.len() as u64);
-            Ok::<_, Error>((
-                encoder.encode(keys, making.judged.then_some(judged), rows)?,
-                written,
-                unreached,
-                outside,
-            ))
+            let n = keys.parent.len() as u64;
+            let encoded = encoder.encode(keys, making.judged.then_some(judged), rows)?;
+            Ok((n, (encoded, written, unreached, outside)))
         },
         |_, (encoded, part, missed, denied)| {
             written.merge(part);
@@ -150,12 +144,10 @@ pub fn write_backs(
     let layout = ground.rows.layout();
     let empty = RawCounts::new(layout, attribute);
     let n_folds = basis.n_folds();
-    let mut counts = vec![empty.clone(); n_folds];
-    if empty.has_columns() {
-        let look = |g: usize| {
-            (ground.watch.check)()?;
+    let mut counts = vec![empty; n_folds];
+    if counts.iter().any(RawCounts::has_columns) {
+        let add = |part: &mut Vec<RawCounts>, g: usize| {
             let (batch, roles) = basis.read(g)?;
-            let mut part = vec![empty.clone(); n_folds];
             for i in 0..batch.rows.n {
                 let label = batch.label.get(i).copied().flatten();
                 let folds = part
@@ -164,12 +156,12 @@ pub fn write_backs(
                     .filter(|(fold, _)| basis.is_reference(roles.as_ref(), i, *fold));
                 folds.for_each(|(_, counts)| counts.add(&batch.rows, i, label));
             }
-            Ok::<_, Error>(part)
+            Ok(0)
         };
-        ground.workers.map(basis.n_groups(), look, |_, part| {
-            counts.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
-            Ok::<_, Error>(())
-        })?;
+        let of_folds = |whole: &mut Vec<RawCounts>, part: Vec<RawCounts>| {
+            whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
+        };
+        counts = ground.pieces(basis.n_groups()).fold(|| counts.clone(), add, of_folds)?;
     }
     Ok(counts.iter().map(|counts| WriteBack::new(layout, attribute, counts)).collect())
 }
@@ -361,16 +353,13 @@ fn judged_in_order(
 /// The rows cannot be read, the disk refuses, or the run is to stop.
 pub fn score_rows(ground: RowContext<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
-    ground.workers.map(
-        ground.rows.n_groups(),
+    ground.row_groups().in_order(
         |g| {
-            (ground.watch.check)()?;
             let batch = ground.rows.read(g)?;
             let roles = ground.roles.read(g)?;
             let fold = |i: usize| roles.audited(i);
             let scores = score_by_fold(scorers, &batch.rows, fold)?;
-            (ground.watch.progress)(batch.rows.n as u64);
-            encoder.encode(&scores)
+            Ok((batch.rows.n as u64, encoder.encode(&scores)?))
         },
         |_, encoded| writer.append(encoded),
     )?;
@@ -392,10 +381,8 @@ pub fn score_counterfactuals(
     out: &Path,
 ) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
-    ground.workers.map(
-        ground.rows.n_groups(),
+    ground.row_groups().in_order(
         |g| {
-            (ground.watch.check)()?;
             let (keys, rows) = counterfactuals.rows(g, ground.rows.layout())?;
             let roles = ground.roles.read(g)?;
             let fold = |i: usize| roles.audited(keys.parent[i] as usize);
@@ -406,8 +393,7 @@ pub fn score_counterfactuals(
                     *score = f64::NAN;
                 }
             }
-            (ground.watch.progress)(rows.n as u64);
-            encoder.encode(&scores)
+            Ok((rows.n as u64, encoder.encode(&scores)?))
         },
         |_, encoded| writer.append(encoded),
     )?;
@@ -431,29 +417,22 @@ pub fn trained_groups(
     if derived {
         return Ok(none);
     }
-    let mut known = none.clone();
-    let look = |g: usize| {
-        (ground.watch.check)()?;
+    let look = |known: &mut Vec<Vec<bool>>, g: usize| {
         let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
-        let mut part = none.clone();
         for (i, &group) in
             batch.groups[attribute].iter().enumerate().filter(|(_, group)| **group != MISSING_GROUP)
         {
-            for (fold, known) in (0..).zip(&mut part) {
+            for (fold, known) in (0..).zip(&mut *known) {
                 known[usize::from(group)] |= roles.trains(i, fold);
             }
         }
-        Ok::<_, Error>(part)
+        Ok(0)
     };
-    ground.workers.map(ground.rows.n_groups(), look, |_, part| {
-        known
-            .iter_mut()
-            .flatten()
-            .zip(part.into_iter().flatten())
-            .for_each(|(known, here)| *known |= here);
-        Ok::<_, Error>(())
-    })?;
-    Ok(known)
+    let either = |known: &mut Vec<Vec<bool>>, other: Vec<Vec<bool>>| {
+        let other = other.into_iter().flatten();
+        known.iter_mut().flatten().zip(other).for_each(|(known, here)| *known |= here);
+    };
+    ground.row_groups().fold(|| none.clone(), look, either)
 }
 
 pub(crate) fn score_by_fold(
@@ -491,10 +470,8 @@ pub fn copy_scores(
     out: &Path,
 ) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
-    ground.workers.map(
-        ground.rows.n_groups(),
+    ground.row_groups().in_order(
         |g| {
-            (ground.watch.check)()?;
             let batch = ground.rows.read_keys(g)?;
             let roles = ground.roles.read(g)?;
             let mut scores = batch.carried[carried].clone();
@@ -510,8 +487,7 @@ pub fn copy_scores(
                         .into());
                 }
             }
-            (ground.watch.progress)(scores.len() as u64);
-            encoder.encode(&scores)
+            Ok((scores.len() as u64, encoder.encode(&scores)?))
         },
         |_, encoded| writer.append(encoded),
     )?;
