@@ -76,6 +76,8 @@ worded_enum! {
         Prepare = "prepare",
         /// Roles of the rows; of an experiment also fold by fold.
         Split = "split",
+        /// Labels and decisions by group, as far as the rows alone tell.
+        Labels = "labels",
         /// The graphs of all scenarios of a set.
         Discover = "discover",
         /// A model; of an experiment that of an arm and fold, or those of inner folds.
@@ -130,7 +132,7 @@ impl UnitKind {
     const fn stage_kind(self) -> StageKind {
         match self {
             UnitKind::Source | UnitKind::Reference | UnitKind::Prepare => StageKind::Prepare,
-            UnitKind::Split => StageKind::Split,
+            UnitKind::Split | UnitKind::Labels => StageKind::Split,
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,
             UnitKind::Fit => StageKind::Fit,

@@ -325,6 +325,10 @@ pub(crate) struct JobFlags {
     /// Folder of cached stage results, or `off`; `outputs/.cache` where left out.
     #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
     pub(crate) cache: Option<PathBuf>,
+    /// Hash all input files. Where left out, the cache remembers the hash of a file that has not
+    /// been touched since it was hashed.
+    #[arg(long)]
+    pub(crate) rehash: bool,
     /// Folder of public data sets, one subfolder each.
     #[arg(long, env = "CFAUDIT_DATA", value_name = "DIR", default_value = "data")]
     pub(crate) data_dir: PathBuf,

@@ -125,6 +125,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
         baseline: None,
         gates_report_only: false,
         replace: false,
+        rehash: flags.rehash,
     }
 }
 

@@ -415,7 +415,7 @@ pub(crate) fn hash_file(path: &Path) -> Result<(String, u64)> {
 }
 
 /// As [`hash_file`]; calls `check` between pieces and stops if it errs.
-pub(super) fn hash_unless(
+pub(crate) fn hash_unless(
     path: &Path,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<(String, u64)> {

@@ -8,6 +8,7 @@
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
 //! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not of the store
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
+//! <root>/inputs                   hashes of input files, see `stage/input/digest.rs`
 //! ```
 //!
 //! An entry is made in the session, its files and `stage.json` are synced to the disk, and then the
@@ -148,9 +149,7 @@ impl ResultStore {
         }
         let mut bytes = [0; 32];
         files::open(random)?.read_exact(&mut bytes).map_err(|e| Error::io("read", random, &e))?;
-        let scratch = self.scratch();
-        files::write_private(&scratch, hex(&bytes).as_bytes())?;
-        files::rename(&scratch, &path)
+        self.replace(&path, hex(&bytes).as_bytes())
     }
 
     /// A read-only view of its results.
@@ -236,10 +235,27 @@ impl ResultStore {
     pub(super) fn remember(&self, job: &str, memory: &FingerprintMemory) -> Result<()> {
         let file = memory_file(&self.root, job);
         files::make_private_folder(&self.root.join("jobs"))?;
-        let text = serde_json::to_vec_pretty(memory).expect("texts serialize");
+        self.replace(&file, &serde_json::to_vec_pretty(memory).expect("texts serialize"))
+    }
+
+    /// Replaces a small file at the root, given its bytes; runs at once take turns.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_note(
+        &self,
+        name: &str,
+        new: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>,
+    ) -> Result<()> {
+        let _turn = FileLock::wait(&self.sweep_lock)?;
+        self.replace(&self.root.join(name), &new(self.view().note(name)))
+    }
+
+    /// Writes a file of the store in one step.
+    fn replace(&self, file: &Path, bytes: &[u8]) -> Result<()> {
         let scratch = self.scratch();
-        files::write_private(&scratch, &text)?;
-        files::rename(&scratch, &file)
+        files::write_private(&scratch, bytes)?;
+        files::rename(&scratch, file)
     }
 
     /// An unused path in the session.
@@ -278,6 +294,15 @@ impl StoreView {
     /// The key cannot be read.
     pub fn secret(&self) -> Result<Option<Vec<u8>>> {
         self.root.as_ref().map_or(Ok(None), |root| files::read_if_there(&root.join(KEY)))
+    }
+
+    /// A small file at the root; `None` if there is none, or it cannot be read.
+    pub(crate) fn note(&self, name: &str) -> Option<Vec<u8>> {
+        let path = self.root.as_ref()?.join(name);
+        files::read_if_there(&path).unwrap_or_else(|e| {
+            tracing::debug!("{e}");
+            None
+        })
     }
 
     pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {

@@ -7,6 +7,7 @@
 //! | --- | --- | --- |
 //! | prepare | `source` (CSV, catalog, synthetic), `reference`, `prepare` | rows as numbers, their description, filters, issues |
 //! | split | `split` | which rows train, which are audited |
+//! | split | `labels` (for `check` and `data`) | labels and decisions by group, as far as the rows alone tell |
 //! | discover | `discover/set=` | the causal graphs of every scenario of a set, and how each moves a row |
 //! | train | `train/model=` | one artifact per fold |
 //! | fit | `fit/set=/attribute=` | what a strategy learnt, one artifact per fold |
@@ -66,6 +67,7 @@ use crate::folder::manifest::RunSummary;
 use crate::folder::read;
 use crate::job;
 use crate::job::check::CheckedJob;
+use crate::stage::input::digest::InputDigests;
 use crate::stage::input::{AbsentDataSet, AwaitedFile};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::plan::StagePlan;
@@ -123,7 +125,10 @@ fn run_stages(
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
     let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);
-    let input = input::locate(checked, settings, AbsentDataSet::Download, cancel)?;
+    let digests = InputDigests::load(&store.view(), settings.rehash);
+    let input =
+        input::locate(checked, settings, AbsentDataSet::Download, (digests, &workers), cancel)?;
+    input.digests.save(&store);
     let run_id = report::run_id(checked, &input);
     record.identify(job.name.as_str(), &run_id);
     let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &store.view())?;

@@ -18,6 +18,7 @@ use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::canonical_text;
+use crate::stage::measure::labels::LabelStage;
 use crate::stage::plan::StagePlan;
 use crate::stage::results::ReportStage;
 use crate::stage::settings::CODE;
@@ -112,6 +113,9 @@ struct PlacedStage<'a> {
     waits: bool,
 }
 
+/// Plans a stage of one kind for a unit; its number.
+type PlanStage<'a> = fn(&mut Planner<'a>, &AuditUnit) -> Result<usize>;
+
 struct Planner<'a> {
     plan: &'a StagePlan<'a>,
     placed: Vec<PlacedStage<'a>>,
@@ -139,8 +143,18 @@ pub(crate) fn work<'a>(
 impl<'a> StagePlan<'a> {
     /// The stages of the run, from the report backwards.
     pub(crate) fn stages(&'a self) -> Result<RunStages<'a>> {
+        self.stages_to(&[Planner::stage::<ReportStage>])
+    }
+
+    /// The same, and those that only a look at the rows needs.
+    pub(crate) fn stages_of_look(&'a self) -> Result<RunStages<'a>> {
+        self.stages_to(&[Planner::stage::<ReportStage>, Planner::stage::<LabelStage>])
+    }
+
+    fn stages_to(&'a self, last: &[PlanStage<'a>]) -> Result<RunStages<'a>> {
         let mut planner = Planner { plan: self, placed: Vec::new(), numbers: BTreeMap::new() };
-        let last = planner.stage::<ReportStage>(&AuditUnit::default())?;
+        let last = last.iter().map(|plan| plan(&mut planner, &AuditUnit::default()));
+        let last = last.collect::<Result<_>>()?;
         Ok(planner.finish(last))
     }
 }
@@ -181,12 +195,12 @@ impl<'a> Planner<'a> {
         Ok(number)
     }
 
-    /// The stages that the last one rests on, needs first. Of those whose needs are there always
+    /// The stages that the last ones rest on, needs first. Of those whose needs are there always
     /// the one of the lowest kind and level: stages of a kind that do not need each other stand
     /// together.
-    fn finish(self, last: usize) -> RunStages<'a> {
+    fn finish(self, last: Vec<usize>) -> RunStages<'a> {
         let placed = self.placed;
-        let (mut wanted, mut open) = (BTreeSet::new(), vec![last]);
+        let (mut wanted, mut open) = (BTreeSet::new(), last);
         while let Some(number) = open.pop() {
             if wanted.insert(number) {
                 open.extend(placed[number].needs.iter().chain(&placed[number].also));

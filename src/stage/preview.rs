@@ -1,8 +1,9 @@
 //! What the verbs `check`, `plan` and `data` see of a job without auditing it.
 //!
-//! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it.
-//! `plan` does no work: it reads and hashes the input files, as it must to know what is stale, and
-//! makes, downloads and locks nothing.
+//! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it,
+//! with counts of their own.
+//! `plan` does no work: it hashes the input files where the cache does not remember that, as it must
+//! to know what is stale, and makes, downloads and locks nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,7 @@ use crate::job::check::CheckedJob;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
+use crate::stage::input::digest::InputDigests;
 use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
 use crate::stage::measure::labels;
 use crate::stage::open::{open_store, open_workers, with_place};
@@ -91,8 +93,10 @@ pub fn forecast(
             Some(root) => StoreView::below(root),
             None => StoreView::empty(),
         };
-        let workers = open_workers(&RunSettings { threads: 1, ..settings.clone() })?;
-        let input = input::locate(checked, settings, AbsentDataSet::AssumeAvailable, cancel)?;
+        let workers = open_workers(settings)?;
+        let found = (InputDigests::load(&entries, settings.rehash), &workers);
+        let absent = AbsentDataSet::AssumeAvailable;
+        let input = input::locate(checked, settings, absent, found, cancel)?;
         let run_id = report::run_id(checked, &input);
         let plan = StagePlan::new(checked, settings, &input, &workers, &run_id, &entries)?;
         let run = plan.stages()?;
@@ -172,8 +176,7 @@ pub fn check_data(
             issue.severity == IssueSeverity::Warning.as_str()
                 && params.reports_issue(&issue.code, &issue.place)
         });
-        let roles = RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?;
-        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        let counted = labels::counted(&folder_of(records, UnitKind::Labels))?;
         warnings.extend(blind_gates(checked, rows.layout(), &counted));
         warnings.extend(unlabelled_people(plan, rows.layout(), &counted));
         let mut seen = CheckFindings::of_job(checked);
@@ -263,7 +266,9 @@ fn with_prepared<T>(
         let scratch = settings.cache.is_none().then(ScratchFolder::of_system).transpose()?;
         let (store, workers) =
             (open_store(&checked.job, settings, scratch.as_ref())?, open_workers(settings)?);
-        let input = input::locate(checked, settings, AbsentDataSet::Download, cancel)?;
+        let found = (InputDigests::load(&store.view(), settings.rehash), &workers);
+        let input = input::locate(checked, settings, AbsentDataSet::Download, found, cancel)?;
+        input.digests.save(&store);
         input.file_events().iter().for_each(|event| observer.on(event));
         let mut plan = StagePlan::new(checked, settings, &input, &workers, "", &store.view())?;
         plan.check_sum_memory(None)?;
@@ -271,7 +276,7 @@ fn with_prepared<T>(
         let until = Some(StageKind::Split.word());
         let options =
             ExecSettings { until, published: None, max_parallel: 1, ..plan.exec_settings() };
-        let stages = plan.stages()?.stages;
+        let stages = plan.stages_of_look()?.stages;
         let records = crate::exec::run(&stages, &store, &options, observer, cancel)?;
         see(&plan, &input, &records)
     };
@@ -426,7 +431,7 @@ pub fn data(
         let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
-        let counted = labels::count(plan, &rows, &roles, cancel)?;
+        let counted = labels::counted(&folder(UnitKind::Labels))?;
         issues.extend(selective_labels(plan, layout, &counted));
         let job = &checked.job;
         let label =

@@ -41,6 +41,8 @@ pub struct RunSettings {
     pub gates_report_only: bool,
     /// Whether a folder of another job may be replaced.
     pub replace: bool,
+    /// Whether all input files are hashed, also those whose hash is remembered.
+    pub rehash: bool,
 }
 
 /// The output folder of a job that is given no other.

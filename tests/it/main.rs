@@ -27,6 +27,7 @@ mod graphs;
 mod harm;
 mod hostile;
 mod house;
+mod inputs;
 mod layers;
 mod lists;
 mod manual;

@@ -1,15 +1,17 @@
 //! What a job rests on from outside: finds the files, hashes them, and imports what is no Parquet.
 //!
 //! All of it is settled before the stages are planned, because a stage is stale by the content of
-//! its files: every file of rows, of scores and of commands is hashed in full, at every run. A
-//! public data set is known by the pinned hashes of its members. Which score files are not there
-//! yet is settled here too: a stage never finds out half-way that it has to wait.
+//! its files: every file of rows, of scores and of commands is known by its hash, which is computed
+//! on all threads unless the cache remembers it ([`digest`]). A public data set is known by the
+//! pinned hashes of its members. Which score files are not there yet is settled here too: a stage
+//! never finds out half-way that it has to wait.
 
 pub(crate) mod answer;
+pub(crate) mod digest;
 pub(crate) mod request;
 pub mod stamp;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,17 +22,18 @@ use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion
 use crate::data::source::import::{self, CsvBlock};
 use crate::data::source::synthetic::{self, SyntheticBlock};
 use crate::data::source::{self, FoundFiles};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::cancel::CancelFlag;
 use crate::exec::event::{COUNTED_ONCE, Event};
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
-use crate::job::{self, CommandBlock, Job, RowSource};
+use crate::job::{self, CatalogRows, CommandBlock, Job, RowSource};
 use crate::model::onnx::external;
 use crate::param::ColumnName;
 use crate::stage::applied_set::canonical_text;
+use crate::stage::input::digest::InputDigests;
 use crate::stage::input::stamp::FileStamp;
 use crate::stage::settings::RunSettings;
 use crate::table::file::{FileOwner, ParquetFile};
@@ -64,6 +67,8 @@ pub struct JobInputs {
     pub files: Vec<InputFile>,
     /// What those of them that stages read looked like when they were hashed.
     pub stamps: Vec<FileStamp>,
+    /// What the cache is to remember of them.
+    pub(crate) digests: InputDigests,
     /// The data set whose stand-in takes its place.
     pub stand_in: Option<String>,
     /// The files of scores that are not there yet, in the order of models and sets.
@@ -193,20 +198,6 @@ impl RowImport {
 }
 
 impl JobInputs {
-    /// Adds a file that stages read.
-    fn add(&mut self, what: &str, path: &Path, cancel: &CancelFlag) -> Result<()> {
-        let (file, stamp) = hashed(what, path, cancel)?;
-        self.files.push(file);
-        self.stamps.push(stamp);
-        Ok(())
-    }
-
-    /// Adds files of rows.
-    fn add_rows(&mut self, what: &str, found: FoundFiles, cancel: &CancelFlag) -> Result<()> {
-        self.repeated.extend(found.repeated);
-        found.files.iter().try_for_each(|path| self.add(what, path, cancel))
-    }
-
     /// What is told of the files before anything is read from them.
     pub fn file_events(&self) -> Vec<Event> {
         let remark = |code: &str, path: String, text: String| Event::Problem {
@@ -288,23 +279,100 @@ pub fn scores_path(pattern: &str, set: &str) -> String {
     pattern.replace("{counterfactual}", &file_name_of(set))
 }
 
+/// A file that is there and is to be hashed.
+struct FoundInput {
+    what: String,
+    path: PathBuf,
+    /// Where the job names it.
+    place: Option<FilePlace>,
+}
+
+/// What is found on the way to [`JobInputs`].
+struct InputSearch<'c> {
+    input: JobInputs,
+    to_hash: Vec<FoundInput>,
+    cancel: &'c CancelFlag,
+}
+
+impl InputSearch<'_> {
+    /// Adds a file that stages read, named at this place of the job.
+    fn add(&mut self, what: &str, path: &Path, place: Option<&FilePlace>) -> Result<()> {
+        self.cancel.check()?;
+        if !path.exists() {
+            let text = format!("there is no file `{}`", path.display());
+            let fault = Fault::new("missing-file", text)
+                .in_file(path)
+                .hint("correct the path; relative paths start at the working directory");
+            return Err(Error::from(fault).asked_at(place));
+        }
+        source::check_regular(path).map_err(|error| error.asked_at(place))?;
+        let (what, path) = (what.to_owned(), path.to_path_buf());
+        self.to_hash.push(FoundInput { what, path, place: place.cloned() });
+        Ok(())
+    }
+
+    /// Adds files of rows.
+    fn add_rows(&mut self, what: &str, found: FoundFiles, place: Option<&FilePlace>) -> Result<()> {
+        self.input.repeated.extend(found.repeated);
+        found.files.iter().try_for_each(|path| self.add(what, path, place))
+    }
+
+    /// Hashes the files on all threads, each once however often it is named.
+    fn hash(mut self, workers: &WorkerPool) -> Result<JobInputs> {
+        let (mut first, mut positions) = (Vec::new(), BTreeMap::new());
+        for file in &self.to_hash {
+            positions.entry(&file.path).or_insert_with(|| {
+                first.push(file);
+                first.len() - 1
+            });
+        }
+        let (known, mut hashed) = (&self.input.digests, Vec::new());
+        workers.map(
+            first.len(),
+            |i| {
+                let FoundInput { path, place, .. }: &FoundInput = first[i];
+                known.of(path, self.cancel).map_err(|error| error.asked_at(place.as_ref()))
+            },
+            |_, digest| {
+                hashed.push(digest);
+                Ok(())
+            },
+        )?;
+        for file in &self.to_hash {
+            let digest = &hashed[positions[&file.path]];
+            self.input.files.push(InputFile {
+                what: file.what.clone(),
+                path: file.path.to_string_lossy().into_owned(),
+                sha256: digest.sha256.clone(),
+                bytes: digest.stamp.bytes(),
+            });
+        }
+        for digest in hashed {
+            self.input.stamps.push(self.input.digests.take(digest));
+        }
+        Ok(self.input)
+    }
+}
+
 /// Finds and hashes everything that a job rests on; gets a public data set that is not there, if it
-/// is to.
+/// is to. Hashes that `digests` remembers are not computed.
 ///
 /// # Errors
 /// A file that is absent or unreadable (score files may be absent), a data set that cannot be had,
 /// or the run is to stop.
-pub fn locate(
+pub(crate) fn locate(
     checked: &CheckedJob,
     settings: &RunSettings,
     absent: AbsentDataSet,
+    (digests, workers): (InputDigests, &WorkerPool),
     cancel: &CancelFlag,
 ) -> Result<JobInputs> {
-    let mut input = JobInputs {
+    let input = JobInputs {
         pattern: String::new(),
         import: None,
         files: Vec::new(),
         stamps: Vec::new(),
+        digests,
         stand_in: None,
         awaited: Vec::new(),
         half_written: Vec::new(),
@@ -312,60 +380,20 @@ pub fn locate(
         to_download: None,
         unwatched: Vec::new(),
     };
+    let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
     match &checked.job.data.rows {
         RowSource::Parquet(pattern) => {
-            pattern.clone_into(&mut input.pattern);
-            input.add_rows(DATA, source::find_files_once(pattern, Some("parquet"))?, cancel)?;
+            pattern.clone_into(&mut search.input.pattern);
+            search.add_rows(DATA, source::find_files_once(pattern, Some("parquet"))?, None)?;
         }
         RowSource::Csv(csv) => {
-            input.add_rows(DATA, source::find_files_once(&csv.path, Some("csv"))?, cancel)?;
-            let hashes = input.files.iter().map(|f| f.sha256.clone()).collect();
-            input.import = Some(RowImport::Csv { csv: csv.clone(), hashes });
+            search.add_rows(DATA, source::find_files_once(&csv.path, Some("csv"))?, None)?;
         }
         RowSource::Catalog(rows) => {
-            let set = catalog::data_set(&rows.name).ok_or_else(|| {
-                Fault::new(
-                    "unknown-data-set",
-                    format!("the catalog has no data set `{}`", rows.name),
-                )
-            })?;
-            let there = if absent == AbsentDataSet::AssumeAvailable {
-                Some(download::find_in_folder(set, &settings.data_dir)?)
-            } else {
-                None
-            };
-            let origin = match there {
-                Some(DataSetPresence::Complete(found)) => DataSetOrigin::Files(found),
-                Some(DataSetPresence::Incomplete(expected)) => {
-                    input.to_download = Some(set.name);
-                    DataSetOrigin::Files(expected)
-                }
-                None => {
-                    let fetch = download::http(CONNECT, DOWNLOAD);
-                    let stand_in = rows.when_unreachable == crate::job::WhenUnreachable::StandIn;
-                    let access =
-                        DataSetAccess { data_dir: &settings.data_dir, stand_in, fetch: &fetch };
-                    let check = || cancel.check();
-                    download::obtain(set, access, StageWatch { check: &check, progress: &|_| () })?
-                }
-            };
-            match &origin {
-                DataSetOrigin::StandIn(_) => input.stand_in = Some(set.name.to_owned()),
-                DataSetOrigin::Files(found) => {
-                    for (member, form) in set.members.iter().zip(&found.versions) {
-                        let path = format!("{}/{}", set.name, member.name);
-                        if input.to_download.is_none() {
-                            input.stamps.push(FileStamp::of(&settings.data_dir.join(&path))?);
-                        }
-                        let (sha256, bytes) = (form.sha256.to_owned(), form.bytes);
-                        input.files.push(InputFile { what: DATA.to_owned(), path, sha256, bytes });
-                    }
-                }
-            }
-            input.import = Some(RowImport::Catalog { set, origin });
+            locate_data_set(&mut search.input, rows, settings, absent, cancel)?
         }
         RowSource::Synthetic(params) => {
-            input.import =
+            search.input.import =
                 Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
         }
     }
@@ -373,43 +401,98 @@ pub fn locate(
         let place = checked.places.at("data.reference.parquet");
         let found = source::find_files_once(&reference.parquet, Some("parquet"))
             .map_err(|error| error.asked_at(place))?;
-        input.add_rows(REFERENCE, found, cancel)?;
+        search.add_rows(REFERENCE, found, None)?;
     }
     for file in score_files(&checked.job) {
         let path = Path::new(&file.path);
         let is_there = path.try_exists().map_err(|e| Error::io("read", path, &e))?;
         let half_written = is_there && is_half_written(path)?;
-        if half_written && !input.half_written.contains(&file.path) {
-            input.half_written.push(file.path.clone());
+        if half_written && !search.input.half_written.contains(&file.path) {
+            search.input.half_written.push(file.path.clone());
         }
         if is_there && !half_written {
             let key = if file.set.is_some() { "counterfactual" } else { "factual" };
             let place =
                 checked.places.at(&job::check::path(&["models", &file.model, "scores", key]));
-            let what = scores_what(&file.model, file.set.as_deref());
-            input.add(&what, path, cancel).map_err(|error| error.asked_at(place))?;
+            search.add(&scores_what(&file.model, file.set.as_deref()), path, place)?;
         } else {
-            input.awaited.push(file);
+            search.input.awaited.push(file);
         }
     }
     for (name, model) in &checked.job.models {
         if let Some(onnx) = &model.onnx {
             let at = job::check::path(&["models", name.as_str(), "onnx", "model"]);
-            locate_onnx(&mut input, name.as_str(), Path::new(&onnx.model), cancel)
-                .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+            let place = checked.places.at(&at);
+            locate_onnx(&mut search, name.as_str(), Path::new(&onnx.model), place)
+                .map_err(|error| error.asked_at(place))?;
         }
         if let Some(command) = &model.command {
-            locate_command(&mut input, checked, name.as_str(), command, cancel)?;
+            locate_command(&mut search, checked, name.as_str(), command)?;
         }
+    }
+    let mut input = search.hash(workers)?;
+    if let RowSource::Csv(csv) = &checked.job.data.rows {
+        let rows = input.files.iter().filter(|file| file.what == DATA);
+        let hashes = rows.map(|file| file.sha256.clone()).collect();
+        input.import = Some(RowImport::Csv { csv: csv.clone(), hashes });
     }
     for include in &checked.includes {
         input.files.push(InputFile {
+            what: "include".to_owned(),
+            path: include.path.clone(),
             sha256: include.sha256.clone(),
-            ..hashed("include", Path::new(&include.path), cancel)?.0
+            bytes: files::metadata(Path::new(&include.path))?.len(),
         });
     }
     input.files.sort();
     Ok(input)
+}
+
+/// The files of a public data set, got first where they are to be.
+fn locate_data_set(
+    input: &mut JobInputs,
+    rows: &CatalogRows,
+    settings: &RunSettings,
+    absent: AbsentDataSet,
+    cancel: &CancelFlag,
+) -> Result<()> {
+    let set = catalog::data_set(&rows.name).ok_or_else(|| {
+        Fault::new("unknown-data-set", format!("the catalog has no data set `{}`", rows.name))
+    })?;
+    let there = if absent == AbsentDataSet::AssumeAvailable {
+        Some(download::find_in_folder(set, &settings.data_dir)?)
+    } else {
+        None
+    };
+    let origin = match there {
+        Some(DataSetPresence::Complete(found)) => DataSetOrigin::Files(found),
+        Some(DataSetPresence::Incomplete(expected)) => {
+            input.to_download = Some(set.name);
+            DataSetOrigin::Files(expected)
+        }
+        None => {
+            let fetch = download::http(CONNECT, DOWNLOAD);
+            let stand_in = rows.when_unreachable == crate::job::WhenUnreachable::StandIn;
+            let access = DataSetAccess { data_dir: &settings.data_dir, stand_in, fetch: &fetch };
+            let check = || cancel.check();
+            download::obtain(set, access, StageWatch { check: &check, progress: &|_| () })?
+        }
+    };
+    match &origin {
+        DataSetOrigin::StandIn(_) => input.stand_in = Some(set.name.to_owned()),
+        DataSetOrigin::Files(found) => {
+            for (member, form) in set.members.iter().zip(&found.versions) {
+                let path = format!("{}/{}", set.name, member.name);
+                if input.to_download.is_none() {
+                    input.stamps.push(FileStamp::of(&settings.data_dir.join(&path))?);
+                }
+                let (sha256, bytes) = (form.sha256.to_owned(), form.bytes);
+                input.files.push(InputFile { what: DATA.to_owned(), path, sha256, bytes });
+            }
+        }
+    }
+    input.import = Some(RowImport::Catalog { set, origin });
+    Ok(())
 }
 
 /// Whether a file of scores cannot be read and was written to within the last quarter of an hour:
@@ -456,8 +539,13 @@ fn score_files(job: &Job) -> Vec<AwaitedFile> {
 }
 
 /// The file of an ONNX model, and those beside it that hold its weights.
-fn locate_onnx(input: &mut JobInputs, name: &str, model: &Path, cancel: &CancelFlag) -> Result<()> {
-    input.add(&onnx_what(name), model, cancel)?;
+fn locate_onnx(
+    search: &mut InputSearch<'_>,
+    name: &str,
+    model: &Path,
+    place: Option<&FilePlace>,
+) -> Result<()> {
+    search.add(&onnx_what(name), model, place)?;
     let fault = |what: String| Fault::new("bad-model", what).in_file(model);
     let found = external::locations(model).map_err(|cause| {
         let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
@@ -477,16 +565,15 @@ fn locate_onnx(input: &mut JobInputs, name: &str, model: &Path, cancel: &CancelF
         }
         files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
     }
-    files.iter().try_for_each(|file| input.add(&onnx_what(name), file, cancel))
+    files.iter().try_for_each(|file| search.add(&onnx_what(name), file, place))
 }
 
 /// The files of a command: those under `watch`, and its model.
 fn locate_command(
-    input: &mut JobInputs,
+    search: &mut InputSearch<'_>,
     checked: &CheckedJob,
     name: &str,
     command: &CommandBlock,
-    cancel: &CancelFlag,
 ) -> Result<()> {
     let at = job::check::path(&["models", name, "command"]);
     let watched =
@@ -499,24 +586,22 @@ fn locate_command(
         files.extend(files_at(pattern).map_err(|error| error.asked_at(place))?);
     }
     for file in &files {
-        input
-            .add(&command_what(name), file, cancel)
-            .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+        search.add(&command_what(name), file, checked.places.at(&at))?;
     }
+    let unwatched = &mut search.input.unwatched;
     for arguments in [Some(&command.score), command.train.as_ref()] {
         for (i, argument) in arguments.into_iter().flatten().enumerate() {
             // The program itself counts where it lies in this project, not where the system keeps
             // it.
             let path = Path::new(&argument.0);
             let looked_up = i == 0 && (path.is_absolute() || !argument.0.contains('/'));
-            let known =
-                (input.unwatched.iter()).any(|(model, file)| model == name && *file == argument.0);
+            let known = unwatched.iter().any(|(model, file)| model == name && *file == argument.0);
             if !looked_up
                 && !known
                 && path.is_file()
                 && !files.iter().any(|file| same_path(file, path))
             {
-                input.unwatched.push((name.to_owned(), argument.0.clone()));
+                unwatched.push((name.to_owned(), argument.0.clone()));
             }
         }
     }
@@ -562,27 +647,4 @@ fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
             .into());
     }
     Ok(found)
-}
-
-fn hashed(what: &str, path: &Path, cancel: &CancelFlag) -> Result<(InputFile, FileStamp)> {
-    cancel.check()?;
-    if !path.exists() {
-        return Err(Fault::new("missing-file", format!("there is no file `{}`", path.display()))
-            .in_file(path)
-            .hint("correct the path; relative paths start at the working directory")
-            .into());
-    }
-    source::check_regular(path)?;
-    let before = FileStamp::of(path)?;
-    let (sha256, bytes) = files::hash_file(path)?;
-    before.check()?;
-    Ok((
-        InputFile {
-            what: what.to_owned(),
-            path: path.to_string_lossy().into_owned(),
-            sha256,
-            bytes,
-        },
-        before,
-    ))
 }

@@ -7,20 +7,56 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::exec::files::{self, Metadata};
+use crate::exec::files;
 
-/// What the file system says of a file: which one it is, its size, and when it was last written to
-/// and renamed.
+/// A file and its state when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStamp {
     path: PathBuf,
-    /// Device and number of the file.
-    file: (u64, u64),
-    bytes: u64,
-    /// Seconds and nanoseconds.
+    pub(super) state: FileState,
+}
+
+/// What the file system says of a file: which one it is, its size, and when it was last written to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileState {
+    device: u64,
+    inode: u64,
+    pub(super) bytes: u64,
+    /// Last write (mtime), in seconds and nanoseconds. Any program may set it.
     written: (i64, i64),
+    /// Last change of bytes, mode, name or links (ctime). No program can set it.
+    changed: (i64, i64),
+}
+
+impl FileState {
+    /// The state of a file now.
+    pub(super) fn of(path: &Path) -> Result<Self> {
+        let metadata = files::metadata(path)?;
+        Ok(FileState {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            written: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
+    /// Whether neither time is later than `age` before `now`.
+    pub(super) fn is_older_than(&self, age: Duration, now: SystemTime) -> bool {
+        let Ok(now) = now.duration_since(UNIX_EPOCH) else { return false };
+        [self.written, self.changed].iter().all(|&(seconds, nanoseconds)| {
+            // Before 1970: old enough.
+            let seconds = u64::try_from(seconds).unwrap_or(0);
+            let nanoseconds = u32::try_from(nanoseconds).unwrap_or(0);
+            now.checked_sub(age).is_some_and(|limit| Duration::new(seconds, nanoseconds) <= limit)
+        })
+    }
 }
 
 impl FileStamp {
@@ -29,24 +65,23 @@ impl FileStamp {
     /// # Errors
     /// The file system does not tell.
     pub fn of(path: &Path) -> Result<Self> {
-        Ok(FileStamp::from(path, &files::metadata(path)?))
+        Ok(FileStamp { path: path.to_path_buf(), state: FileState::of(path)? })
     }
 
-    fn from(path: &Path, metadata: &Metadata) -> Self {
-        FileStamp {
-            path: path.to_path_buf(),
-            file: (metadata.dev(), metadata.ino()),
-            bytes: metadata.len(),
-            written: (metadata.mtime(), metadata.mtime_nsec()),
-        }
+    /// Size of the file in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.state.bytes
     }
 
     /// Fails where the file is no longer the one that was seen.
     ///
+    /// A new mode, name or link alone is no change: a backup may do that while a run reads.
+    ///
     /// # Errors
     /// It was replaced, written to or taken away.
     pub fn check(&self) -> Result<()> {
-        if files::metadata(&self.path).is_ok_and(|now| FileStamp::from(&self.path, &now) == *self) {
+        let same = |now: FileState| FileState { changed: self.state.changed, ..now } == self.state;
+        if FileState::of(&self.path).is_ok_and(same) {
             return Ok(());
         }
         let path = self.path.display();
@@ -87,5 +122,33 @@ mod tests {
         assert!(stamp.check().is_err());
         std::fs::remove_file(&path).unwrap();
         assert!(stamp.check().is_err() && FileStamp::of(&path).is_err());
+    }
+
+    #[test]
+    fn another_link_to_the_file_is_no_change_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        std::fs::write(&path, "1234").unwrap();
+        let stamp = FileStamp::of(&path).unwrap();
+        std::fs::hard_link(&path, folder.path().join("backup.parquet")).unwrap();
+        stamp.check().unwrap();
+    }
+
+    #[test]
+    fn both_times_decide_about_the_age() {
+        let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+        let state = |written: (i64, i64), changed: (i64, i64)| FileState {
+            device: 1,
+            inode: 2,
+            bytes: 3,
+            written,
+            changed,
+        };
+        let old = |state: FileState| state.is_older_than(Duration::from_secs(2), at(100));
+        assert!(old(state((98, 0), (98, 0))) && old(state((-5, 0), (0, 0))));
+        assert!(!old(state((98, 1), (50, 0))) && !old(state((50, 0), (98, 1))));
+        // Ahead of the clock.
+        assert!(!old(state((500, 0), (50, 0))));
+        assert!(!state((0, 0), (0, 0)).is_older_than(Duration::from_secs(2), at(1)));
     }
 }

@@ -1,17 +1,14 @@
 //! Selective labels in words: for whom labels are missing more often than for others, before a run
-//! and after it.
+//! and after it; and the stage `labels` that counts for the verbs which look at the rows.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::rows::RowsReader;
-use crate::data::rows::split::RolesReader;
 use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::cancel::CancelFlag;
-use crate::exec::pieces::StageWatch;
-use crate::exec::state::PieceLoop;
+use crate::exec::files;
 use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
@@ -21,7 +18,10 @@ use crate::model::ThresholdComparison;
 use crate::param::Seed;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::plan::StagePlan;
-use crate::stage::row_context::{DecisionRule, RowThreshold};
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::prepare::RowInputs;
+use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Code of issues, and what carries it in tables.
 pub const SELECTIVE_LABELS: &str = "selective-labels";
@@ -189,16 +189,43 @@ fn percent(share: Rate) -> String {
 /// under the name `""`, and without decisions, where no model does. Nothing without a label.
 pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 
+/// File of the stage `labels`.
+const COUNTED: &str = "labels.json";
+
 /// Counts the rows before any model has run.
+pub(crate) struct LabelStage;
+
+impl Stage for LabelStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Labels;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
+        b.input("decisions", |job| {
+            let decides = |(name, model): (_, &'a ModelBlock)| {
+                let factual = model.scores.as_ref().map(|scores| &scores.factual);
+                (name, factual, &model.threshold, model.threshold_rule)
+            };
+            job.models.iter().map(decides).collect::<Vec<_>>()
+        });
+        work(move |ctx| {
+            let counted = rows.with(ctx, 1, |ground| count(plan, ground))?;
+            files::write_compact(&ctx.out().join(COUNTED), &counted)
+        })
+    }
+}
+
+/// What the stage counted, from its folder.
 ///
 /// # Errors
-/// The rows cannot be read, or the work is to stop.
-pub(crate) fn count(
-    plan: &StagePlan<'_>,
-    rows: &RowsReader,
-    roles: &RolesReader,
-    cancel: &CancelFlag,
-) -> Result<CountedRows> {
+/// It cannot be read.
+pub(crate) fn counted(folder: &Path) -> Result<CountedRows> {
+    files::read_json(&folder.join(COUNTED), UnitKind::Labels.word())
+}
+
+fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
+    let RowContext { rows, roles, .. } = ground;
     let layout = rows.layout();
     if layout.label.is_none() {
         return Ok(Vec::new());
@@ -217,9 +244,7 @@ pub(crate) fn count(
         models.push((String::new(), (cut, usize::MAX)));
     }
     let blocks = BlockSettings { seed: Seed::default(), paired: false };
-    let check = || cancel.check();
-    let watch = StageWatch { check: &check, ..StageWatch::SILENT };
-    let row_groups = PieceLoop { workers: plan.workers, watch, n: rows.n_groups() };
+    let row_groups = ground.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
         let mut by_attribute = Vec::new();

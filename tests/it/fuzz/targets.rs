@@ -71,6 +71,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         baseline: None,
         gates_report_only: false,
         replace: false,
+        rehash: false,
     };
     let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
         Ok(checked) => checked,

@@ -1,0 +1,338 @@
+//! The SHA-256 of input files, remembered in the cache: a file that nobody touched is not read
+//! again to be hashed.
+//!
+//! A hash is taken from memory, as the index of git does, where path (links resolved), size, both
+//! times, device and inode are those of the file that was hashed. Whoever writes to a file changes
+//! its ctime, which no program can set back, unless he sets the clock. A write that follows a hash
+//! at once may fall into the same tick of the file system's clock, so a file that is younger than
+//! [`SETTLED`] when it is hashed is not remembered.
+//!
+//! The file holds the SHA-256 of its JSON on the first line: one that is damaged is ignored, and
+//! written anew with the next hash. It forgets files that are gone or have changed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::exec::cancel::CancelFlag;
+use crate::exec::files;
+use crate::exec::hash::sha256;
+use crate::exec::store::{ResultStore, StoreView};
+use crate::stage::input::stamp::{FileStamp, FileState};
+
+/// Name of the file in the cache.
+const DIGESTS: &str = "inputs";
+
+/// A file must be older than this when it is hashed; the clocks of file systems tick at least that
+/// often.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Hashes by path with links resolved.
+type DigestList = BTreeMap<String, RememberedDigest>;
+
+/// What is remembered of one file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RememberedDigest {
+    state: FileState,
+    sha256: String,
+}
+
+/// The remembered hashes, and those of this run that are worth remembering.
+#[derive(Debug, Default)]
+pub(crate) struct InputDigests {
+    known: DigestList,
+    new: DigestList,
+}
+
+/// The hash of a file.
+#[derive(Debug)]
+pub(super) struct FileDigest {
+    /// What the file looked like.
+    pub(super) stamp: FileStamp,
+    /// In hex.
+    pub(super) sha256: String,
+    /// What to remember of it; none where it is known already, or not to be trusted later.
+    new: Option<(String, RememberedDigest)>,
+}
+
+impl InputDigests {
+    /// What a cache remembers; nothing where all is to be hashed again.
+    pub(crate) fn load(cache: &StoreView, rehash: bool) -> Self {
+        let text = if rehash { None } else { cache.note(DIGESTS) };
+        InputDigests { known: parse(text), new: DigestList::new() }
+    }
+
+    /// The hash of a file: remembered, or computed.
+    ///
+    /// # Errors
+    /// The file cannot be read or changes meanwhile, or the run is to stop.
+    pub(super) fn of(&self, path: &Path, cancel: &CancelFlag) -> Result<FileDigest> {
+        cancel.check()?;
+        self.of_hashed_by(path, || files::hash_unless(path, &mut || cancel.check()))
+    }
+
+    fn of_hashed_by(
+        &self,
+        path: &Path,
+        hash: impl FnOnce() -> Result<(String, u64)>,
+    ) -> Result<FileDigest> {
+        let (stamp, resolved) = (FileStamp::of(path)?, files::resolve(path)?.into_os_string());
+        // A path that is no UTF-8 is not remembered.
+        let name = resolved.into_string().ok();
+        let known = name.as_ref().and_then(|name| self.known.get(name));
+        if let Some(known) = known.filter(|known| known.state == stamp.state) {
+            return Ok(FileDigest { stamp, sha256: known.sha256.clone(), new: None });
+        }
+        let begun = SystemTime::now();
+        let (sha256, bytes) = hash()?;
+        stamp.check()?;
+        let state = &stamp.state;
+        let lasts = state.bytes == bytes
+            && state.is_older_than(SETTLED, begun)
+            && FileState::of(path)? == *state;
+        let new = name
+            .filter(|_| lasts)
+            .map(|name| (name, RememberedDigest { state: state.clone(), sha256: sha256.clone() }));
+        Ok(FileDigest { stamp, sha256, new })
+    }
+
+    /// Keeps what a hash gave to remember.
+    pub(super) fn take(&mut self, digest: FileDigest) -> FileStamp {
+        self.new.extend(digest.new);
+        digest.stamp
+    }
+
+    /// Writes what this run hashed into the cache, next to what others remember.
+    ///
+    /// A cache that cannot be written to costs a hash the next time, and no more.
+    pub(crate) fn save(&self, cache: &ResultStore) {
+        if self.new.is_empty() {
+            return;
+        }
+        let merged = |there: Option<Vec<u8>>| {
+            let mut all = parse(there);
+            all.extend(self.new.clone());
+            all.retain(|path, digest| {
+                FileState::of(Path::new(path)).is_ok_and(|state| state == digest.state)
+            });
+            text(&all)
+        };
+        if let Err(e) = cache.write_note(DIGESTS, merged) {
+            tracing::warn!("the cache does not remember the hashes of input files: {}", e.cause());
+        }
+    }
+}
+
+fn text(all: &DigestList) -> Vec<u8> {
+    let json = serde_json::to_string(all).expect("texts and numbers serialize");
+    format!("{}\n{json}\n", sha256(json.as_bytes())).into_bytes()
+}
+
+/// The list in a text; empty where there is none, or where it is not as it was written.
+fn parse(text: Option<Vec<u8>>) -> DigestList {
+    let list = |text: &[u8]| {
+        let (hash, json) = std::str::from_utf8(text).ok()?.strip_suffix('\n')?.split_once('\n')?;
+        if sha256(json.as_bytes()) != hash {
+            return None;
+        }
+        serde_json::from_str(json).ok()
+    };
+    text.and_then(|text| list(&text)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::error::{Error, StopSignal};
+
+    /// A cache and a file that was last written to a while ago.
+    struct Place {
+        folder: tempfile::TempDir,
+        store: ResultStore,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let store = ResultStore::open(&folder.path().join("cache")).unwrap();
+            let place = Place { folder, store };
+            std::fs::write(place.file(), "1234").unwrap();
+            place
+        }
+
+        fn file(&self) -> PathBuf {
+            self.folder.path().join("rows.csv")
+        }
+
+        fn note(&self) -> PathBuf {
+            self.folder.path().join("cache").join(DIGESTS)
+        }
+
+        /// Remembers the hash of other bytes for the file as it is now: who gets it has asked the
+        /// memory.
+        fn plant(&self) {
+            let state = FileState::of(&self.file()).unwrap();
+            let name = self.file().canonicalize().unwrap().into_os_string().into_string().unwrap();
+            let digest = RememberedDigest { state, sha256: "planted".to_owned() };
+            let new = DigestList::from([(name, digest)]);
+            InputDigests { known: DigestList::new(), new }.save(&self.store);
+        }
+
+        fn digests(&self) -> InputDigests {
+            InputDigests::load(&self.store.view(), false)
+        }
+
+        fn hash(&self) -> String {
+            self.digests().of(&self.file(), &CancelFlag::default()).unwrap().sha256
+        }
+    }
+
+    #[test]
+    fn a_file_that_nobody_touched_is_not_read_again() {
+        let place = Place::new();
+        assert_eq!(place.hash(), sha256(b"1234"));
+        place.plant();
+        assert_eq!(place.hash(), "planted");
+        // By another name.
+        let link = place.folder.path().join("link.csv");
+        std::os::unix::fs::symlink("rows.csv", &link).unwrap();
+        let linked = place.digests().of(&link, &CancelFlag::default()).unwrap();
+        assert_eq!((linked.sha256.as_str(), linked.new.is_none()), ("planted", true));
+        let again = InputDigests::load(&place.store.view(), true);
+        let again = again.of(&place.file(), &CancelFlag::default()).unwrap();
+        assert_eq!(again.sha256, sha256(b"1234"));
+    }
+
+    #[test]
+    fn other_bytes_of_the_same_size_and_age_are_seen() {
+        let place = Place::new();
+        let age = std::fs::metadata(place.file()).unwrap().modified().unwrap();
+        place.plant();
+        std::fs::write(place.file(), "4321").unwrap();
+        let file = std::fs::File::options().write(true).open(place.file()).unwrap();
+        file.set_modified(age).unwrap();
+        assert_eq!(std::fs::metadata(place.file()).unwrap().modified().unwrap(), age);
+        assert_eq!(place.hash(), sha256(b"4321"));
+    }
+
+    #[test]
+    fn a_file_is_remembered_once_it_has_settled() {
+        let place = Place::new();
+        let mut digests = place.digests();
+        assert!(digests.of(&place.file(), &CancelFlag::default()).unwrap().new.is_none());
+        std::thread::sleep(SETTLED + Duration::from_millis(50));
+        let found = digests.of(&place.file(), &CancelFlag::default()).unwrap();
+        digests.take(found);
+        digests.save(&place.store);
+        let (known, name) = (place.digests().known, place.file().canonicalize().unwrap());
+        assert_eq!(known[name.to_str().unwrap()].sha256, sha256(b"1234"));
+        assert!(place.digests().of(&place.file(), &CancelFlag::default()).unwrap().new.is_none());
+    }
+
+    #[test]
+    fn a_damaged_memory_is_ignored_and_written_anew() {
+        let place = Place::new();
+        place.plant();
+        let sound = std::fs::read_to_string(place.note()).unwrap();
+        let flipped = sound.replace("planted", "plantee");
+        for damaged in ["", "\n", "{}", &sound[..sound.len() / 2], &flipped, "\u{0}\u{0}"] {
+            std::fs::write(place.note(), damaged).unwrap();
+            assert_eq!(place.hash(), sha256(b"1234"), "{damaged}");
+            place.plant();
+            assert_eq!(std::fs::read_to_string(place.note()).unwrap(), sound);
+        }
+        std::fs::write(place.note(), [0xff, 0xfe]).unwrap();
+        assert_eq!(place.hash(), sha256(b"1234"));
+    }
+
+    #[test]
+    fn files_that_are_gone_are_forgotten_and_those_of_others_stay() {
+        let place = Place::new();
+        let mut digests = InputDigests::default();
+        for (name, keep) in [("a", true), ("b", false), ("c", true)] {
+            let path = place.folder.path().join(name);
+            std::fs::write(&path, name).unwrap();
+            let state = FileState::of(&path).unwrap();
+            let path = path.canonicalize().unwrap();
+            let digest = RememberedDigest { state, sha256: name.to_owned() };
+            digests.new = DigestList::from([(path.to_str().unwrap().to_owned(), digest)]);
+            digests.save(&place.store);
+            if !keep {
+                std::fs::remove_file(&path).unwrap();
+            }
+        }
+        let known = place.digests().known;
+        assert_eq!(
+            known.values().map(|known| known.sha256.as_str()).collect::<Vec<_>>(),
+            ["a", "c"]
+        );
+    }
+
+    #[test]
+    fn runs_at_once_leave_a_sound_memory() {
+        let place = Place::new();
+        let root = place.folder.path().join("cache");
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let (root, path) = (&root, place.folder.path().join(writer.to_string()));
+                scope.spawn(move || {
+                    std::fs::write(&path, "1").unwrap();
+                    let state = FileState::of(&path).unwrap();
+                    let name = path.to_str().unwrap().to_owned();
+                    let store = ResultStore::open(root).unwrap();
+                    for turn in 0..20 {
+                        let digest =
+                            RememberedDigest { state: state.clone(), sha256: turn.to_string() };
+                        let new = DigestList::from([(name.clone(), digest)]);
+                        InputDigests { known: DigestList::new(), new }.save(&store);
+                    }
+                });
+            }
+        });
+        // Nothing of any of them is lost.
+        let known = place.digests().known;
+        assert_eq!(known.len(), 4);
+        assert!(known.values().all(|known| known.sha256 == "19"));
+    }
+
+    #[test]
+    fn a_file_that_changes_while_it_is_read() {
+        let place = Place::new();
+        let digests = InputDigests::default();
+        std::thread::sleep(SETTLED + Duration::from_millis(50));
+        let hash_then = |then: &dyn Fn()| {
+            digests.of_hashed_by(&place.file(), || {
+                let hash = files::hash_file(&place.file());
+                then();
+                hash
+            })
+        };
+        assert!(hash_then(&|| ()).unwrap().new.is_some());
+        // Its name alone: the hash is right, but a write may be hidden behind the new ctime.
+        let link = place.folder.path().join("backup.csv");
+        let linked = hash_then(&|| std::fs::hard_link(place.file(), &link).unwrap()).unwrap();
+        assert_eq!((linked.sha256, linked.new.is_none()), (sha256(b"1234"), true));
+        let Err(Error::Data(fault)) = hash_then(&|| std::fs::write(place.file(), "12").unwrap())
+        else {
+            panic!("half of the bytes are hashed")
+        };
+        assert_eq!(fault.code, "input-changed");
+    }
+
+    #[test]
+    fn a_memory_that_cannot_be_used_stops_nothing() {
+        let place = Place::new();
+        std::fs::create_dir(place.note()).unwrap();
+        place.plant();
+        assert_eq!(place.hash(), sha256(b"1234"));
+        let stopped = CancelFlag::default();
+        stopped.raise(StopSignal::Interrupt);
+        assert!(place.digests().of(&place.file(), &stopped).is_err());
+    }
+}
