@@ -31,7 +31,7 @@ def ours_by_group(prepared, made):
         sys.exit("counterfactuals and prepared rows differ in their row groups")
     for group in range(made.num_row_groups):
         table = made.read_row_group(group)
-        keys = rows.read_row_group(group, columns=["row_key"])["row_key"]
+        keys = rows.read_row_group(group, columns=["row"])["row"]
         yield table.append_column("row_id", keys.take(table["parent"]).cast(pa.int64())).combine_chunks()
 
 

@@ -9,18 +9,17 @@
 //!
 //! | column | type | meaning |
 //! | --- | --- | --- |
-//! | `row` | UInt64 | position in the source before `keep`, from 0 |
-//! | `row_key` | UInt64 | the row number; with `row_id` the integer itself or the xxh3-64 of its UTF-8 |
+//! | `row` | UInt64 | position in the source before `keep`, from 0; only where rows can be lost |
+//! | `row_key` | UInt64 | only with a text as `row_id`: the xxh3-64 of its UTF-8 |
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
-//! | `role` | UInt8 | only where a column splits the rows: see [`rows::split`] |
-//! | `label` | Int8, null = missing | 1 = positive, 0 = negative; only with a label |
-//! | `class` | UInt8, null = missing | position in the classes; only with a label of several |
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
-//! | `group.<attribute>` | UInt16, null = missing or not declared | position in the attribute's groups |
-//! | `x.<feature>` | Float64 or UInt32, null = missing | a number, or the position of a level |
-//! | `stratum` | UInt32, null = missing | position of a level; only where the job names strata |
-//! | `slice.<column>` | UInt32, null = missing | position of a value; only for the columns of `metrics.by` |
+//! | `x.<feature>` | Int64 or Float64, null = missing | a number |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
+//! | `code.<column>` | UInt32 | 0 = missing, else the word of a source column by its first occurrence |
+//!
+//! The key of a row is its number; with `row_id` the integer itself or the hash of the text. What
+//! codes mean as levels, groups, labels, classes, roles, strata and slices stands in `codes.json`:
+//! see `rows::stored`. Only [`rows::RowsReader`] knows how rows are stored.
 //!
 //! Not done here: no strategy, no model, no metric.
 

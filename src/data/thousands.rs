@@ -7,25 +7,21 @@
 //! rounded to hundreds (`27.500`), too few have a third decimal that is not 0, and nothing is
 //! reported.
 
+use serde::{Deserialize, Serialize};
+
 /// Smallest share of whole numbers of at least 100: one in so many values.
 const ONE_IN: u64 = 100;
 
 /// Statistics on the values of a column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Thousands {
     n: u64,
     /// Whole numbers of at least 100, and the largest.
     hundreds: (u64, f64),
     /// Count of numbers with decimals, count of these with three, and the smallest.
-    fractions: (u64, u64, f64),
+    fractions: (u64, u64, Option<f64>),
     /// Whether some value excludes a thousands separator.
     refuted: bool,
-}
-
-impl Default for Thousands {
-    fn default() -> Self {
-        Thousands { n: 0, hundreds: (0, 0.0), fractions: (0, 0, f64::INFINITY), refuted: false }
-    }
 }
 
 impl Thousands {
@@ -42,9 +38,9 @@ impl Thousands {
             } else if (1.0..1000.0).contains(&x) && thousandths / 1000.0 == x {
                 let (n, three, least) = self.fractions;
                 self.fractions =
-                    (n + 1, three + u64::from(thousandths % 10.0 != 0.0), least.min(x));
+                    (n + 1, three + u64::from(thousandths % 10.0 != 0.0), lesser(least, Some(x)));
             } else {
-                self.refuted = true;
+                *self = Thousands { refuted: true, ..Thousands::default() };
             }
         }
     }
@@ -54,13 +50,16 @@ impl Thousands {
         self.n += other.n;
         self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
         let ((n, three, least), (m, also_three, other_least)) = (self.fractions, other.fractions);
-        self.fractions = (n + m, three + also_three, least.min(other_least));
-        self.refuted |= other.refuted;
+        self.fractions = (n + m, three + also_three, lesser(least, other_least));
+        if self.refuted || other.refuted {
+            *self = Thousands { refuted: true, ..Thousands::default() };
+        }
     }
 
     /// The number of values with decimals and a text, where a point may separate thousands.
     pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
+        let small = small?;
         let often =
             hundreds >= 2 && hundreds * ONE_IN >= self.n && fractions >= 2 && three * 2 > fractions;
         (often && !self.refuted && small < large).then(|| {
@@ -72,6 +71,14 @@ impl Thousands {
             );
             (fractions, text)
         })
+    }
+}
+
+/// The lesser of two numbers, where there are any.
+fn lesser(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
     }
 }
 
@@ -89,7 +96,7 @@ mod tests {
             one.look([*value].into_iter());
             cut.merge(one);
         }
-        assert_eq!(whole.told("income"), cut.told("income"));
+        assert_eq!((whole, whole.told("income")), (cut, cut.told("income")));
         whole.told("income")
     }
 

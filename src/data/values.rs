@@ -22,6 +22,9 @@ use crate::num::hash::FastMap;
 /// Floats below this size represent every integer; larger ones are not written as integers.
 const EXACT: f64 = 1e15;
 
+/// Integers in a smaller range than this are told apart by a table instead of a hash.
+const MAX_RANGE: i64 = 4096;
+
 /// Smallest mean number of occurrences of the texts of a list for which the list is used.
 const MIN_REPEATS: usize = 4;
 
@@ -242,24 +245,11 @@ pub enum SourceValues {
 pub struct NamedValues {
     /// The texts.
     pub names: Vec<String>,
-    /// For each row the position of its text; `None` = missing.
-    pub ids: Vec<Option<u32>>,
+    /// For each row 1 + the position of its text; 0 = missing.
+    pub ids: Vec<u32>,
 }
 
 impl NamedValues {
-    /// From the names of distinct values, and for each row the number of its value.
-    ///
-    /// A value without a name is missing.
-    pub fn of(names: impl Iterator<Item = Option<String>>, values: &[Option<u32>]) -> Self {
-        let mut held = IndexSet::new();
-        let ids: Vec<Option<u32>> =
-            names.map(|name| name.map(|name| held.insert_full(name).0 as u32)).collect();
-        NamedValues {
-            names: held.into_iter().collect(),
-            ids: values.iter().map(|value| ids[(*value)? as usize]).collect(),
-        }
-    }
-
     /// The texts of a dictionary-encoded column.
     ///
     /// `None` for columns of other values, for dictionaries with too few repetitions, and for other
@@ -271,24 +261,21 @@ impl NamedValues {
             return None;
         }
         let mut held = IndexSet::new();
-        let known: Vec<Option<u32>> = texts
+        let known: Vec<u32> = texts
             .iter()
-            .map(|text| text.map(|text| held.insert_full(text.to_owned()).0 as u32))
+            .map(|text| text.map_or(0, |text| held.insert_full(text.to_owned()).0 as u32 + 1))
             .collect();
-        let at = |position: i32| {
-            usize::try_from(position)
-                .ok()
-                .and_then(|position| known.get(position).copied().flatten())
-        };
+        let at = |position: i32| known.get(position as usize).copied().unwrap_or(0);
         let ids = match array.nulls() {
             None => array.keys().values().iter().map(|&position| at(position)).collect(),
-            Some(_) => array.keys().iter().map(|position| position.and_then(at)).collect(),
+            Some(_) => array.keys().iter().map(|position| position.map_or(0, at)).collect(),
         };
         Some(NamedValues { names: held.into_iter().collect(), ids })
     }
 
     fn name(&self, i: usize) -> Option<&str> {
-        self.ids[i].and_then(|id| self.names.get(id as usize)).map(String::as_str)
+        let position = (self.ids[i] as usize).checked_sub(1)?;
+        self.names.get(position).map(String::as_str)
     }
 
     /// The texts of all rows.
@@ -383,7 +370,8 @@ impl SourceValues {
                 a.iter().enumerate().map(|(i, v)| v.filter(|_| keep(i))).collect(),
             ),
             SourceValues::Named(a) => {
-                let ids = a.ids.iter().enumerate().map(|(i, id)| id.filter(|_| keep(i))).collect();
+                let ids = a.ids.iter().enumerate().map(|(i, &id)| if keep(i) { id } else { 0 });
+                let ids = ids.collect();
                 SourceValues::Named(NamedValues { names: a.names.clone(), ids })
             }
             SourceValues::Empty(n) => SourceValues::Empty(*n),
@@ -397,7 +385,7 @@ impl SourceValues {
             SourceValues::Float(a) => a.is_null(i),
             SourceValues::Bool(a) => a.is_null(i),
             SourceValues::Text(a) => a.is_null(i),
-            SourceValues::Named(a) => a.ids[i].is_none(),
+            SourceValues::Named(a) => a.ids[i] == 0,
             SourceValues::Empty(_) => true,
         }
     }
@@ -409,17 +397,52 @@ impl SourceValues {
             SourceValues::Float(a) => a.null_count() > 0,
             SourceValues::Bool(a) => a.null_count() > 0,
             SourceValues::Text(a) => a.null_count() > 0,
-            SourceValues::Named(a) => a.ids.contains(&None),
+            SourceValues::Named(a) => a.ids.contains(&0),
             SourceValues::Empty(n) => *n > 0,
         }
     }
 
-    /// Number of missing values at these positions.
-    pub fn nulls_among(&self, rows: &[u32]) -> u64 {
-        if self.has_nulls() {
-            rows.iter().filter(|&&i| self.is_null(i as usize)).count() as u64
-        } else {
-            0
+    /// Number of missing values.
+    pub fn n_missing(&self) -> u64 {
+        let n = match self {
+            SourceValues::Int(a) => a.null_count(),
+            SourceValues::Float(a) => a.null_count(),
+            SourceValues::Bool(a) => a.null_count(),
+            SourceValues::Text(a) => a.null_count(),
+            SourceValues::Named(a) => a.ids.iter().filter(|&&id| id == 0).count(),
+            SourceValues::Empty(n) => *n,
+        };
+        n as u64
+    }
+
+    /// The values at these positions, in this order.
+    #[must_use]
+    pub fn take(&self, rows: &[u32]) -> SourceValues {
+        let at = || rows.iter().map(|&i| i as usize);
+        match self {
+            SourceValues::Int(a) if a.null_count() == 0 => {
+                SourceValues::Int(Int64Array::from_iter_values(at().map(|i| a.values()[i])))
+            }
+            SourceValues::Int(a) => {
+                SourceValues::Int(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
+            }
+            SourceValues::Float(a) if a.null_count() == 0 => {
+                SourceValues::Float(Float64Array::from_iter_values(at().map(|i| a.values()[i])))
+            }
+            SourceValues::Float(a) => {
+                SourceValues::Float(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
+            }
+            SourceValues::Bool(a) => {
+                SourceValues::Bool(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
+            }
+            SourceValues::Text(a) => {
+                SourceValues::Text(at().map(|i| a.is_valid(i).then(|| a.value(i))).collect())
+            }
+            SourceValues::Named(a) => SourceValues::Named(NamedValues {
+                names: a.names.clone(),
+                ids: at().map(|i| a.ids[i]).collect(),
+            }),
+            SourceValues::Empty(_) => SourceValues::Empty(rows.len()),
         }
     }
 
@@ -435,44 +458,50 @@ impl SourceValues {
         })
     }
 
-    /// The distinct values among the chosen positions.
-    pub fn distinct(&self, rows: &[u32]) -> DistinctValues {
+    /// The distinct values.
+    pub fn distinct(&self) -> DistinctValues<'_> {
         match self {
-            SourceValues::Int(a) => DistinctValues::of(rows, |i| a.is_valid(i).then(|| a.value(i))),
+            SourceValues::Int(a) => DistinctValues::of_integers(a).unwrap_or_else(|| {
+                DistinctValues::of_keys(a.len(), |i| a.is_valid(i).then(|| a.value(i)))
+            }),
             SourceValues::Float(a) => {
-                DistinctValues::of(rows, |i| a.is_valid(i).then(|| a.value(i).to_bits()))
+                DistinctValues::of_keys(a.len(), |i| a.is_valid(i).then(|| a.value(i).to_bits()))
             }
             SourceValues::Bool(a) => {
-                DistinctValues::of(rows, |i| a.is_valid(i).then(|| a.value(i)))
+                let id = |value: Option<bool>| value.map_or(0, |value| 1 + u32::from(value));
+                DistinctValues::of_ids(Cow::Owned(a.iter().map(id).collect()), 2)
             }
             SourceValues::Text(a) => {
-                DistinctValues::of(rows, |i| a.is_valid(i).then(|| a.value(i)))
+                DistinctValues::of_keys(a.len(), |i| a.is_valid(i).then(|| a.value(i)))
             }
-            SourceValues::Named(a) => DistinctValues::of_named(rows, a),
-            SourceValues::Empty(_) => DistinctValues::of(rows, |_| None::<bool>),
+            SourceValues::Named(a) => {
+                DistinctValues::of_ids(Cow::Borrowed(&a.ids), a.names.len())
+            }
+            SourceValues::Empty(n) => DistinctValues::of_ids(Cow::Owned(vec![0; *n]), 0),
         }
     }
 
-    /// The values at these positions as numbers, as [`SourceValues::number`] gives them.
-    pub fn numbers(&self, rows: &[u32]) -> Vec<f64> {
-        match self {
+    /// The values as numbers, as [`SourceValues::number`] gives them.
+    pub fn numbers(&self) -> Vec<f64> {
+        let n = match self {
             SourceValues::Int(a) if a.null_count() == 0 => {
-                rows.iter().map(|&i| a.values()[i as usize] as f64).collect()
+                return a.values().iter().map(|&value| value as f64).collect();
             }
-            SourceValues::Float(a) if a.null_count() == 0 => {
-                rows.iter().map(|&i| a.values()[i as usize]).collect()
-            }
-            _ => rows.iter().map(|&i| self.number(i as usize)).collect(),
-        }
+            SourceValues::Float(a) if a.null_count() == 0 => return a.values().to_vec(),
+            SourceValues::Int(a) => a.len(),
+            SourceValues::Float(a) => a.len(),
+            SourceValues::Bool(a) => a.len(),
+            SourceValues::Text(a) => a.len(),
+            SourceValues::Named(a) => a.ids.len(),
+            SourceValues::Empty(n) => *n,
+        };
+        (0..n).map(|i| self.number(i)).collect()
     }
 
-    /// Whether no value at these positions has decimals.
-    pub fn is_whole(&self, rows: &[u32]) -> bool {
+    /// Whether no value has decimals.
+    pub fn is_whole(&self) -> bool {
         match self {
-            SourceValues::Float(_) => rows
-                .iter()
-                .map(|&i| self.number(i as usize))
-                .all(|x| x.is_nan() || x.fract() == 0.0),
+            SourceValues::Float(a) => a.iter().flatten().all(|x| x.fract() == 0.0),
             _ => true,
         }
     }
@@ -496,42 +525,98 @@ impl SourceValues {
     }
 }
 
-/// The distinct values among some rows, numbered in order of their first occurrence.
+/// The distinct values of a column, each with a number from 1; 0 stands for a missing value.
 #[derive(Debug)]
-pub struct DistinctValues {
-    /// Position of the first occurrence of each value.
-    pub first: Vec<usize>,
-    /// For each row the number of its value; `None` = missing.
-    pub ids: Vec<Option<u32>>,
+pub struct DistinctValues<'a> {
+    /// For each row the number of its value.
+    pub ids: Cow<'a, [u32]>,
+    /// By number how often it occurs; a number may never occur.
+    pub counts: Vec<u64>,
+    /// Each number that occurs, without 0, with the position of its first row, in order of these.
+    pub first: Vec<(u32, usize)>,
 }
 
-impl DistinctValues {
-    fn of<K: Hash + Eq>(rows: &[u32], key: impl Fn(usize) -> Option<K>) -> Self {
+impl<'a> DistinctValues<'a> {
+    fn of_keys<K: Hash + Eq>(n: usize, key: impl Fn(usize) -> Option<K>) -> Self {
         let (mut numbers, mut first) = (FastMap::default(), Vec::new());
-        let mut id = |row: u32| {
-            let next = first.len() as u32;
-            let id = *numbers.entry(key(row as usize)?).or_insert(next);
+        let mut counts = vec![0];
+        let mut id = |row: usize| {
+            let Some(key) = key(row) else {
+                counts[0] += 1;
+                return 0;
+            };
+            let next = counts.len() as u32;
+            let id = *numbers.entry(key).or_insert(next);
             if id == next {
-                first.push(row as usize);
+                first.push((id, row));
+                counts.push(0);
             }
-            Some(id)
+            counts[id as usize] += 1;
+            id
         };
-        let ids = rows.iter().map(|&row| id(row)).collect();
-        DistinctValues { first, ids }
+        let ids = (0..n).map(&mut id).collect();
+        DistinctValues { ids: Cow::Owned(ids), counts, first }
     }
 
-    /// The same without hashing: names have numbers already.
-    fn of_named(rows: &[u32], values: &NamedValues) -> Self {
-        let (mut numbers, mut first) = (vec![None; values.names.len()], Vec::new());
-        let id = |&row: &u32| {
-            let number = numbers.get_mut(values.ids[row as usize]? as usize)?;
-            Some(*number.get_or_insert_with(|| {
-                first.push(row as usize);
-                first.len() as u32 - 1
-            }))
-        };
-        let ids = rows.iter().map(id).collect();
-        DistinctValues { first, ids }
+    /// Integers in a small range, without hashing; `None` for others.
+    fn of_integers(array: &Int64Array) -> Option<Self> {
+        let values = array.values();
+        if array.null_count() > 0 || values.is_empty() {
+            return None;
+        }
+        let (least, largest) = (*values.iter().min()?, *values.iter().max()?);
+        let range = largest.checked_sub(least).filter(|&range| range < MAX_RANGE)?;
+        let ids = values.iter().map(|value| (value - least) as u32 + 1).collect();
+        Some(DistinctValues::of_ids(Cow::Owned(ids), range as usize + 1))
+    }
+
+    /// Values that have numbers up to `n` already.
+    fn of_ids(ids: Cow<'a, [u32]>, n: usize) -> Self {
+        // Equal neighbours would wait for each other at one counter.
+        let mut lanes = [(); 4].map(|()| vec![0_u32; n + 1]);
+        let mut counts = vec![0_u64; n + 1];
+        for part in ids.chunks(u32::MAX as usize) {
+            let mut fours = part.chunks_exact(4);
+            for four in &mut fours {
+                for (lane, &id) in lanes.iter_mut().zip(four) {
+                    lane[id as usize] += 1;
+                }
+            }
+            fours.remainder().iter().for_each(|&id| counts[id as usize] += 1);
+            for lane in &mut lanes {
+                counts.iter_mut().zip(lane).for_each(|(sum, n)| *sum += u64::from(std::mem::take(n)));
+            }
+        }
+        let n_present = counts[1..].iter().filter(|&&n| n > 0).count();
+        let (mut first, mut seen) = (Vec::with_capacity(n_present), vec![false; n + 1]);
+        for (row, &id) in ids.iter().enumerate() {
+            if first.len() == n_present {
+                break;
+            }
+            if id != 0 && !std::mem::replace(&mut seen[id as usize], true) {
+                first.push((id, row));
+            }
+        }
+        DistinctValues { ids, counts, first }
+    }
+
+    /// By number what `of` gives for the position of its first row; 0 for numbers without a row.
+    pub fn table(&self, mut of: impl FnMut(usize) -> u32) -> Vec<u32> {
+        let mut table = vec![0; self.counts.len()];
+        self.first.iter().for_each(|&(id, row)| table[id as usize] = of(row));
+        table
+    }
+
+    /// The values with the names that `name` gives to the position of their first row.
+    ///
+    /// A value without a name is missing.
+    pub fn named(&self, name: impl Fn(usize) -> Option<String>) -> NamedValues {
+        let mut held = IndexSet::new();
+        let table = self.table(|row| {
+            name(row).map_or(0, |name| held.insert_full(name).0 as u32 + 1)
+        });
+        let ids = self.ids.iter().map(|&id| table[id as usize]).collect();
+        NamedValues { names: held.into_iter().collect(), ids }
     }
 }
 

@@ -4,7 +4,8 @@
 //! Every file between the stages is cut into row groups of the same number of rows, so that several
 //! files of one run (rows, roles, scores) line up group by group and a stage reads them side by
 //! side. A row group is the unit of memory and of parallel work.
-//! All files are zstd, with a fixed `created_by` and no times, so equal contents are equal bytes.
+//! Results are zstd; files between the stages, which are read soon and thrown away, are lz4 or, where
+//! that saves little, not packed at all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -75,8 +76,19 @@ const SAMPLED: &str = "sampled";
 /// Values of a row group that tell whether a dictionary is worth trying.
 const SAMPLE: usize = 1024;
 
+/// Marks a field of a file between the stages.
+const CACHED: &str = "cfaudit.cached";
+
 fn written(field: Field, how: &str) -> Field {
     field.with_metadata(HashMap::from([(WRITTEN.to_owned(), how.to_owned())]))
+}
+
+/// A column of a file between the stages: packed in the way that costs the least time, not the
+/// least space.
+pub fn cached(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(CACHED.to_owned(), String::new());
+    field.with_metadata(metadata)
 }
 
 fn is_written(field: &Field, how: &str) -> bool {
@@ -428,6 +440,15 @@ impl GroupWriter {
                 .set_compression(Compression::ZSTD(ZstdLevel::default()))
                 .set_created_by("cfaudit".to_owned())
                 .set_key_value_metadata(key_values.clone());
+            for field in schema.fields().iter().filter(|f| f.metadata().contains_key(CACHED)) {
+                // Numbers that hardly repeat have few equal bytes.
+                let codec = match field.data_type().is_floating() && is_direct(field) {
+                    true => Compression::UNCOMPRESSED,
+                    false => Compression::LZ4_RAW,
+                };
+                let column = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_compression(column, codec);
+            }
             for field in schema.fields().iter().filter(|field| is_direct(field)) {
                 let column = ColumnPath::new(vec![field.name().clone()]);
                 properties = properties.set_column_dictionary_enabled(column.clone(), false);

@@ -16,7 +16,7 @@ use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 
 use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
-use crate::data::prepare::row_id::key_of_text;
+use crate::data::rows::ids::key_of_text;
 use crate::data::source::list_words;
 use crate::data::values::{self, ValueClass};
 use crate::data::{Attribute, RowIdKind};

@@ -10,7 +10,7 @@
 //! there is an `else`. The names of a cross are joined by ` & `; where one part is missing the
 //! cross is missing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
 use crate::error::{Fault, Result};
+use crate::num::hash::FastMap;
 use crate::param::{ColumnName, Finite, Word};
 
 /// The text between the names of a cross.
@@ -336,48 +337,48 @@ impl DerivationRule {
 
     /// The derived column of some rows of its parents.
     pub(crate) fn values(&self, parents: &[&SourceValues], rows: usize) -> SourceValues {
-        let all: Vec<u32> = (0..rows as u32).collect();
         SourceValues::Named(match (self, parents) {
             (DerivationRule::Bins(bins), [parent]) => {
                 let bin = |x: f64| {
-                    bins.iter().zip(0..).find(|(bin, _)| bin.contains(x)).map(|(_, id)| id)
+                    bins.iter().zip(1..).find(|(bin, _)| bin.contains(x)).map_or(0, |(_, id)| id)
                 };
                 let names = bins.iter().map(|bin| bin.name.clone()).collect();
-                NamedValues { names, ids: (0..rows).map(|i| bin(parent.number(i))).collect() }
+                NamedValues { names, ids: parent.numbers().into_iter().map(bin).collect() }
             }
-            (DerivationRule::Map { .. }, [parent]) => {
-                let distinct = parent.distinct(&all);
-                let name = |&i: &usize| {
-                    parent.word(i).and_then(|word| self.name(&word).map(str::to_owned))
-                };
-                NamedValues::of(distinct.first.iter().map(name), &distinct.ids)
-            }
-            _ => self.crossed(parents, &all),
+            (DerivationRule::Map { .. }, [parent]) => parent
+                .distinct()
+                .named(|i| parent.word(i).and_then(|word| self.name(&word).map(str::to_owned))),
+            _ => self.crossed(parents, rows),
         })
     }
 
-    fn crossed(&self, parents: &[&SourceValues], rows: &[u32]) -> NamedValues {
+    fn crossed(&self, parents: &[&SourceValues], rows: usize) -> NamedValues {
         let mut whole: Option<NamedValues> = None;
         for (k, values) in parents.iter().enumerate() {
-            let distinct = values.distinct(rows);
-            let name = |&i: &usize| values.word(i).map(|word| self.part_name(k, &word).to_owned());
-            let part = NamedValues::of(distinct.first.iter().map(name), &distinct.ids);
-            whole = Some(whole.map_or_else(|| part.clone(), |head| joined(&head, &part)));
+            let name = |i: usize| values.word(i).map(|word| self.part_name(k, &word).to_owned());
+            let part = values.distinct().named(name);
+            whole = Some(match whole {
+                None => part,
+                Some(head) => joined(&head, &part),
+            });
         }
-        whole.unwrap_or_else(|| NamedValues { names: Vec::new(), ids: vec![None; rows.len()] })
+        whole.unwrap_or_else(|| NamedValues { names: Vec::new(), ids: vec![0; rows] })
     }
 }
 
 /// Both names of each row, joined; each combination is formed once.
 fn joined(head: &NamedValues, tail: &NamedValues) -> NamedValues {
-    let mut numbers: HashMap<(u32, u32), u32> = HashMap::new();
+    let mut numbers: FastMap<(u32, u32), u32> = FastMap::default();
     let mut names = Vec::new();
-    let ids = head.ids.iter().zip(&tail.ids).map(|(a, b)| {
-        let (a, b) = ((*a)?, (*b)?);
-        Some(*numbers.entry((a, b)).or_insert_with(|| {
-            names.push(format!("{}{JOINER}{}", head.names[a as usize], tail.names[b as usize]));
-            names.len() as u32 - 1
-        }))
+    let ids = head.ids.iter().zip(&tail.ids).map(|(&a, &b)| {
+        if a == 0 || b == 0 {
+            return 0;
+        }
+        *numbers.entry((a, b)).or_insert_with(|| {
+            let (a, b) = (a as usize - 1, b as usize - 1);
+            names.push(format!("{}{JOINER}{}", head.names[a], tail.names[b]));
+            names.len() as u32
+        })
     });
     let ids = ids.collect();
     NamedValues { names, ids }

@@ -1,10 +1,11 @@
 //! Turns source rows into `rows.parquet` and its description.
 //!
-//! It filters, checks kinds, codes levels, and finds groups and labels. Two passes over the source.
-//! The first ([`SourceSurvey`]) counts what each filter loses and which values occur, and fails on
-//! values that no later stage could handle; the levels, the groups and the label follow from it
-//! ([`RowEncoder`]). The second writes numbers. Rows of an undeclared group, of no group or without
-//! a label are kept; they are counted as issues.
+//! It filters, checks kinds, codes levels, and finds groups and labels, all in one pass over the
+//! source. [`SourceSurvey`] counts what each filter loses and which values occur, and fails on
+//! values that no later stage could handle; the rows are written with the codes of their words in
+//! the order in which these occur. The levels, the groups and the label follow at the end
+//! ([`RowDescription`]), with a table of what each code means. Rows of an undeclared group, of no
+//! group or without a label are kept; they are counted as issues.
 //!
 //! Choice: levels are declared ones in their order, then others in byte order of their words (`10`
 //! before `2`). A column that is both sensitive and a feature is the sensitive one; derived and
@@ -16,6 +17,7 @@ mod duplicates;
 mod encode;
 pub mod issues;
 pub mod keep;
+mod layout;
 pub mod params;
 mod plan;
 pub mod row_id;
@@ -26,12 +28,16 @@ pub mod weight;
 use std::path::Path;
 
 use crate::data::Layout;
-use crate::data::prepare::encode::RowEncoder;
+use crate::data::prepare::encode::RowChunk;
 use crate::data::prepare::issues::DataIssue;
+use crate::data::prepare::layout::RowDescription;
 use crate::data::prepare::params::{FilterStep, PrepareParams};
 use crate::data::prepare::plan::PreparePlan;
-use crate::data::prepare::survey::SourceSurvey;
+use crate::data::prepare::row_id::KeyRun;
+use crate::data::prepare::survey::{KeptSlice, SourceSurvey};
 use crate::data::prepare::view::SourceView;
+use crate::data::rows::RowsReader;
+use crate::data::rows::stored::STORED;
 use crate::data::source::ParquetSource;
 use crate::data::source::recut::RecutWriter;
 use crate::error::{Error, Result};
@@ -49,7 +55,7 @@ pub struct PrepareFindings {
     pub issues: Vec<DataIssue>,
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows` and `layout.json` to `out_dir`.
+/// Writes `rows.parquet` in row groups of `batch_rows`, `codes.json` and `layout.json` to `out_dir`.
 ///
 /// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
@@ -73,44 +79,40 @@ pub fn prepare(
     }
     let plan = plan;
     let mut survey = SourceSurvey::empty(&plan);
+    let mut keys = KeyRun::default();
+    let rows_path = out_dir.join("rows.parquet");
+    let mut rows = RecutWriter::create(&rows_path, encode::schema(&plan), workers, batch_rows)?;
     let pieces = source.pieces();
     let look = |i: usize| {
-        let mut seen = SourceSurvey::empty(&plan);
+        let (mut seen, mut chunks) = (SourceSurvey::empty(&plan), Vec::new());
         view.read(&pieces[i], batch_rows, |slice| {
             (watch.check)()?;
-            seen.add(&plan, &slice)
+            let slice = KeptSlice::new(&plan, slice)?;
+            let codes = seen.add(&plan, &slice)?;
+            chunks.push(RowChunk::new(&plan, &slice, codes));
+            Ok(())
         })?;
-        Ok::<_, Error>(seen)
+        Ok::<_, Error>((seen, chunks))
     };
-    workers.map(pieces.len(), look, |i, seen| {
-        survey.merge(&plan, seen)?;
+    workers.map(pieces.len(), look, |i, (seen, chunks)| {
+        survey.merge(&seen);
+        survey.check_levels(&plan)?;
+        let codes = survey.codes_of(&seen);
+        for mut chunk in chunks {
+            chunk.recode(&codes);
+            keys.append(chunk.keys);
+            rows.push(chunk)?;
+        }
         (watch.progress)(pieces[i].rows() as u64);
         Ok(())
     })?;
     let filters = survey.filters(&plan)?;
-    let (encoding, issues) = RowEncoder::new(&plan, &survey)?;
-
-    let rows_path = out_dir.join("rows.parquet");
-    let mut rows = RecutWriter::create(&rows_path, encoding.schema(), workers, batch_rows)?;
-    let encode = |i: usize| {
-        let mut batches = Vec::new();
-        view.read(&pieces[i], batch_rows, |slice| {
-            (watch.check)()?;
-            batches.push(encoding.batch(&plan, &slice)?);
-            Ok(())
-        })?;
-        Ok::<_, Error>(batches)
-    };
-    workers.map(pieces.len(), encode, |i, batches| {
-        batches.into_iter().try_for_each(|batch| rows.push(batch))?;
-        (watch.progress)(pieces[i].rows() as u64);
-        Ok(())
-    })?;
+    let RowDescription { layout, stored, issues } = RowDescription::new(&plan, &survey)?;
     rows.finish()?;
-    let layout = encoding.into_layout();
-    if let Some(column) = &params.row_id {
-        row_id::check_unique(&rows_path, column.as_str(), source, watch)?;
-    }
+    files::write_json(&out_dir.join(STORED), &stored)?;
     files::write_json(&out_dir.join("layout.json"), &layout)?;
+    if let Some(column) = params.row_id.as_ref().filter(|_| !keys.rises()) {
+        row_id::check_unique(&RowsReader::open(out_dir)?, column.as_str(), source, watch)?;
+    }
     Ok(PrepareFindings { layout, filters, issues })
 }

@@ -215,7 +215,7 @@ impl PrepareParams {
 
     /// Number of passes over a source of `n_rows` rows.
     pub fn passes(&self, n_rows: u64) -> u64 {
-        2 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
+        1 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
     }
 
     /// Whether preparing reports such an issue.

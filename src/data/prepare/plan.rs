@@ -167,6 +167,27 @@ impl<'a> PreparePlan<'a> {
         &self.view.columns()[column].name
     }
 
+    /// The type of a feature: programs of the user's get it in this type.
+    pub(crate) fn class_of(&self, feature: &FeaturePlan) -> ValueClass {
+        let class = self.view.columns()[feature.column].class;
+        match feature.kind {
+            // Counterfactuals may have decimals, and programs get them as such.
+            FeatureKind::Continuous { integer: false }
+                if feature.integer_is_known && class == ValueClass::Int =>
+            {
+                ValueClass::Float
+            }
+            _ => class,
+        }
+    }
+
+    /// Whether some step can lose rows.
+    pub(crate) fn can_lose_rows(&self) -> bool {
+        !self.steps.is_empty()
+            || self.repeated.is_some()
+            || self.features.iter().any(|feature| feature.rule == MissingRule::DropRow)
+    }
+
     /// Numeric columns: features that are numbers, the weight, and carried columns, each once.
     pub(crate) fn numbers(&self) -> Vec<usize> {
         let features = self.features.iter().filter(|f| !f.kind.is_coded()).map(|f| f.column);

@@ -1,31 +1,59 @@
-//! Row ids: their 64-bit keys, and the exact check that none occurs twice.
+//! The exact check that no row id occurs twice.
 
 use std::collections::HashMap;
-use std::path::Path;
 
-use arrow::array::AsArray;
-use arrow::datatypes::UInt64Type;
+use serde::{Deserialize, Serialize};
 
+use crate::data::rows::RowsReader;
 use crate::data::source::ParquetSource;
-use crate::data::values::SourceValues;
 use crate::error::{Fault, Result};
 use crate::exec::pieces::StageWatch;
 use crate::num::seed::sm;
-use crate::table::file::{FileOwner, ParquetFile};
 
 /// Largest number of keys held at a time, 8 bytes each.
 ///
 /// With more rows the keys are checked in several passes over ranges of them.
 const KEYS_AT_ONCE: u64 = 20_000_000;
 
-/// The key of an integer id: the integer itself, in two's complement.
-pub fn key_of_integer(id: i64) -> u64 {
-    id.cast_unsigned()
+/// Whether the keys of some rows rise from row to row, which shows that none occurs twice.
+///
+/// Files are often sorted by id.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeyRun {
+    /// The first and the last key; none without rows.
+    ends: Option<(u64, u64)>,
+    /// Whether some key is not above the one before it.
+    broken: bool,
 }
 
-/// The key of a text id: the xxh3-64 of its UTF-8.
-pub fn key_of_text(id: &str) -> u64 {
-    xxhash_rust::xxh3::xxh3_64(id.as_bytes())
+impl KeyRun {
+    /// The keys of rows that follow each other.
+    pub(crate) fn of(mut keys: impl Iterator<Item = u64>) -> Self {
+        let Some(first) = keys.next() else { return KeyRun::default() };
+        let (mut last, mut broken) = (first, false);
+        for key in keys {
+            broken |= last >= key;
+            last = key;
+        }
+        KeyRun { ends: Some((first, last)), broken }
+    }
+
+    /// Merges the keys of the rows that follow these.
+    pub(crate) fn append(&mut self, next: KeyRun) {
+        self.broken |= next.broken;
+        self.ends = match (self.ends, next.ends) {
+            (Some((first, last)), Some((from, to))) => {
+                self.broken |= last >= from;
+                Some((first, to))
+            }
+            (ends, None) | (None, ends) => ends,
+        };
+    }
+
+    /// Whether every key is above the one before it.
+    pub(crate) fn rises(&self) -> bool {
+        !self.broken
+    }
 }
 
 /// Fails where two kept rows share their id.
@@ -36,16 +64,28 @@ pub fn key_of_text(id: &str) -> u64 {
 /// # Errors
 /// A row id occurs twice; `rows` cannot be read.
 pub(crate) fn check_unique(
-    rows: &Path,
+    rows: &RowsReader,
     column: &str,
     source: &ParquetSource,
     watch: StageWatch<'_>,
 ) -> Result<()> {
-    let file = ParquetFile::open(rows, FileOwner::Program)?;
-    match repeated(&file, KEYS_AT_ONCE, watch)? {
+    let each_key = |visit: &mut dyn FnMut(u64, u64) -> bool| {
+        let mut position = 0;
+        for group in 0..rows.n_groups() {
+            (watch.check)()?;
+            for key in rows.read_row_keys(group)? {
+                if !visit(position, key) {
+                    return Ok(());
+                }
+                position += 1;
+            }
+        }
+        Ok(())
+    };
+    match repeated(rows.layout().n_rows, KEYS_AT_ONCE, &each_key)? {
         None => Ok(()),
         Some((first, second)) => {
-            let (one, two) = (id_word(&file, first)?, id_word(&file, second)?);
+            let (one, two) = (id_word(rows, first)?, id_word(rows, second)?);
             let what = match one.1 == two.1 {
                 true => {
                     format!("the row id `{}` occurs in row {} and in row {}", one.1, one.0, two.0)
@@ -59,32 +99,23 @@ pub(crate) fn check_unique(
             Err(source
                 .locate_row(fault, two.0)
                 .hint(
-                    "row ids must be unique among the kept rows; \
-                     leave `row_id` out to use row numbers",
+                    "row ids must be unique among the kept rows;                      leave `row_id` out to use row numbers",
                 )
                 .into())
         }
     }
 }
 
+/// Calls its argument with the position and the key of every row in order, until it returns false.
+type EachKey<'a> = dyn Fn(&mut dyn FnMut(u64, u64) -> bool) -> Result<()> + 'a;
+
 /// Positions of two rows that share a key; of several pairs the one whose later row comes first.
-fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<Option<(u64, u64)>> {
-    // Files are often sorted by id: strictly ascending keys are unique, which one pass without
-    // memory shows.
-    let (mut rises, mut last) = (true, None);
-    each_key(file, watch, |_, key| {
-        rises = last.is_none_or(|last| last < key);
-        last = Some(key);
-        rises
-    })?;
-    if rises {
-        return Ok(None);
-    }
-    let passes = file.n_rows().div_ceil(at_once).max(1);
+fn repeated(n_rows: u64, at_once: u64, each_key: &EachKey<'_>) -> Result<Option<(u64, u64)>> {
+    let passes = n_rows.div_ceil(at_once).max(1);
     let mut shared: Vec<u64> = Vec::new();
     for pass in 0..passes {
         let mut keys: Vec<u64> = Vec::new();
-        each_key(file, watch, |_, key| {
+        each_key(&mut |_, key| {
             if passes == 1 || sm(key) % passes == pass {
                 keys.push(key);
             }
@@ -98,7 +129,7 @@ fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<O
     }
     shared.sort_unstable();
     let (mut first, mut pair) = (HashMap::new(), None);
-    each_key(file, watch, |position, key| {
+    each_key(&mut |position, key| {
         if shared.binary_search(&key).is_ok()
             && let Some(before) = first.insert(key, position)
         {
@@ -109,78 +140,55 @@ fn repeated(file: &ParquetFile, at_once: u64, watch: StageWatch<'_>) -> Result<O
     Ok(pair)
 }
 
-/// Calls `visit` with the position and the key of every row in order, until it returns false.
-fn each_key(
-    file: &ParquetFile,
-    watch: StageWatch<'_>,
-    mut visit: impl FnMut(u64, u64) -> bool,
-) -> Result<()> {
-    let mut position = 0;
-    for group in 0..file.n_groups() {
-        (watch.check)()?;
-        let batch = file.read_group(group, Some(&["row_key"]))?;
-        for &key in batch.column(0).as_primitive::<UInt64Type>().values() {
-            if !visit(position, key) {
-                return Ok(());
-            }
-            position += 1;
-        }
-    }
-    Ok(())
-}
-
-/// Row number and row id of the row at this position of `rows.parquet`.
-fn id_word(file: &ParquetFile, position: u64) -> Result<(u64, String)> {
+/// Row number and row id of the row at this position.
+fn id_word(rows: &RowsReader, position: u64) -> Result<(u64, String)> {
     let mut before = 0;
-    for group in 0..file.n_groups() {
-        let rows = file.group_rows(group);
-        if let Some(i) = usize::try_from(position - before).ok().filter(|&i| i < rows) {
-            let batch = file.read_group(group, Some(&["row", "row_id"]))?;
-            let id = SourceValues::new(batch.column(1))
-                .ok()
-                .and_then(|v| v.word(i).map(|w| w.into_owned()))
-                .unwrap_or_default();
-            return Ok((batch.column(0).as_primitive::<UInt64Type>().value(i), id));
+    for group in 0..rows.n_groups() {
+        let n = rows.file().group_rows(group);
+        if let Some(i) = usize::try_from(position - before).ok().filter(|&i| i < n) {
+            return Ok((rows.read_keys(group)?.row[i], rows.read_ids(group)?.text(i)));
         }
-        before += rows as u64;
+        before += n as u64;
     }
     Ok((position, String::new()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use super::{KEYS_AT_ONCE, KeyRun, repeated};
 
-    use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
-    use parquet::arrow::ArrowWriter;
-    use parquet::file::properties::WriterProperties;
-
-    use super::*;
-
-    /// Checks the pair found among keys in row groups of four, with all keys held at once and three
-    /// at a time.
+    /// Checks the pair found among keys, with all keys held at once and three at a time, and
+    /// whether they rise, however they are cut.
     #[track_caller]
     fn check(keys: &[u64], expected: Option<(u64, u64)>) {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let column: ArrayRef = Arc::new(UInt64Array::from(keys.to_vec()));
-        let batch = RecordBatch::try_from_iter([("row_key", column)]).unwrap();
-        let small = WriterProperties::builder().set_max_row_group_row_count(Some(4)).build();
-        let mut writer =
-            ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(small)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let file = ParquetFile::open(file.path(), FileOwner::Program).unwrap();
+        let each_key = |visit: &mut dyn FnMut(u64, u64) -> bool| {
+            let mut rows = (0..).zip(keys);
+            while let Some((position, &key)) = rows.next() {
+                if !visit(position, key) {
+                    break;
+                }
+            }
+            Ok(())
+        };
         for at_once in [KEYS_AT_ONCE, 3] {
-            assert_eq!(
-                repeated(&file, at_once, StageWatch::SILENT).unwrap(),
-                expected,
-                "{at_once} at once"
-            );
+            let found = repeated(keys.len() as u64, at_once, &each_key).unwrap();
+            assert_eq!(found, expected, "{at_once} at once");
+        }
+        for length in 1..=keys.len() {
+            let mut run = KeyRun::default();
+            for part in keys.chunks(length) {
+                run.append(KeyRun::of(part.iter().copied()));
+                run.append(KeyRun::default());
+            }
+            assert_eq!(run, KeyRun::of(keys.iter().copied()));
+            assert_eq!(run.rises(), keys.is_sorted_by(|a, b| a < b), "parts of {length}");
         }
     }
 
     #[test]
     fn keys_that_occur_twice() {
+        check(&[], None);
+        check(&[5, 5], Some((0, 1)));
         check(&[1, 2, 3, 5, 8, 9, 12], None);
         check(&[9, 1, 3, 2, 8, 5, 12], None);
         check(&[1, 2, 3, 3, 8, 9], Some((2, 3)));

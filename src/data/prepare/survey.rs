@@ -1,9 +1,14 @@
-//! The first pass of preparing: losses of each filter, values that occur, and invalid values.
+//! What preparing counts: losses of each filter, values that occur, and invalid values.
 //!
 //! Pieces are surveyed on any thread and merged in order; counts add up and first rows are the
-//! lowest, so the result does not depend on the partition of the rows.
+//! lowest, so the result does not depend on the partition of the rows. The words of a column are
+//! numbered in the order in which they occur: their codes in the file, see [`encode`].
+//!
+//! [`encode`]: crate::data::prepare::encode
 
-use std::collections::HashMap;
+use arrow::array::Array;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 
 use crate::data::FeatureKind;
 use crate::data::prepare::derive::DerivationRule;
@@ -24,6 +29,7 @@ pub(crate) const MAX_LEVELS: usize = 100_000;
 pub(crate) const MANY_LEVELS: usize = 1000;
 
 /// The accumulator of the survey.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SourceSurvey {
     /// Number of rows of the source.
     n_in: u64,
@@ -53,7 +59,7 @@ pub(crate) struct SourceSurvey {
 }
 
 /// Rows of a one-hot group without exactly one 1.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OneHotFaults {
     /// Rows with no 1.
     pub(crate) none: u64,
@@ -62,28 +68,53 @@ pub(crate) struct OneHotFaults {
 }
 
 /// How often each value of a column occurs.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ColumnTally {
-    /// Count and first row by word.
-    pub(crate) occurrences: HashMap<String, ValueOccurrences>,
+    /// Count and first row by word; 1 + its position is the code of a word.
+    pub(crate) occurrences: IndexMap<String, ValueOccurrences>,
     /// Rows without a value.
     pub(crate) nulls: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ValueOccurrences {
     pub(crate) n: u64,
     pub(crate) first_row: u64,
 }
 
 impl ColumnTally {
-    fn add(&mut self, word: String, seen: ValueOccurrences) {
-        let entry = self
-            .occurrences
-            .entry(word)
-            .or_insert(ValueOccurrences { n: 0, first_row: seen.first_row });
-        entry.n += seen.n;
-        entry.first_row = entry.first_row.min(seen.first_row);
+    /// Counts a word; returns its code.
+    fn add(&mut self, word: &str, seen: ValueOccurrences) -> u32 {
+        let code = match self.occurrences.get_full_mut(word) {
+            Some((position, _, known)) => {
+                known.n += seen.n;
+                known.first_row = known.first_row.min(seen.first_row);
+                position
+            }
+            None => self.occurrences.insert_full(word.to_owned(), seen).0,
+        };
+        code as u32 + 1
+    }
+
+    /// Counts the values of some rows; returns their codes.
+    fn add_values(&mut self, values: &SourceValues, row: impl Fn(usize) -> u64) -> SliceCodes {
+        let distinct = values.distinct();
+        self.nulls += distinct.counts[0];
+        let mut table = vec![0; distinct.counts.len()];
+        for &(id, i) in &distinct.first {
+            if let Some(word) = values.word(i) {
+                let seen = ValueOccurrences { n: distinct.counts[id as usize], first_row: row(i) };
+                table[id as usize] = self.add(&word, seen);
+            }
+        }
+        SliceCodes { ids: distinct.ids.into_owned(), table }
+    }
+
+    fn merge(&mut self, other: &ColumnTally) {
+        self.nulls += other.nulls;
+        for (word, &seen) in &other.occurrences {
+            self.add(word, seen);
+        }
     }
 
     /// The words in byte order.
@@ -102,8 +133,16 @@ impl ColumnTally {
     }
 }
 
+/// The codes of the values of some rows.
+pub(crate) struct SliceCodes {
+    /// For each row the number of its value.
+    pub(crate) ids: Vec<u32>,
+    /// By number the code.
+    pub(crate) table: Vec<u32>,
+}
+
 /// Values of the parents of a derived column that have no name in it.
-#[derive(Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct UnnamedValues {
     /// Rows with such a value.
     pub(crate) n: u64,
@@ -114,9 +153,9 @@ pub(crate) struct UnnamedValues {
 }
 
 impl UnnamedValues {
-    fn merge(&mut self, other: UnnamedValues) {
+    fn merge(&mut self, other: &UnnamedValues) {
         self.n += other.n;
-        other.words.occurrences.into_iter().for_each(|(word, seen)| self.words.add(word, seen));
+        self.words.merge(&other.words);
         self.extremes = match (self.extremes, other.extremes) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
@@ -142,48 +181,76 @@ fn count(alive: &[bool]) -> u64 {
     alive.iter().filter(|&&a| a).count() as u64
 }
 
-/// The rows of a slice that are kept, and the number left after each step that can lose rows.
-///
-/// The steps are the filters, the removal of duplicates, and each feature whose missing values drop
-/// rows.
-pub(crate) fn kept_rows(
-    plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
-) -> Result<(Vec<u32>, Vec<u64>)> {
-    let (mut alive, mut left) = apply_filters(plan, slice)?;
-    if let Some(repeated) = &plan.repeated {
-        let end = slice.first_row + slice.rows as u64;
-        let from = repeated.partition_point(|&row| row < slice.first_row);
-        for row in repeated[from..].iter().take_while(|&&row| row < end) {
-            alive[(row - slice.first_row) as usize] = false;
-        }
-        left.push(count(&alive));
-    }
-    for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
-        let values = &slice.columns[feature.column];
-        if values.has_nulls() {
-            alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
-        }
-        left.push(count(&alive));
-    }
-    let rows = alive.iter().enumerate().filter(|(_, a)| **a).map(|(i, _)| i as u32).collect();
-    Ok((rows, left))
+/// The kept rows of a slice.
+pub(crate) struct KeptSlice {
+    /// Number of kept rows.
+    pub(crate) n: usize,
+    /// The columns of the view, kept rows only.
+    pub(crate) columns: Vec<SourceValues>,
+    first_row: u64,
+    /// The positions of the kept rows in the slice; `None` where all are kept.
+    rows: Option<Vec<u32>>,
+    /// Number of rows of the slice.
+    n_in: u64,
+    /// Rows left after each step that can lose rows.
+    rows_left: Vec<u64>,
+    made_null: Vec<u64>,
 }
 
-/// Counts how often each value occurs among some rows.
-fn tally_rows(tally: &mut ColumnTally, values: &SourceValues, rows: &[u32], first_row: u64) {
-    let distinct = values.distinct(rows);
-    let mut counts = vec![0; distinct.first.len()];
-    for id in &distinct.ids {
-        match id {
-            Some(id) => counts[*id as usize] += 1,
-            None => tally.nulls += 1,
+impl KeptSlice {
+    /// Applies every step that can lose rows.
+    ///
+    /// The steps are the filters, the removal of duplicates, and each feature whose missing values
+    /// drop rows.
+    ///
+    /// # Errors
+    /// A filter cannot be applied.
+    pub(crate) fn new(plan: &PreparePlan<'_>, slice: SourceSlice) -> Result<Self> {
+        let (mut alive, mut left) = apply_filters(plan, &slice)?;
+        let mut n = left.last().copied().unwrap_or(slice.rows as u64);
+        if let Some(repeated) = &plan.repeated {
+            let end = slice.first_row + slice.rows as u64;
+            let from = repeated.partition_point(|&row| row < slice.first_row);
+            for row in repeated[from..].iter().take_while(|&&row| row < end) {
+                alive[(row - slice.first_row) as usize] = false;
+            }
+            n = count(&alive);
+            left.push(n);
         }
+        for feature in plan.features.iter().filter(|f| f.rule == MissingRule::DropRow) {
+            let values = &slice.columns[feature.column];
+            if values.has_nulls() {
+                alive.iter_mut().enumerate().for_each(|(i, a)| *a &= !values.is_null(i));
+                n = count(&alive);
+            }
+            left.push(n);
+        }
+        let rows = (n < slice.rows as u64).then(|| -> Vec<u32> {
+            alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect()
+        });
+        let columns = match &rows {
+            None => slice.columns,
+            Some(rows) => slice.columns.iter().map(|values| values.take(rows)).collect(),
+        };
+        Ok(KeptSlice {
+            n: n as usize,
+            columns,
+            first_row: slice.first_row,
+            rows,
+            n_in: slice.rows as u64,
+            rows_left: left,
+            made_null: slice.made_null,
+        })
     }
-    for (&i, n) in distinct.first.iter().zip(counts) {
-        if let Some(word) = values.word(i) {
-            tally.add(word.into_owned(), ValueOccurrences { n, first_row: first_row + i as u64 });
-        }
+
+    /// The number in the source of the kept row at a position.
+    pub(crate) fn row_number(&self, i: usize) -> u64 {
+        self.first_row + self.rows.as_ref().map_or(i as u64, |rows| u64::from(rows[i]))
+    }
+
+    /// The numbers of all kept rows.
+    pub(crate) fn row_numbers(&self) -> impl Iterator<Item = u64> {
+        (0..self.n).map(|i| self.row_number(i))
     }
 }
 
@@ -205,16 +272,23 @@ impl SourceSurvey {
         }
     }
 
-    pub(crate) fn add(&mut self, plan: &PreparePlan<'_>, slice: &SourceSlice) -> Result<()> {
-        let (rows, left) = kept_rows(plan, slice)?;
-        self.n_in += slice.rows as u64;
-        self.rows_left.iter_mut().zip(left).for_each(|(sum, n)| *sum += n);
-        self.n_rows += rows.len() as u64;
+    /// Counts the rows of a slice; returns the codes of each counted column.
+    ///
+    /// # Errors
+    /// A value that no later stage could handle.
+    pub(crate) fn add(
+        &mut self,
+        plan: &PreparePlan<'_>,
+        slice: &KeptSlice,
+    ) -> Result<Vec<SliceCodes>> {
+        self.n_in += slice.n_in;
+        self.rows_left.iter_mut().zip(&slice.rows_left).for_each(|(sum, n)| *sum += n);
+        self.n_rows += slice.n as u64;
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
-            let missing = values.nulls_among(&rows);
-            let first = || rows.iter().find(|&&i| values.is_null(i as usize));
-            if let (MissingRule::Error, Some(&i)) =
+            let missing = values.n_missing();
+            let first = || (0..slice.n).find(|&i| values.is_null(i));
+            if let (MissingRule::Error, Some(i)) =
                 (feature.rule, (missing > 0).then(first).flatten())
             {
                 let fault =
@@ -225,36 +299,34 @@ impl SourceSurvey {
                 return Err(plan
                     .view
                     .source()
-                    .locate_row(fault, slice.first_row + u64::from(i))
+                    .locate_row(fault, slice.row_number(i))
                     .hint(hint)
                     .into());
             }
             *nulls += missing;
         }
         for column in plan.numbers() {
-            check_numbers(plan, slice, column, &rows)?;
+            check_numbers(plan, slice, column)?;
         }
         for (feature, fractional) in plan.features.iter().zip(&mut self.fractional) {
             if matches!(feature.kind, FeatureKind::Continuous { .. }) && !*fractional {
-                *fractional = !slice.columns[feature.column].is_whole(&rows);
+                *fractional = !slice.columns[feature.column].is_whole();
             }
         }
         for (feature, thousands) in plan.features.iter().zip(&mut self.thousands) {
-            let values = &slice.columns[feature.column];
-            if matches!(
-                (&feature.kind, values),
-                (FeatureKind::Continuous { .. }, SourceValues::Float(_))
-            ) {
-                thousands.look(rows.iter().map(|&i| values.number(i as usize)));
+            if let (FeatureKind::Continuous { .. }, SourceValues::Float(values)) =
+                (&feature.kind, &slice.columns[feature.column])
+            {
+                thousands.look(values.iter().flatten());
             }
         }
         for ((_, columns), broken) in plan.onehot.iter().zip(&mut self.onehot) {
-            let ones = one_hot_counts(plan, slice, columns, &rows)?;
+            let ones = one_hot_counts(plan, slice, columns)?;
             broken.none += ones.iter().filter(|&&n| n == 0).count() as u64;
             broken.several += ones.iter().filter(|&&n| n > 1).count() as u64;
         }
         let without_id = |column: usize| {
-            rows.iter().find(|&&i| slice.columns[column].is_null(i as usize)).map(|&i| (column, i))
+            (0..slice.n).find(|&i| slice.columns[column].is_null(i)).map(|i| (column, i))
         };
         if let Some((column, i)) = plan.row_id.and_then(without_id) {
             let fault =
@@ -264,24 +336,23 @@ impl SourceSurvey {
             return Err(plan
                 .view
                 .source()
-                .locate_row(fault, slice.first_row + u64::from(i))
+                .locate_row(fault, slice.row_number(i))
                 .hint(hint)
                 .into());
         }
         if let Some(column) = plan.weight {
-            self.weights.merge(check_weights(plan, slice, column, &rows)?);
+            self.weights.merge(check_weights(plan, slice, column)?);
         }
+        let mut codes = Vec::with_capacity(plan.coded.len());
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            tally_rows(tally, &slice.columns[column], &rows, slice.first_row);
+            codes.push(tally.add_values(&slice.columns[column], |i| slice.row_number(i)));
         }
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             // A cross with a missing part has no name: the missing part is reported already.
             let &[parent] = derived.parents.as_slice() else { continue };
             let (values, names) = (&slice.columns[parent], &slice.columns[column]);
-            let without: Vec<u32> = rows
-                .iter()
-                .copied()
+            let without: Vec<u32> = (0..slice.n as u32)
                 .filter(|&i| names.is_null(i as usize) && !values.is_null(i as usize))
                 .collect();
             let mut found = UnnamedValues { n: without.len() as u64, ..UnnamedValues::default() };
@@ -292,38 +363,56 @@ impl SourceSurvey {
                         Some(seen.map_or((x, x), |(lo, hi)| (lo.min(x), hi.max(x))))
                     });
                 }
-                _ => tally_rows(&mut found.words, values, &without, slice.first_row),
+                _ => {
+                    let row = |i: usize| slice.row_number(without[i] as usize);
+                    found.words.add_values(&values.take(&without), row);
+                }
             }
-            nameless.merge(found);
+            nameless.merge(&found);
         }
-        self.check_levels(plan)
+        self.check_levels(plan)?;
+        Ok(codes)
     }
 
-    pub(crate) fn merge(&mut self, plan: &PreparePlan<'_>, other: SourceSurvey) -> Result<()> {
+    /// Merges the survey of other rows.
+    pub(crate) fn merge(&mut self, other: &SourceSurvey) {
         self.n_in += other.n_in;
         self.n_rows += other.n_rows;
-        self.rows_left.iter_mut().zip(other.rows_left).for_each(|(sum, n)| *sum += n);
-        self.nulls.iter_mut().zip(other.nulls).for_each(|(sum, n)| *sum += n);
-        self.fractional.iter_mut().zip(other.fractional).for_each(|(any, here)| *any |= here);
-        self.thousands
-            .iter_mut()
-            .zip(other.thousands)
-            .for_each(|(mine, theirs)| mine.merge(theirs));
-        self.made_null.iter_mut().zip(other.made_null).for_each(|(sum, n)| *sum += n);
-        self.nameless.iter_mut().zip(other.nameless).for_each(|(mine, theirs)| mine.merge(theirs));
-        for (mine, theirs) in self.onehot.iter_mut().zip(other.onehot) {
+        self.rows_left.iter_mut().zip(&other.rows_left).for_each(|(sum, n)| *sum += n);
+        self.nulls.iter_mut().zip(&other.nulls).for_each(|(sum, n)| *sum += n);
+        self.fractional.iter_mut().zip(&other.fractional).for_each(|(any, here)| *any |= here);
+        self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
+        self.made_null.iter_mut().zip(&other.made_null).for_each(|(sum, n)| *sum += n);
+        self.nameless.iter_mut().zip(&other.nameless).for_each(|(a, b)| a.merge(b));
+        for (mine, theirs) in self.onehot.iter_mut().zip(&other.onehot) {
             mine.none += theirs.none;
             mine.several += theirs.several;
         }
         self.weights.merge(other.weights);
-        for (mine, theirs) in self.tallies.iter_mut().zip(other.tallies) {
-            mine.nulls += theirs.nulls;
-            theirs.occurrences.into_iter().for_each(|(word, seen)| mine.add(word, seen));
-        }
-        self.check_levels(plan)
+        self.tallies.iter_mut().zip(&other.tallies).for_each(|(a, b)| a.merge(b));
     }
 
-    fn check_levels(&self, plan: &PreparePlan<'_>) -> Result<()> {
+    /// Whether no row is lost.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.n_rows == self.n_in
+    }
+
+    /// For each counted column the code here of each code of a survey that has been merged.
+    pub(crate) fn codes_of(&self, part: &SourceSurvey) -> Vec<Vec<u32>> {
+        let of_column = |(whole, part): (&ColumnTally, &ColumnTally)| {
+            let code = |word: &String| {
+                whole.occurrences.get_index_of(word).map_or(0, |position| position as u32 + 1)
+            };
+            [0].into_iter().chain(part.occurrences.keys().map(code)).collect()
+        };
+        self.tallies.iter().zip(&part.tallies).map(of_column).collect()
+    }
+
+    /// Fails where a column has too many words.
+    ///
+    /// # Errors
+    /// The column, with what may be meant instead.
+    pub(crate) fn check_levels(&self, plan: &PreparePlan<'_>) -> Result<()> {
         let coded = self.tallies.iter().zip(&plan.coded).map(|(tally, &column)| (tally, column));
         let mapped = self
             .nameless
@@ -494,38 +583,28 @@ pub(crate) fn check_decimals(
 }
 
 /// Fails on the first kept value of a numeric column that is not a finite number.
-fn check_numbers(
-    plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
-    column: usize,
-    rows: &[u32],
-) -> Result<()> {
+fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Result<()> {
     let name = plan.name(column);
     let (i, fault) = match &slice.columns[column] {
         SourceValues::Int(_) | SourceValues::Empty(_) => return Ok(()),
-        SourceValues::Float(a) => match rows.iter().find(|&&i| {
-            a.value(i as usize).is_infinite() && !slice.columns[column].is_null(i as usize)
-        }) {
-            None => return Ok(()),
-            Some(&i) => (
-                i,
-                Fault::new(
-                    "infinite-value",
-                    format!("column `{name}` holds `{}`", a.value(i as usize)),
-                )
-                .hint("write a missing value as null, and caps as finite numbers"),
-            ),
-        },
+        SourceValues::Float(a) => {
+            let is_bad = |(i, x): &(usize, &f64)| x.is_infinite() && a.is_valid(*i);
+            match a.values().iter().enumerate().find(is_bad) {
+                None => return Ok(()),
+                Some((i, x)) => (
+                    i,
+                    Fault::new("infinite-value", format!("column `{name}` holds `{x}`"))
+                        .hint("write a missing value as null, and caps as finite numbers"),
+                ),
+            }
+        }
         texts @ (SourceValues::Text(_) | SourceValues::Named(_))
             if plan.view.derived_at(column).is_none() =>
         {
-            let no_number = |&i: &u32| {
-                texts
-                    .word(i as usize)
-                    .filter(|text| parse_number(text).is_none())
-                    .map(|text| (i, text))
+            let no_number = |&(_, i): &(u32, usize)| {
+                texts.word(i).filter(|text| parse_number(text).is_none()).map(|text| (i, text))
             };
-            match rows.iter().find_map(no_number) {
+            match texts.distinct().first.iter().find_map(no_number) {
                 None => return Ok(()),
                 Some((i, text)) => (
                     i,
@@ -558,21 +637,21 @@ fn check_numbers(
             }
         }
         SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => {
-            match rows.first() {
-                None => return Ok(()),
-                Some(&i) => {
+            match slice.n {
+                0 => return Ok(()),
+                _ => {
                     let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
                         "booleans"
                     } else {
                         "names"
                     };
                     let what = format!("column `{name}` is to hold numbers, but holds {holds}");
-                    (i, Fault::new("not-numeric", what).hint("list it under `nominal`"))
+                    (0, Fault::new("not-numeric", what).hint("list it under `nominal`"))
                 }
             }
         }
     };
-    Err(plan.view.source().locate_row(fault, slice.first_row + u64::from(i)).in_column(name).into())
+    Err(plan.view.source().locate_row(fault, slice.row_number(i)).in_column(name).into())
 }
 
 /// The number of columns of a one-hot group that are 1 in each kept row.
@@ -580,14 +659,13 @@ fn check_numbers(
 /// Fails on the first value that is neither 0 nor 1 nor missing.
 fn one_hot_counts(
     plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
+    slice: &KeptSlice,
     columns: &[usize],
-    rows: &[u32],
 ) -> Result<Vec<u32>> {
-    let mut ones = vec![0; rows.len()];
+    let mut ones = vec![0; slice.n];
     for &column in columns {
-        for (&i, n) in rows.iter().zip(&mut ones) {
-            let value = slice.columns[column].number(i as usize);
+        for (i, n) in ones.iter_mut().enumerate() {
+            let value = slice.columns[column].number(i);
             *n += u32::from(value == 1.0);
             if value != 0.0 && value != 1.0 && !value.is_nan() {
                 let what =
@@ -598,7 +676,7 @@ fn one_hot_counts(
                 return Err(plan
                     .view
                     .source()
-                    .locate_row(fault, slice.first_row + u64::from(i))
+                    .locate_row(fault, slice.row_number(i))
                     .hint(hint)
                     .into());
             }
@@ -612,16 +690,15 @@ fn one_hot_counts(
 /// Infinite weights and texts are not numbers; that was checked before.
 fn check_weights(
     plan: &PreparePlan<'_>,
-    slice: &SourceSlice,
+    slice: &KeptSlice,
     column: usize,
-    rows: &[u32],
 ) -> Result<WeightSummary> {
     let values = &slice.columns[column];
     let mut weights = WeightSummary::default();
-    for &i in rows {
-        let weight = values.number(i as usize);
+    for i in 0..slice.n {
+        let weight = values.number(i);
         let what = match weight {
-            _ if values.is_null(i as usize) => "a row has no weight".to_owned(),
+            _ if values.is_null(i) => "a row has no weight".to_owned(),
             w if w < 0.0 => format!("a row has the weight `{w}`, below 0"),
             w => {
                 weights.add(w);
@@ -632,9 +709,76 @@ fn check_weights(
         return Err(plan
             .view
             .source()
-            .locate_row(fault, slice.first_row + u64::from(i))
+            .locate_row(fault, slice.row_number(i))
             .hint("a weight is a number of 0 or more")
             .into());
     }
     Ok(weights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeptSlice, SourceSurvey};
+    use crate::data::prepare::params::PrepareParams;
+    use crate::data::prepare::plan::PreparePlan;
+    use crate::data::prepare::view::SourceView;
+    use crate::data::source::ParquetSource;
+    use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};
+
+    #[test]
+    fn any_partition_gives_the_same_survey_and_it_survives_being_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("rows.parquet");
+        let n = 2000_i64;
+        let sex: Vec<&str> = (0..n).map(|i| ["f", "m", "d"][(i * i % 7 % 3) as usize]).collect();
+        let paid: Vec<i64> = (0..n).map(|i| i * i % 11 % 2).collect();
+        let amounts: Vec<f64> = (0..n).map(|i| if i == 77 { f64::NAN } else { i as f64 }).collect();
+        let weights: Vec<f64> = (0..n).map(|i| 0.25 * (1 + i % 9) as f64).collect();
+        parquet(
+            &file,
+            vec![
+                ("sex", texts(&sex)),
+                ("paid", integers(&paid)),
+                ("amount", numbers(&amounts)),
+                ("weight", numbers(&weights)),
+            ],
+            700,
+        );
+        let params = PrepareParams {
+            keep: vec![keep(r#"{"amount": {"at_most": 1900}}"#)],
+            label: label("paid", &["1"]),
+            sensitive: vec![sensitive("sex", &["f", "m"])],
+            continuous: columns(&["amount"]),
+            weight: columns(&["weight"]).pop(),
+            ..PrepareParams::default()
+        };
+        let source = ParquetSource::parquet(file.to_str().unwrap(), &params.columns()).unwrap();
+        let view = SourceView::new(&source, &params).unwrap();
+        let plan = PreparePlan::new(&view, &params).unwrap();
+        let survey = |batch_rows: usize, backwards: bool| {
+            let mut parts = Vec::new();
+            for piece in source.pieces() {
+                view.read(piece, batch_rows, |slice| {
+                    let mut part = SourceSurvey::empty(&plan);
+                    part.add(&plan, &KeptSlice::new(&plan, slice)?)?;
+                    parts.push(part);
+                    Ok(())
+                })
+                .unwrap();
+            }
+            if backwards {
+                parts.reverse();
+            }
+            let mut whole = SourceSurvey::empty(&plan);
+            parts.iter().for_each(|part| whole.merge(part));
+            whole
+        };
+        let whole = survey(4096, false);
+        assert_eq!((whole.n_rows, whole.keeps_all()), (1900, false));
+        for (batch_rows, backwards) in [(4096, true), (333, false), (64, true), (1, false)] {
+            assert_eq!(survey(batch_rows, backwards), whole, "{batch_rows} {backwards}");
+        }
+        let text = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<SourceSurvey>(&text).unwrap(), whole);
+    }
 }

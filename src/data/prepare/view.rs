@@ -130,8 +130,10 @@ impl<'a> SourceView<'a> {
     ) -> Result<()> {
         self.source.read(piece, batch_rows, |mut slice| {
             for null in &self.nulls {
-                let (values, n) = without(&slice.columns[null.column], &null.words, slice.rows);
-                slice.columns[null.column] = values;
+                let column = &mut slice.columns[null.column];
+                let values = std::mem::replace(column, SourceValues::Empty(0));
+                let (values, n) = without(values, &null.words);
+                *column = values;
                 slice.made_null.push(n);
             }
             for derived in &self.derived {
@@ -146,18 +148,15 @@ impl<'a> SourceView<'a> {
 }
 
 /// The values, with those among the words made missing, and the number of these.
-fn without(values: &SourceValues, words: &HashSet<String>, rows: usize) -> (SourceValues, u64) {
-    let all: Vec<u32> = (0..rows as u32).collect();
-    let distinct = values.distinct(&all);
-    let gone: Vec<bool> = distinct
-        .first
-        .iter()
-        .map(|&i| values.word(i).is_some_and(|word| words.contains(word.as_ref())))
-        .collect();
-    if !gone.contains(&true) {
-        return (values.clone(), 0);
+fn without(values: SourceValues, words: &HashSet<String>) -> (SourceValues, u64) {
+    let distinct = values.distinct();
+    let is_gone =
+        |row: usize| values.word(row).is_some_and(|word| words.contains(word.as_ref()));
+    let gone = distinct.table(|row| u32::from(is_gone(row)));
+    if !gone.contains(&1) {
+        drop(distinct);
+        return (values, 0);
     }
-    let gone: Vec<bool> =
-        distinct.ids.iter().map(|id| id.is_some_and(|id| gone[id as usize])).collect();
+    let gone: Vec<bool> = distinct.ids.iter().map(|&id| gone[id as usize] == 1).collect();
     (values.with_missing(&gone), gone.iter().filter(|&&g| g).count() as u64)
 }

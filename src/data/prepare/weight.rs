@@ -48,7 +48,7 @@ impl WeightUnit {
 }
 
 /// A mergeable summary of the weights of some rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WeightSummary {
     largest: f64,
     /// The smallest above 0; 0 where there is none.

@@ -18,7 +18,7 @@ use crate::data::rows::{feature_arrays, feature_fields, feature_rows, number_arr
 use crate::data::{Feature, FeatureRows, Layout};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::table::file::{
-    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, distinct, packed,
+    EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, cached, distinct, packed,
 };
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
@@ -94,7 +94,7 @@ pub fn create_counterfactuals(
     if let Some(layout) = features_of {
         fields.extend(feature_fields(layout));
     }
-    let schema = Arc::new(Schema::new(fields));
+    let schema = Arc::new(Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>()));
     let (encoder, writer) = GroupWriter::create(&folder.join(COUNTERFACTUALS), &schema, &[])?;
     let features = features_of.map_or(Vec::new(), |layout| layout.features.clone());
     Ok((CounterfactualEncoder { encoder, schema, folder: folder.to_path_buf(), features }, writer))
@@ -255,8 +255,8 @@ pub struct ScoreEncoder {
 /// # Errors
 /// The file cannot be created.
 pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
-    let schema =
-        Arc::new(Schema::new(vec![distinct(Field::new("score", DataType::Float64, true))]));
+    let score = cached(distinct(Field::new("score", DataType::Float64, true)));
+    let schema = Arc::new(Schema::new(vec![score]));
     let (encoder, writer) = GroupWriter::create(&folder.join(SCORES), &schema, &[])?;
     Ok((ScoreEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
 }

@@ -1,4 +1,4 @@
-//! The row ids of the source.
+//! The row ids of the source, and their 64-bit keys.
 
 /// The row ids of a row group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,4 +18,14 @@ impl RowIds {
         }
         .unwrap_or_default()
     }
+}
+
+/// The key of an integer id: the integer itself, in two's complement.
+pub fn key_of_integer(id: i64) -> u64 {
+    id.cast_unsigned()
+}
+
+/// The key of a text id: the xxh3-64 of its UTF-8.
+pub fn key_of_text(id: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(id.as_bytes())
 }

@@ -6,6 +6,7 @@ pub mod ids;
 pub mod profile;
 pub mod reference;
 pub mod split;
+pub(crate) mod stored;
 pub mod training;
 
 use std::path::Path;
@@ -14,25 +15,28 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
-    DataType, Field, Float64Type, Int8Type, Int64Type, SchemaRef, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    DataType, Field, Float64Type, Int64Type, Schema, SchemaRef, UInt32Type, UInt64Type,
 };
 
 use crate::data::exchange::raw;
-use crate::data::rows::ids::RowIds;
+use crate::data::rows::ids::{RowIds, key_of_integer};
+use crate::data::rows::stored::{
+    CLASS, LABEL, ROLE, STORED, STRATUM, StoredRows, feature_name, group_name, slice_name,
+};
 use crate::data::values::ValueClass;
 use crate::data::{
     Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_CLASS, MISSING_GROUP, RowIdKind,
 };
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
-use crate::table::file::{FileOwner, ParquetFile, packed, sampled};
+use crate::table::file::{FileOwner, ParquetFile, cached, packed, sampled};
 
 /// `rows.parquet` with its layout, open for reading from any thread.
 #[derive(Debug, Clone)]
 pub struct RowsReader {
     file: ParquetFile,
     layout: Layout,
+    stored: StoredRows,
 }
 
 /// One row group of the prepared rows.
@@ -63,18 +67,15 @@ pub struct PreparedBatch {
 }
 
 impl RowsReader {
-    /// Opens `rows.parquet` and `layout.json` of a folder.
+    /// Opens `rows.parquet`, `codes.json` and `layout.json` of a folder.
     ///
     /// # Errors
-    /// Either is absent or damaged.
+    /// One of them is absent or damaged.
     pub fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join("layout.json");
-        let text = files::read_text(&path)?;
-        let layout =
-            serde_json::from_str(&text).map_err(|e| Error::io("read", &path, &e.into()))?;
         Ok(RowsReader {
             file: ParquetFile::open(&folder.join("rows.parquet"), FileOwner::Program)?,
-            layout,
+            layout: read_json(&folder.join("layout.json"))?,
+            stored: read_json(&folder.join(STORED))?,
         })
     }
 
@@ -118,48 +119,40 @@ impl RowsReader {
 
     fn read_some(&self, group: usize, features: bool) -> Result<PreparedBatch> {
         let layout = &self.layout;
-        let mut names = vec!["row".to_owned(), "row_key".to_owned()];
-        names.extend(layout.label.iter().map(|_| "label".to_owned()));
-        let classes = layout.label.as_ref().is_some_and(|label| !label.classes.is_empty());
-        names.extend(classes.then(|| "class".to_owned()));
-        names.extend(layout.weight.iter().map(|_| "weight".to_owned()));
-        names.extend(layout.attributes.iter().map(|a| format!("group.{}", a.name)));
-        if features {
-            names.extend(layout.features.iter().map(|f| format!("x.{}", f.name)));
-        }
-        names.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
-        names.extend(layout.strata.iter().map(|_| "stratum".to_owned()));
-        names.extend(layout.slices.iter().map(|slices| format!("slice.{}", slices.column)));
-        let batch = self
-            .file
-            .read_group(group, Some(&names.iter().map(String::as_str).collect::<Vec<_>>()))?;
-        let n = batch.num_rows();
-        let mut columns = BatchColumns::of(batch);
+        let has_classes = layout.label.as_ref().is_some_and(|label| !label.classes.is_empty());
+        let features = if features { layout.features.as_slice() } else { &[] };
+        let mut plain = self.key_columns();
+        plain.extend(layout.weight.iter().map(|_| "weight".to_owned()));
+        plain.extend(features.iter().filter(|f| !f.kind.is_coded()).map(feature_name));
+        plain.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
+        let mut coded: Vec<String> = layout.label.iter().map(|_| LABEL.to_owned()).collect();
+        coded.extend(has_classes.then(|| CLASS.to_owned()));
+        coded.extend(layout.attributes.iter().map(group_name));
+        coded.extend(features.iter().filter(|f| f.kind.is_coded()).map(feature_name));
+        coded.extend(layout.strata.iter().map(|_| STRATUM.to_owned()));
+        coded.extend(layout.slices.iter().map(slice_name));
+        let mut columns = self.columns(group, &plain, &coded)?;
+
+        let (row, row_key) = self.keys_of(group, &mut columns)?;
+        let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
         let label = match layout.label {
             None => Vec::new(),
-            Some(_) => self
-                .column::<Int8Type>(&mut columns, "label")?
-                .iter()
-                .map(|v| v.map(|v| v == 1))
-                .collect(),
+            Some(_) => self.codes(&columns, LABEL, is_positive)?,
         };
-        let class = match classes {
+        let class = match has_classes {
             false => Vec::new(),
-            true => values_or(self.column::<UInt8Type>(&mut columns, "class")?, MISSING_CLASS),
+            true => self.codes(&columns, CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?,
         };
         let weight = match layout.weight {
             None => Vec::new(),
             Some(_) => values_or(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
         };
-        let mut keys =
-            |name: &str| self.column::<UInt64Type>(&mut columns, name).map(|a| values_or(a, 0));
-        let (row, row_key) = (keys("row")?, keys("row_key")?);
-        let mut group_column = |name: &str| {
-            self.column::<UInt16Type>(&mut columns, &format!("group.{name}"))
-                .map(|a| values_or(a, MISSING_GROUP))
-        };
-        let groups =
-            layout.attributes.iter().map(|a| group_column(&a.name)).collect::<Result<_>>()?;
+        let group_code = |code| u16::try_from(code).unwrap_or(MISSING_GROUP);
+        let groups = layout
+            .attributes
+            .iter()
+            .map(|attribute| self.codes(&columns, &group_name(attribute), group_code))
+            .collect::<Result<_>>()?;
         let mut carried = |name: &str| {
             self.column::<Float64Type>(&mut columns, &format!("carry.{name}"))
                 .map(|a| values_or(a, f64::NAN))
@@ -167,17 +160,23 @@ impl RowsReader {
         let carried = layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?;
         let strata = match layout.strata {
             None => Vec::new(),
-            Some(_) => values_or(self.column::<UInt32Type>(&mut columns, "stratum")?, MISSING),
+            Some(_) => self.codes(&columns, STRATUM, |code| code)?,
         };
-        let mut level = |name: &str| {
-            self.column::<UInt32Type>(&mut columns, &format!("slice.{name}"))
-                .map(|a| values_or(a, MISSING))
+        let slices = layout
+            .slices
+            .iter()
+            .map(|slices| self.codes(&columns, &slice_name(slices), |code| code))
+            .collect::<Result<_>>()?;
+        let mut feature = |feature: &Feature| {
+            let name = feature_name(feature);
+            if feature.kind.is_coded() {
+                return self.codes(&columns, &name, |code| code).map(FeatureColumn::Code);
+            }
+            numbers_of(&mut columns, feature, &name).ok_or_else(|| self.unexpected(&name))
         };
-        let slices =
-            layout.slices.iter().map(|slices| level(&slices.column)).collect::<Result<_>>()?;
-        let rows = match features {
-            true => rows_of(columns, n, layout).map_err(|name| self.unexpected(&name))?,
-            false => FeatureRows { n, columns: Vec::new() },
+        let rows = FeatureRows {
+            n: row.len(),
+            columns: features.iter().map(&mut feature).collect::<Result<_>>()?,
         };
         Ok(PreparedBatch {
             row,
@@ -193,28 +192,61 @@ impl RowsReader {
         })
     }
 
+    /// The columns of keys that the file holds.
+    fn key_columns(&self) -> Vec<String> {
+        let row = (!self.stored.rows_follow).then_some("row");
+        let key = match self.layout.row_id {
+            RowIdKind::RowNumber => None,
+            RowIdKind::Integer => Some("row_id"),
+            RowIdKind::Text => Some("row_key"),
+        };
+        row.into_iter().chain(key).map(str::to_owned).collect()
+    }
+
+    /// Row numbers and keys.
+    fn keys_of(&self, group: usize, columns: &mut BatchColumns) -> Result<(Vec<u64>, Vec<u64>)> {
+        let row = if self.stored.rows_follow {
+            let first = self.first_row(group) as u64;
+            (first..first + self.file.group_rows(group) as u64).collect()
+        } else {
+            values_or(self.column::<UInt64Type>(columns, "row")?, 0)
+        };
+        let row_key = match self.layout.row_id {
+            RowIdKind::RowNumber => row.clone(),
+            RowIdKind::Integer => {
+                let ids = self.column::<Int64Type>(columns, "row_id")?;
+                ids.values().iter().map(|&id| key_of_integer(id)).collect()
+            }
+            RowIdKind::Text => values_or(self.column::<UInt64Type>(columns, "row_key")?, 0),
+        };
+        Ok((row, row_key))
+    }
+
+    /// The row keys of a row group.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_row_keys(&self, group: usize) -> Result<Vec<u64>> {
+        let mut columns = self.columns(group, &self.key_columns(), &[])?;
+        Ok(self.keys_of(group, &mut columns)?.1)
+    }
+
     /// The row ids of a row group; row numbers without `row_id` in the job.
     ///
     /// # Errors
     /// A damaged file.
     pub fn read_ids(&self, group: usize) -> Result<RowIds> {
-        let name = if self.layout.row_id == RowIdKind::RowNumber { "row" } else { "row_id" };
-        let batch = self.file.read_group(group, Some(&[name]))?;
-        Ok(match self.layout.row_id {
-            RowIdKind::RowNumber => {
-                let numbers = self.column::<UInt64Type>(&mut BatchColumns::of(batch), name)?;
-                RowIds::Integer(numbers.values().iter().map(|v| v.cast_signed()).collect())
-            }
-            RowIdKind::Integer => RowIds::Integer(values_or(
-                self.column::<Int64Type>(&mut BatchColumns::of(batch), name)?,
-                0,
-            )),
-            RowIdKind::Text => {
-                let ids =
-                    batch.column(0).as_string_opt::<i32>().ok_or_else(|| self.unexpected(name))?;
-                RowIds::Text(ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect())
-            }
-        })
+        if self.layout.row_id == RowIdKind::Text {
+            let batch = self.file.read_group(group, Some(&["row_id"]))?;
+            let ids = batch.column(0).as_string_opt::<i32>();
+            let ids = ids.ok_or_else(|| self.unexpected("row_id"))?;
+            return Ok(RowIds::Text(
+                ids.iter().map(|id| id.unwrap_or_default().to_owned()).collect(),
+            ));
+        }
+        // The key of an integer is the integer itself.
+        let keys = self.read_row_keys(group)?;
+        Ok(RowIds::Integer(keys.into_iter().map(u64::cast_signed).collect()))
     }
 
     /// The roles of a row group, where a column of the source splits the rows.
@@ -222,11 +254,45 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_roles(&self, group: usize) -> Result<Option<Vec<u8>>> {
-        if self.file.schema().field_with_name("role").is_err() {
+        if !self.stored.tables.contains_key(ROLE) {
             return Ok(None);
         }
-        let batch = self.file.read_group(group, Some(&["role"]))?;
-        Ok(Some(values_or(self.column::<UInt8Type>(&mut BatchColumns::of(batch), "role")?, 0)))
+        let columns = self.columns(group, &[], &[ROLE.to_owned()])?;
+        let role = |code| u8::try_from(code).unwrap_or(split::NEITHER);
+        Ok(Some(self.codes(&columns, ROLE, role)?))
+    }
+
+    /// Some columns of a row group: those of the file, and those that `coded` names need.
+    fn columns(&self, group: usize, plain: &[String], coded: &[String]) -> Result<BatchColumns> {
+        let mut names: Vec<&str> = plain.iter().map(String::as_str).collect();
+        for name in coded {
+            let table = self.stored.tables.get(name).ok_or_else(|| self.unexpected(name))?;
+            if !names.contains(&table.column.as_str()) {
+                names.push(&table.column);
+            }
+        }
+        if names.is_empty() {
+            return Ok(BatchColumns::default());
+        }
+        self.file.read_group(group, Some(&names)).map(BatchColumns::of)
+    }
+
+    /// What the codes of a column mean under a name.
+    fn codes<T: Copy>(
+        &self,
+        columns: &BatchColumns,
+        name: &str,
+        meaning: impl Fn(u32) -> T,
+    ) -> Result<Vec<T>> {
+        let unexpected = || self.unexpected(name);
+        let table = self.stored.tables.get(name).ok_or_else(unexpected)?;
+        let codes = columns.codes(&table.column).ok_or_else(unexpected)?;
+        let meanings: Vec<T> = table.codes.iter().map(|&code| meaning(code)).collect();
+        let known = codes.iter().max().is_none_or(|&largest| (largest as usize) < meanings.len());
+        if !known {
+            return Err(unexpected());
+        }
+        Ok(codes.iter().map(|&code| meanings[code as usize]).collect())
     }
 
     fn column<T: ArrowPrimitiveType>(
@@ -247,12 +313,23 @@ impl RowsReader {
     }
 }
 
-/// The columns of a batch, each to be taken once.
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = files::read_text(path)?;
+    serde_json::from_str(&text).map_err(|e| Error::io("read", path, &e.into()))
+}
+
+/// The columns of a batch, each to be taken once but for codes.
 ///
 /// A column without other references becomes a vector without a copy.
 struct BatchColumns {
     schema: SchemaRef,
     arrays: Vec<Option<ArrayRef>>,
+}
+
+impl Default for BatchColumns {
+    fn default() -> Self {
+        BatchColumns { schema: Arc::new(Schema::empty()), arrays: Vec::new() }
+    }
 }
 
 impl BatchColumns {
@@ -264,6 +341,11 @@ impl BatchColumns {
     fn take<T: ArrowPrimitiveType>(&mut self, name: &str) -> Option<PrimitiveArray<T>> {
         let array = self.arrays[self.schema.index_of(name).ok()?].take()?;
         array.as_primitive_opt::<T>().cloned()
+    }
+
+    fn codes(&self, name: &str) -> Option<&[u32]> {
+        let array = self.arrays[self.schema.index_of(name).ok()?].as_ref()?;
+        Some(array.as_primitive_opt::<UInt32Type>()?.values())
     }
 }
 
@@ -289,13 +371,13 @@ fn values_or<T: ArrowPrimitiveType>(
 /// read.
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
     let field =
-        |feature: &Feature, data_type| Field::new(format!("x.{}", feature.name), data_type, true);
+        |feature: &Feature, data_type| Field::new(feature_name(feature), data_type, true);
     let of = |feature: &Feature| match () {
         () if feature.kind.is_coded() => packed(field(feature, DataType::UInt32)),
         () if is_whole(feature) => packed(field(feature, DataType::Int64)),
         () => sampled(field(feature, DataType::Float64)),
     };
-    layout.features.iter().map(of).collect()
+    layout.features.iter().map(of).map(cached).collect()
 }
 
 /// Whether every number of a feature is whole.
@@ -321,7 +403,7 @@ pub fn feature_arrays(features: &[Feature], rows: FeatureRows) -> Result<Vec<Arr
 ///
 /// # Errors
 /// As [`feature_arrays`].
-pub(super) fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
+fn feature_array(feature: &Feature, column: FeatureColumn) -> Result<ArrayRef> {
     match column {
         FeatureColumn::Number(values) if is_whole(feature) => {
             raw::integers(feature, &values).map(|array| Arc::new(array) as ArrayRef)
@@ -351,27 +433,27 @@ fn nullable<T: ArrowPrimitiveType>(
 /// The name of a column that is missing or has another type.
 pub fn feature_rows(batch: RecordBatch, layout: &Layout) -> Result<FeatureRows, String> {
     let n = batch.num_rows();
-    rows_of(BatchColumns::of(batch), n, layout)
-}
-
-fn rows_of(mut columns: BatchColumns, n: usize, layout: &Layout) -> Result<FeatureRows, String> {
+    let mut columns = BatchColumns::of(batch);
     let mut column = |feature: &Feature| {
-        let name = format!("x.{}", feature.name);
-        match () {
-            () if feature.kind.is_coded() => columns
+        let name = feature_name(feature);
+        let found = match feature.kind.is_coded() {
+            true => columns
                 .take::<UInt32Type>(&name)
-                .map(|a| FeatureColumn::Code(values_or(a, MISSING))),
-            () if is_whole(feature) => {
-                columns.take::<Int64Type>(&name).map(|a| FeatureColumn::Number(numbers(&a)))
-            }
-            () => columns
-                .take::<Float64Type>(&name)
-                .map(|a| FeatureColumn::Number(values_or(a, f64::NAN))),
-        }
-        .ok_or(name)
+                .map(|codes| FeatureColumn::Code(values_or(codes, MISSING))),
+            false => numbers_of(&mut columns, feature, &name),
+        };
+        found.ok_or(name)
     };
     let columns = layout.features.iter().map(&mut column).collect::<Result<_, _>>()?;
     Ok(FeatureRows { n, columns })
+}
+
+/// The numbers of a feature without levels.
+fn numbers_of(columns: &mut BatchColumns, feature: &Feature, name: &str) -> Option<FeatureColumn> {
+    Some(FeatureColumn::Number(match is_whole(feature) {
+        true => numbers(&columns.take::<Int64Type>(name)?),
+        false => values_or(columns.take::<Float64Type>(name)?, f64::NAN),
+    }))
 }
 
 fn numbers(array: &PrimitiveArray<Int64Type>) -> Vec<f64> {

@@ -1,0 +1,60 @@
+//! How the prepared rows stand in their file: a column of codes for each source column with words,
+//! and what the codes mean.
+//!
+//! Preparing reads the source once, so it numbers the words of a column as they come: 0 is a
+//! missing value, 1 the first word that occurs. The order of levels, groups and classes is known
+//! only at the end; it goes into a table from code to meaning. Several meanings, such as level and
+//! group, share one column.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Attribute, Feature, StrataColumn};
+
+/// The file of [`StoredRows`], next to `rows.parquet`.
+pub(crate) const STORED: &str = "codes.json";
+
+/// The name of the role of a row under the split.
+pub(crate) const ROLE: &str = "role";
+
+/// The name of the label: 1 = positive.
+pub(crate) const LABEL: &str = "label";
+
+/// The name of the class of a label with more than two.
+pub(crate) const CLASS: &str = "class";
+
+/// The name of the stratum.
+pub(crate) const STRATUM: &str = "stratum";
+
+/// The name of the group of an attribute.
+pub(crate) fn group_name(attribute: &Attribute) -> String {
+    format!("group.{}", attribute.name)
+}
+
+/// The name of a feature.
+pub(crate) fn feature_name(feature: &Feature) -> String {
+    format!("x.{}", feature.name)
+}
+
+/// The name of a column of slices.
+pub(crate) fn slice_name(slices: &StrataColumn) -> String {
+    format!("slice.{}", slices.column)
+}
+
+/// How the prepared rows stand in `rows.parquet`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredRows {
+    /// Whether every row of the source is kept, so that a row number is the position of its row.
+    pub(crate) rows_follow: bool,
+    /// By name the meaning of a column of codes.
+    pub(crate) tables: IndexMap<String, CodeTable>,
+}
+
+/// What the codes of a column mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CodeTable {
+    /// The column of codes.
+    pub(crate) column: String,
+    /// By code the meaning: a level, a group, a class or a role; [`crate::data::MISSING`] = none.
+    pub(crate) codes: Vec<u32>,
+}
