@@ -284,7 +284,7 @@ pub const FAULTS: &[(&str, &str)] = &[
         "ambiguous-missing",
         "missing values are to form the level `missing`, and the column has a value of that name",
     ),
-    ("bad-delimiter", "the delimiter of a text file cannot separate fields"),
+    ("bad-dialect", "a sign that is named for a text file cannot be used as that"),
     ("bad-encoding", "a text file holds bytes that are no UTF-8"),
     (
         "bad-model",

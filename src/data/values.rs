@@ -163,7 +163,7 @@ pub fn parse_number(text: &str) -> Option<f64> {
 /// Whether a field of a text file has digits after a leading zero.
 ///
 /// `007` is a code, and its column is one of texts.
-pub(super) fn is_code(field: &str) -> bool {
+pub(crate) fn is_code(field: &str) -> bool {
     let digits = field.trim_matches([' ', '\t']).trim_start_matches(['+', '-']).as_bytes();
     matches!(digits, [b'0', second, ..] if second.is_ascii_digit())
 }

@@ -291,6 +291,36 @@ fn a_new_job_understands_words() {
     );
 }
 
+/// A file as a German bank writes it: the job says how to read it, and every number is what it is.
+#[test]
+fn a_new_job_reads_the_files_of_other_countries() {
+    let work = Work::new();
+    let mut text = "Alter;Betrag;Geschlecht;Ort;Entscheidung\n".to_owned();
+    for i in 0..300_usize {
+        let age = if i % 50 == 7 { "k.A.".to_owned() } else { (20 + i % 50).to_string() };
+        let amount = format!("{}.{:03},{:02}", 1 + i % 9, i * 37 % 1000, i % 100);
+        let (sex, town) = (["w", "m"][i % 2], ["Köln", "Münster", "5 € Straße"][i % 3]);
+        let decision = if i % 5 == 0 { "abgelehnt" } else { "bewilligt" };
+        text += &format!("{age};{amount};{sex};{town};{decision}\n");
+    }
+    let bytes: Vec<u8> =
+        text.chars().map(|c| if c == '€' { 0x80 } else { u8::try_from(c).unwrap() }).collect();
+    fs::write(work.path("kredite.csv"), bytes).unwrap();
+    let told = "new kredite.csv --label Entscheidung --sensitive Geschlecht";
+    let text = work.cfaudit(0, told).stdout;
+    for words in [
+        "csv: {path: kredite.csv, delimiter: \";\", encoding: windows-1252, decimal: \",\", \
+         thousands: \".\", null_values: [\"k.A.\"]}",
+        "continuous: [Alter, Betrag]",
+        "nominal: [Ort]",
+        "positive: [bewilligt]",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in\n{text}");
+    }
+    work.write("job.yaml", &text);
+    work.run(0, "job.yaml", "");
+}
+
 /// What the rows tell before anything is measured.
 #[test]
 fn a_check_warns_of_people_who_drop_out() {

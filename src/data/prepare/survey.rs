@@ -567,11 +567,12 @@ pub(crate) fn check_decimals(
     let in_file = match (sign, grouped > 0) {
         _ if grouped == 0 && commas.min(points) == 0 && by_three == commas + points => &thousands,
         ("comma", _) => {
-            "write the numbers in the file with a decimal point instead of the comma and nothing \
-             between thousands (`4583.58` for `4.583,58`), then "
+            "say how the file writes numbers (`csv: {path: ..., decimal: \",\", thousands: \
+             \".\"}`), or write `4583.58` for `4.583,58` in it, then "
         }
         (_, true) => {
-            "write nothing between thousands in the file (`4583.58` for `4,583.58`), then "
+            "say how the file writes numbers (`csv: {path: ..., thousands: \",\"}`), or write \
+             `4583.58` for `4,583.58` in it, then "
         }
         _ => "",
     };
@@ -613,7 +614,9 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                         format!("column `{name}` is to hold numbers, but holds the text `{text}`"),
                     )
                     .hint(if Numeral::of(&text).is_some() {
-                        "write decimal points instead of commas, and nothing between thousands"
+                        "say how the file writes numbers, such as `csv: {path: ..., decimal: \
+                         \",\", thousands: \".\"}`, or write decimal points, and nothing between \
+                         thousands"
                             .to_owned()
                     } else if plan.weight == Some(column) {
                         "a weight is a number in every row: correct the value, or take such \

@@ -1,11 +1,13 @@
 //! A strict reader of comma separated values (RFC 4180) that knows the line of every record.
 //!
 //! Strict, because a lenient reader turns a lost quote into shifted columns. Blank lines and a byte
-//! order mark are skipped.
+//! order mark are skipped. Separator, quote and encoding are those of a [`CsvDialect`].
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::string::FromUtf8Error;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault, Result};
 use crate::exec::files::{self, File};
@@ -39,6 +41,40 @@ fn unpack_hint(form: &str) -> &'static str {
             "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that \
              comes out"
         }
+    }
+}
+
+/// How the characters of a text file are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TextEncoding {
+    /// UTF-8.
+    #[default]
+    #[serde(rename = "utf-8")]
+    Utf8,
+    /// ISO 8859-1: each byte is the character of that number.
+    #[serde(rename = "latin-1")]
+    Latin1,
+    /// Latin-1 as Windows has it, with the euro sign and curly quotes.
+    #[serde(rename = "windows-1252")]
+    Windows1252,
+}
+
+/// What separates and encloses the fields of a text file, and how its characters are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CsvDialect {
+    /// The separator of fields.
+    pub(crate) delimiter: u8,
+    /// The sign around a field that holds separators, quotes or line ends.
+    pub(crate) quote: u8,
+    /// The encoding.
+    pub(crate) encoding: TextEncoding,
+}
+
+impl CsvDialect {
+    /// UTF-8 with double quotes.
+    pub(crate) fn of_delimiter(delimiter: u8) -> Self {
+        CsvDialect { delimiter, quote: b'"', encoding: TextEncoding::Utf8 }
     }
 }
 
@@ -86,7 +122,7 @@ enum CsvState {
 pub(crate) struct CsvReader<R = BufReader<File>> {
     path: PathBuf,
     input: R,
-    delimiter: u8,
+    dialect: CsvDialect,
     /// The line that is read next, from 1.
     line: u64,
     bytes: Vec<u8>,
@@ -94,15 +130,15 @@ pub(crate) struct CsvReader<R = BufReader<File>> {
 
 impl CsvReader {
     /// Opens the file.
-    pub(crate) fn open(path: &Path, delimiter: u8) -> Result<Self> {
+    pub(crate) fn open(path: &Path, dialect: CsvDialect) -> Result<Self> {
         let file = files::open(path)?;
-        CsvReader::new(path, BufReader::with_capacity(1 << 18, file), delimiter)
+        CsvReader::new(path, BufReader::with_capacity(1 << 18, file), dialect)
     }
 }
 
 impl<R: BufRead> CsvReader<R> {
     /// Reads from `input`, which messages call `path`.
-    pub(crate) fn new(path: &Path, mut input: R, delimiter: u8) -> Result<Self> {
+    pub(crate) fn new(path: &Path, mut input: R, dialect: CsvDialect) -> Result<Self> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
         if let Some(form) = packed_form(start) {
             let what = format!("`{}` is no text file: it begins like {form}", path.display());
@@ -111,10 +147,24 @@ impl<R: BufRead> CsvReader<R> {
                 .hint(unpack_hint(form))
                 .into());
         }
+        if dialect.encoding != TextEncoding::Utf8 && start.contains(&0) {
+            let what = format!("`{}` stores characters in several bytes", path.display());
+            return Err(Fault::new("bad-encoding", what)
+                .in_file(path)
+                .hint("convert the file, for instance by `iconv -f utf-16 -t utf-8`")
+                .into());
+        }
         if start.starts_with(b"\xEF\xBB\xBF") {
+            if dialect.encoding != TextEncoding::Utf8 {
+                let what = format!("`{}` begins with the mark of UTF-8", path.display());
+                return Err(Fault::new("bad-encoding", what)
+                    .in_file(path)
+                    .hint("take `encoding` out: UTF-8 is read without it")
+                    .into());
+            }
             input.consume(3);
         }
-        Ok(CsvReader { path: path.to_path_buf(), input, delimiter, line: 1, bytes: Vec::new() })
+        Ok(CsvReader { path: path.to_path_buf(), input, dialect, line: 1, bytes: Vec::new() })
     }
 
     /// Reads the next record; `false` at the end of the file.
@@ -124,6 +174,7 @@ impl<R: BufRead> CsvReader<R> {
         record.ends.clear();
         record.line = self.line;
         let mut at = CsvState::FieldStart;
+        let CsvDialect { delimiter, quote, .. } = self.dialect;
         loop {
             let buffer = self.input.fill_buf().map_err(|e| Error::io("read", &self.path, &e))?;
             if buffer.is_empty() {
@@ -134,7 +185,7 @@ impl<R: BufRead> CsvReader<R> {
             for &byte in buffer {
                 used += 1;
                 match (at, byte) {
-                    (CsvState::FieldStart, b'"') => at = CsvState::Quoted,
+                    (CsvState::FieldStart, _) if byte == quote => at = CsvState::Quoted,
                     (
                         CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return,
                         b'\n',
@@ -157,25 +208,25 @@ impl<R: BufRead> CsvReader<R> {
                         break;
                     }
                     (CsvState::FieldStart | CsvState::Bare | CsvState::Quote, _)
-                        if byte == self.delimiter =>
+                        if byte == delimiter =>
                     {
                         record.ends.push(self.bytes.len());
                         at = CsvState::FieldStart;
                     }
-                    (CsvState::Quoted, b'"') => at = CsvState::Quote,
+                    (CsvState::Quoted, _) if byte == quote => at = CsvState::Quote,
                     (CsvState::Quoted, _) => {
                         self.line += u64::from(byte == b'\n');
                         self.bytes.push(byte);
                     }
-                    (CsvState::Quote, b'"') => {
-                        self.bytes.push(b'"');
+                    (CsvState::Quote, _) if byte == quote => {
+                        self.bytes.push(quote);
                         at = CsvState::Quoted;
                     }
                     (CsvState::Quote, b'\r') => at = CsvState::Return,
                     (CsvState::Quote | CsvState::Return, _) => {
                         return Err(self.bad("there is text behind a closing quote"));
                     }
-                    (CsvState::Bare, b'"') => {
+                    (CsvState::Bare, _) if byte == quote => {
                         return Err(self
                             .bad("there is a quote inside a field that does not begin with one"));
                     }
@@ -208,9 +259,11 @@ impl<R: BufRead> CsvReader<R> {
                     "a quote of the record that begins here is never closed",
                     record.line,
                 );
-                Err(fault
-                    .hint("close it, or double the quotes inside the field: `\"say \"\"hi\"\"\"`")
-                    .into())
+                let q = char::from(self.dialect.quote);
+                let hint = format!(
+                    "close it, or double the quotes inside the field: `{q}say {q}{q}hi{q}{q}{q}`"
+                );
+                Err(fault.hint(hint).into())
             }
             CsvState::FieldStart if record.ends.is_empty() => Ok(false),
             CsvState::FieldStart | CsvState::Bare | CsvState::Quote | CsvState::Return => {
@@ -224,36 +277,65 @@ impl<R: BufRead> CsvReader<R> {
 
     fn finish(&mut self, record: &mut CsvRecord) -> Result<bool> {
         record.ends.push(self.bytes.len());
-        let text = String::from_utf8(std::mem::take(&mut self.bytes));
-        let valid = match &text {
+        let bytes = std::mem::take(&mut self.bytes);
+        if self.dialect.encoding != TextEncoding::Utf8 && !bytes.is_ascii() {
+            record.text = self.decode(&bytes, &mut record.ends);
+            return Ok(true);
+        }
+        let invalid = match std::str::from_utf8(&bytes) {
             // Two halves of a character in neighbouring fields join to a valid text.
             Ok(text) => record.ends.iter().copied().find(|&end| !text.is_char_boundary(end)),
-            Err(e) => Some(e.utf8_error().valid_up_to()),
+            Err(e) => Some(e.valid_up_to()),
         };
-        match (text, valid) {
-            (Ok(text), None) => {
+        match (invalid, String::from_utf8(bytes)) {
+            (None, Ok(text)) => {
                 record.text = text;
                 Ok(true)
             }
-            (text, valid) => {
-                let column = record.ends.partition_point(|&end| end <= valid.unwrap_or(0)) + 1;
+            (invalid, text) => {
+                let column = record.ends.partition_point(|&end| end <= invalid.unwrap_or(0)) + 1;
                 let fault = self.fault(
                     "bad-encoding",
                     &format!("field {column} is not valid UTF-8"),
                     record.line,
                 );
                 // Every second byte of plain text in UTF-16 is 0.
-                let bytes = text.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
-                let from = if bytes.contains(&0) { "utf-16" } else { "latin1" };
+                let bytes = text.map_or_else(|e| e.into_bytes(), String::into_bytes);
                 Err(fault
-                    .hint(format!("convert the file, for instance by `iconv -f {from} -t utf-8`"))
+                    .hint(match bytes.contains(&0) {
+                        true => "convert the file, for instance by `iconv -f utf-16 -t utf-8`",
+                        false => {
+                            "say how the file stores characters, such as `csv: {path: ..., \
+                             encoding: windows-1252}` (or `latin-1`)"
+                        }
+                    })
                     .into())
             }
         }
     }
 
+    /// The text of a record of one byte a character; moves the ends of the fields along.
+    fn decode(&self, bytes: &[u8], ends: &mut [usize]) -> String {
+        let (mut text, mut start) = (String::with_capacity(bytes.len() + 16), 0);
+        for end in ends {
+            let field = &bytes[start..*end];
+            text.push_str(&match self.dialect.encoding {
+                TextEncoding::Windows1252 => {
+                    encoding_rs::WINDOWS_1252.decode_without_bom_handling(field).0
+                }
+                TextEncoding::Utf8 | TextEncoding::Latin1 => encoding_rs::mem::decode_latin1(field),
+            });
+            (start, *end) = (*end, text.len());
+        }
+        text
+    }
+
     fn bad(&self, what: &str) -> Error {
-        let hint = "quote the whole field and double the quotes inside it: `\"say \"\"hi\"\"\"`";
+        let q = char::from(self.dialect.quote);
+        let hint = format!(
+            "quote the whole field and double the quotes inside it: `{q}say {q}{q}hi{q}{q}{q}`; \
+             where another sign encloses fields, name it by `quote`"
+        );
         self.fault("bad-quoting", what, self.line).hint(hint).into()
     }
 

@@ -4,17 +4,22 @@
 //! fact that there are more is kept. Whether the values of a column are unique is known exactly, by
 //! their hashes. Columns are compared on a sample of rows, drawn by the hash of their numbers. In a
 //! text file a numeric column may contain words that usually mean missing, such as `NA`; where one
-//! does, these words are missing in all columns.
+//! does, these words are missing in all columns. A text file that is no UTF-8 is read as
+//! Windows-1252, and the notation of its numbers is the one in which most columns hold nothing but
+//! numbers.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
-use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::import::CsvBlock;
+use crate::data::source::notation::NumberNotation;
 use crate::data::source::{ParquetSource, find_files};
-use crate::data::values::{ValueClass, is_code, parse_number};
-use crate::error::{Fault, Result};
+use crate::data::values::ValueClass;
+use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
+use crate::param::Word;
 use crate::table::file::{BATCH_ROWS, FileOwner, ParquetFile};
 
 /// Largest number of distinct values of a column that are listed.
@@ -27,8 +32,25 @@ const SAMPLE_ROWS: usize = 20_000;
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
 
 /// Words that mean missing where the other values of a column are numbers.
-const NULL_WORDS: [&str; 12] =
-    ["NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-"];
+const NULL_WORDS: [&str; 17] = [
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "NaN",
+    "nan",
+    "NULL",
+    "null",
+    "None",
+    "none",
+    "?",
+    "-",
+    "n.a.",
+    "N.A.",
+    "k.A.",
+    "k. A.",
+    "keine Angabe",
+];
 
 /// For each value of a column the number of its rows with a wanted value of another column.
 ///
@@ -38,18 +60,23 @@ pub type LevelShares = BTreeMap<String, (u64, u64)>;
 /// The profile of a file.
 #[derive(Debug, Clone)]
 pub struct FileProfile {
-    /// The file, folder or glob.
-    path: String,
+    /// The Parquet file, folder or glob, or the text file with the form that was found.
+    pub rows_in: ProfiledRows,
     /// Number of rows.
     pub rows: u64,
-    /// The separator of a text file; `None` for Parquet.
-    pub delimiter: Option<char>,
-    /// Words that mean missing in a text file.
-    pub nulls: Vec<&'static str>,
     /// The columns in their order.
     pub columns: Vec<ColumnProfile>,
     /// Columns of types that cannot be read.
     pub unreadable: Vec<String>,
+}
+
+/// What was profiled.
+#[derive(Debug, Clone)]
+pub enum ProfiledRows {
+    /// A Parquet file, folder or glob.
+    Parquet(String),
+    /// A text file, as a job is to name it.
+    Csv(CsvBlock),
 }
 
 /// The profile of a column.
@@ -83,6 +110,8 @@ pub struct ColumnProfile {
     seen: Option<HashSet<u64, BuildHasherDefault<FastHasher>>>,
     /// How often each of [`NULL_WORDS`] occurs.
     nulls: [u64; NULL_WORDS.len()],
+    /// Which of [`NumberNotation::OTHERS`] no value excludes.
+    notations: [bool; NumberNotation::OTHERS.len()],
 }
 
 /// A value in a row of the sample.
@@ -144,6 +173,7 @@ impl ColumnProfile {
             last: f64::NEG_INFINITY,
             seen: Some(HashSet::default()),
             nulls: [0; NULL_WORDS.len()],
+            notations: [true; NumberNotation::OTHERS.len()],
         }
     }
 
@@ -183,6 +213,26 @@ impl ColumnProfile {
             self.has_more_levels = true;
             self.levels.clear();
         }
+    }
+
+    /// Narrows the class to one that holds a field of a text file as well.
+    fn widen(&mut self, field: &str, notation: NumberNotation) {
+        let others = self.notations.iter_mut().zip(NumberNotation::OTHERS);
+        for (possible, other) in others.filter(|(possible, _)| **possible) {
+            *possible = other.number(field).is_some() && !other.is_code(field);
+        }
+        self.class = match self.class {
+            _ if notation.is_code(field) => ValueClass::Text,
+            ValueClass::Empty | ValueClass::Int if notation.integer(field).is_some() => {
+                ValueClass::Int
+            }
+            ValueClass::Empty | ValueClass::Int | ValueClass::Float
+                if notation.number(field).is_some() =>
+            {
+                ValueClass::Float
+            }
+            _ => ValueClass::Text,
+        };
     }
 
     /// Counts these words as missing.
@@ -237,21 +287,27 @@ impl FileProfile {
             }
         };
         let place = |name: &str| self.columns.iter().position(|look| look.name == name);
-        if let Some(delimiter) = self.delimiter {
-            let is_value = |field: &&str| !field.is_empty() && !self.nulls.contains(field);
-            for path in find_files(&self.path, Some("csv"))? {
-                let mut reader = CsvReader::open(&path, delimiter as u8)?;
-                let mut record = CsvRecord::default();
-                reader.read(&mut record)?;
-                while reader.read(&mut record)? {
-                    let field = |name: &str| record.fields().nth(place(name)?).filter(is_value);
-                    add(field(wanted.0), &mut of.iter().map(|name| field(name)));
+        let path = match &self.rows_in {
+            ProfiledRows::Parquet(path) => path,
+            ProfiledRows::Csv(csv) => {
+                let is_value = |field: &&str| {
+                    !field.is_empty() && !csv.null_values.iter().any(|null| null.as_str() == *field)
+                };
+                let (dialect, _) = csv.dialect()?;
+                for path in find_files(&csv.path, Some("csv"))? {
+                    let mut reader = CsvReader::open(&path, dialect)?;
+                    let mut record = CsvRecord::default();
+                    reader.read(&mut record)?;
+                    while reader.read(&mut record)? {
+                        let field = |name: &str| record.fields().nth(place(name)?).filter(is_value);
+                        add(field(wanted.0), &mut of.iter().map(|name| field(name)));
+                    }
                 }
+                return Ok(shares);
             }
-            return Ok(shares);
-        }
+        };
         let needed: Vec<&str> = std::iter::once(wanted.0).chain(of.iter().copied()).collect();
-        let source = ParquetSource::parquet(&self.path, &needed)?;
+        let source = ParquetSource::parquet(path, &needed)?;
         let at = |name: &str| source.columns().iter().position(|column| column.name == name);
         for piece in source.pieces() {
             source.read(piece, BATCH_ROWS, |slice| {
@@ -312,23 +368,35 @@ fn profile_parquet(pattern: &str) -> Result<FileProfile> {
     }
     columns.iter_mut().for_each(|look| look.finish(source.n_rows()));
     Ok(FileProfile {
-        path: pattern.to_owned(),
+        rows_in: ProfiledRows::Parquet(pattern.to_owned()),
         rows: source.n_rows(),
-        delimiter: None,
-        nulls: Vec::new(),
         columns,
         unreadable,
     })
 }
 
 fn profile_text(path: &str) -> Result<FileProfile> {
-    let (files, whole) = (find_files(path, Some("csv"))?, path.to_owned());
+    match profile_encoded(path, TextEncoding::Utf8) {
+        Err(Error::Data(fault)) if fault.code == "bad-encoding" => {
+            // A file of two bytes a character is refused again, with its own hint.
+            profile_encoded(path, TextEncoding::Windows1252)
+        }
+        found => found,
+    }
+}
+
+fn profile_encoded(path: &str, encoding: TextEncoding) -> Result<FileProfile> {
+    let files = find_files(path, Some("csv"))?;
     let Some(first) = files.first() else {
         return Err(Fault::new("missing-file", "there is no such file").into());
     };
+    let dialect = |delimiter: char| CsvDialect {
+        encoding,
+        ..CsvDialect::of_delimiter(u8::try_from(delimiter).unwrap_or(b','))
+    };
     let header = |delimiter: char| -> Result<Vec<String>> {
         let mut record = CsvRecord::default();
-        let found = CsvReader::open(first, delimiter as u8)?.read(&mut record)?;
+        let found = CsvReader::open(first, dialect(delimiter))?.read(&mut record)?;
         Ok(if found { record.fields().map(str::to_owned).collect() } else { Vec::new() })
     };
     // The separator that gives most columns; ties go to the most common.
@@ -347,52 +415,12 @@ fn profile_text(path: &str) -> Result<FileProfile> {
             .in_file(first)
             .into());
     }
-    let mut columns: Vec<ColumnProfile> =
-        names.iter().map(|name| ColumnProfile::new(name, ValueClass::Empty)).collect();
-    let mut rows = 0;
-    let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
-    for path in &files {
-        let mut reader = CsvReader::open(path, delimiter as u8)?;
-        let mut record = CsvRecord::default();
-        reader.read(&mut record)?;
-        while reader.read(&mut record)? {
-            if record.len() != names.len() {
-                let what =
-                    format!("a line has {} fields, the header has {}", record.len(), names.len());
-                let fault = Fault::new("ragged-row", what)
-                    .in_file(path)
-                    .at_row(format!("line {}", record.line));
-                return Err(fault
-                    .hint("mend the line, or quote the field that holds a separator")
-                    .into());
-            }
-            let sampled = sampler.accepts(rows, &mut columns);
-            rows += 1;
-            for (look, field) in columns.iter_mut().zip(record.fields()) {
-                let word = Some(field).filter(|field| !field.is_empty());
-                look.add(word, word.and_then(parse_number), sampled);
-                if let Some(null) =
-                    word.and_then(|word| NULL_WORDS.iter().position(|null| *null == word))
-                {
-                    look.nulls[null] += 1;
-                } else if let Some(word) = word {
-                    look.class = match look.class {
-                        _ if is_code(word) => ValueClass::Text,
-                        ValueClass::Empty | ValueClass::Int
-                            if word.trim().parse::<i64>().is_ok() =>
-                        {
-                            ValueClass::Int
-                        }
-                        ValueClass::Empty | ValueClass::Int | ValueClass::Float
-                            if parse_number(word).is_some() =>
-                        {
-                            ValueClass::Float
-                        }
-                        _ => ValueClass::Text,
-                    };
-                }
-            }
-        }
+    let text = TextFile { files: &files, dialect: dialect(delimiter), names: &names };
+    let mut notation = NumberNotation::default();
+    let (mut rows, mut columns) = text.profile(notation)?;
+    if let Some(other) = notation_of(&columns) {
+        notation = other;
+        (rows, columns) = text.profile(notation)?;
     }
     let is_met =
         |i: &usize| columns.iter().any(|look| look.class.is_number() && look.nulls[*i] > 0);
@@ -406,12 +434,77 @@ fn profile_text(path: &str) -> Result<FileProfile> {
         }
         look.finish(rows);
     }
-    Ok(FileProfile {
-        path: whole,
-        rows,
-        delimiter: Some(delimiter),
-        nulls,
-        columns,
-        unreadable: Vec::new(),
-    })
+    let csv = CsvBlock {
+        delimiter,
+        encoding,
+        decimal: notation.decimal(),
+        thousands: notation.thousands(),
+        null_values: nulls.into_iter().map(|null| Word(null.to_owned())).collect(),
+        ..CsvBlock::at(path)
+    };
+    Ok(FileProfile { rows_in: ProfiledRows::Csv(csv), rows, columns, unreadable: Vec::new() })
+}
+
+/// The notation other than the plain one in which most columns hold nothing but numbers; `None`
+/// where the plain one does as well.
+fn notation_of(columns: &[ColumnProfile]) -> Option<NumberNotation> {
+    let has_values = |column: &&ColumnProfile| column.class != ValueClass::Empty;
+    let n = |is_numeric: &dyn Fn(&ColumnProfile) -> bool| {
+        columns.iter().filter(has_values).filter(|column| is_numeric(column)).count()
+    };
+    let plain = n(&|column| column.class.is_number());
+    let (mut best, mut found) = (plain, None);
+    for (i, notation) in NumberNotation::OTHERS.into_iter().enumerate() {
+        let numeric = n(&|column| column.notations[i]);
+        if numeric > best {
+            (best, found) = (numeric, Some(notation));
+        }
+    }
+    found
+}
+
+/// Text files of one header.
+struct TextFile<'a> {
+    files: &'a [PathBuf],
+    dialect: CsvDialect,
+    names: &'a [String],
+}
+
+impl TextFile<'_> {
+    /// The number of rows, and the columns with numbers in a notation.
+    fn profile(&self, notation: NumberNotation) -> Result<(u64, Vec<ColumnProfile>)> {
+        let mut columns: Vec<ColumnProfile> =
+            self.names.iter().map(|name| ColumnProfile::new(name, ValueClass::Empty)).collect();
+        let mut rows = 0;
+        let mut sampler = RowSampler { limit: u64::MAX, hashes: Vec::new() };
+        for path in self.files {
+            let mut reader = CsvReader::open(path, self.dialect)?;
+            let mut record = CsvRecord::default();
+            reader.read(&mut record)?;
+            while reader.read(&mut record)? {
+                if record.len() != self.names.len() {
+                    let (found, wanted) = (record.len(), self.names.len());
+                    let what = format!("a line has {found} fields, the header has {wanted}");
+                    let fault = Fault::new("ragged-row", what)
+                        .in_file(path)
+                        .at_row(format!("line {}", record.line));
+                    return Err(fault
+                        .hint("mend the line, or quote the field that holds a separator")
+                        .into());
+                }
+                let sampled = sampler.accepts(rows, &mut columns);
+                rows += 1;
+                for (look, field) in columns.iter_mut().zip(record.fields()) {
+                    let word = Some(field).filter(|field| !field.is_empty());
+                    look.add(word, word.and_then(|word| notation.number(word)), sampled);
+                    let Some(word) = word else { continue };
+                    match NULL_WORDS.iter().position(|null| *null == word) {
+                        Some(null) => look.nulls[null] += 1,
+                        None => look.widen(word, notation),
+                    }
+                }
+            }
+        }
+        Ok((rows, columns))
+    }
 }

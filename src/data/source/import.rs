@@ -3,9 +3,10 @@
 //!
 //! Two passes: the first finds each column's type over all rows of all files (integers, else
 //! numbers, else text), the second writes. An empty field, and every text under `null_values`, is
-//! missing. Booleans and dates stay text: they are compared as written. Choice: a number may have
-//! blanks around it; `inf` and `nan` are text, so a column that holds them is text; an integer that
-//! does not fit 64 bits makes its column one of floats.
+//! missing. Booleans and dates stay text: they are compared as written. Numbers are in the notation
+//! that the block names ([`NumberNotation`]). Choice: a number may have blanks around it; `inf` and
+//! `nan` are text, so a column that holds them is text; an integer that does not fit 64 bits makes
+//! its column one of floats.
 //!
 //! Lines follow RFC 4180: LF or CRLF, fields in quotes may hold separators, line ends and doubled
 //! quotes. Errors that a lenient reader would silently accept (a quote inside a bare field, text
@@ -21,10 +22,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::notation::NumberNotation;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source::{find_files, missing_column_fault};
-use crate::data::values::{is_code, parse_number};
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::Word;
@@ -41,6 +42,19 @@ pub struct CsvBlock {
     /// One character between the fields.
     #[serde(default = "comma")]
     pub delimiter: char,
+    /// One character around fields that hold separators, quotes or line ends.
+    #[serde(default = "double_quote")]
+    pub quote: char,
+    /// How the file stores characters: `utf-8`, `latin-1` or `windows-1252`.
+    #[serde(default)]
+    pub encoding: TextEncoding,
+    /// The sign before the fraction of a number: `.` or `,`.
+    #[serde(default = "point")]
+    pub decimal: char,
+    /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which stands for every kind of
+    /// blank. Left out: nothing stands there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thousands: Option<char>,
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
     #[serde(default = "yes")]
     pub header: bool,
@@ -53,8 +67,88 @@ fn comma() -> char {
     ','
 }
 
+fn double_quote() -> char {
+    '"'
+}
+
+fn point() -> char {
+    '.'
+}
+
 fn yes() -> bool {
     true
+}
+
+/// What is wrong in the block of a text file: the key, what it is and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DialectProblem {
+    /// The key below `csv`.
+    pub key: &'static str,
+    /// What is wrong.
+    pub what: String,
+    /// What to write.
+    pub hint: &'static str,
+}
+
+impl CsvBlock {
+    /// A file of comma separated values in UTF-8.
+    pub fn at(path: &str) -> Self {
+        CsvBlock {
+            path: path.to_owned(),
+            delimiter: comma(),
+            quote: double_quote(),
+            encoding: TextEncoding::Utf8,
+            decimal: point(),
+            thousands: None,
+            header: true,
+            null_values: Vec::new(),
+        }
+    }
+
+    /// What is wrong with the signs that the block names; `None` where the file can be read.
+    pub fn problem(&self) -> Option<DialectProblem> {
+        let is_sign = |sign: char| sign.is_ascii() && !matches!(sign, '\r' | '\n');
+        let (delimiter, quote) = (self.delimiter, self.quote);
+        let (key, what, hint) = if delimiter == quote {
+            let what = format!("`{delimiter}` cannot both separate and enclose fields");
+            ("quote", what, "name another sign by `quote` or `delimiter`")
+        } else if !is_sign(delimiter) {
+            let what = format!("`{}` cannot separate fields", delimiter.escape_debug());
+            ("delimiter", what, "use one ASCII character, such as `,`, `;` or \"\\t\"")
+        } else if !is_sign(quote) || quote.is_alphanumeric() {
+            let what = format!("`{}` cannot enclose fields", quote.escape_debug());
+            ("quote", what, "use one ASCII character that is no letter, such as `'`")
+        } else if NumberNotation::new(self.decimal, None).is_none() {
+            let what = format!("`{}` is no decimal sign", self.decimal);
+            ("decimal", what, "use `.` or `,`")
+        } else if self.notation().is_none() {
+            let sign = self.thousands.unwrap_or_default();
+            let what = format!("`{sign}` cannot stand between thousands");
+            let hint = "use `.`, `,`, `'`, `’` or a blank, and another sign than for `decimal`";
+            ("thousands", what, hint)
+        } else {
+            return None;
+        };
+        Some(DialectProblem { key, what, hint })
+    }
+
+    fn notation(&self) -> Option<NumberNotation> {
+        NumberNotation::new(self.decimal, self.thousands)
+    }
+
+    /// How the file is read.
+    pub(crate) fn dialect(&self) -> Result<(CsvDialect, NumberNotation)> {
+        let problem = self.problem();
+        match (u8::try_from(self.delimiter), u8::try_from(self.quote), self.notation()) {
+            (Ok(delimiter), Ok(quote), Some(notation)) if problem.is_none() => {
+                Ok((CsvDialect { delimiter, quote, encoding: self.encoding }, notation))
+            }
+            _ => {
+                let (what, hint) = problem.map(|p| (p.what, p.hint)).unwrap_or_default();
+                Err(Fault::new("bad-dialect", what).hint(hint).into())
+            }
+        }
+    }
 }
 
 /// Writes the needed columns of the files to `path` in row groups of `batch_rows`.
@@ -72,10 +166,10 @@ pub fn import_csv(
     workers: &WorkerPool,
     watch: StageWatch<'_>,
 ) -> Result<Vec<PathBuf>> {
-    let delimiter = delimiter(params)?;
+    let (dialect, notation) = params.dialect()?;
     let input = CsvInput {
         files: find_files(&params.path, Some("csv"))?,
-        delimiter,
+        dialect,
         header: params.header,
         needed,
         watch,
@@ -86,7 +180,7 @@ pub fn import_csv(
     let mut kinds = vec![InferredType::Empty; needed.len()];
     input.for_each_row(|fields| {
         kinds.iter_mut().zip(fields).for_each(|(kind, field)| {
-            *kind = if is_null(field) { *kind } else { kind.widen(field) }
+            *kind = if is_null(field) { *kind } else { kind.widen(field, notation) }
         });
         Ok(())
     })?;
@@ -110,10 +204,9 @@ pub fn import_csv(
         })?)
     };
     input.for_each_row(|fields| {
-        builders
-            .iter_mut()
-            .zip(fields)
-            .for_each(|(builder, field)| builder.append((!is_null(field)).then_some(field)));
+        builders.iter_mut().zip(fields).for_each(|(builder, field)| {
+            builder.append((!is_null(field)).then_some(field), notation);
+        });
         waiting += 1;
         if waiting == batch_rows {
             flush(&mut builders, std::mem::take(&mut waiting))
@@ -126,26 +219,15 @@ pub fn import_csv(
     Ok(input.files)
 }
 
-fn delimiter(params: &CsvBlock) -> Result<u8> {
-    let delimiter = u8::try_from(params.delimiter)
-        .ok()
-        .filter(|d| d.is_ascii() && !matches!(d, b'"' | b'\r' | b'\n'));
-    Ok(delimiter.ok_or_else(|| {
-        let what = format!("`{}` cannot separate fields", params.delimiter.escape_default());
-        Fault::new("bad-delimiter", what)
-            .hint("the delimiter is one ASCII character, neither a quote nor a line end")
-    })?)
-}
-
 /// The first file whose header has this column, whether it is needed or not.
 ///
 /// # Errors
 /// As [`import_csv`], as far as the header is concerned.
 pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
-    let delimiter = delimiter(params)?;
+    let (dialect, _) = params.dialect()?;
     for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
         let mut record = CsvRecord::default();
-        if CsvReader::open(&path, delimiter)?.read(&mut record)?
+        if CsvReader::open(&path, dialect)?.read(&mut record)?
             && record.fields().any(|field| field == name)
         {
             return Ok(Some(path));
@@ -156,7 +238,7 @@ pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
 
 struct CsvInput<'a> {
     files: Vec<PathBuf>,
-    delimiter: u8,
+    dialect: CsvDialect,
     header: bool,
     needed: &'a [&'a str],
     watch: StageWatch<'a>,
@@ -170,7 +252,7 @@ impl CsvInput<'_> {
     ) -> Result<()> {
         let mut done = 0;
         for path in &self.files {
-            let mut reader = CsvReader::open(path, self.delimiter)?;
+            let mut reader = CsvReader::open(path, self.dialect)?;
             let mut record = CsvRecord::default();
             let mut found = reader.read(&mut record)?;
             if !found {
@@ -249,20 +331,16 @@ enum InferredType {
     Text,
 }
 
-fn integer(field: &str) -> Option<i64> {
-    field.trim_matches([' ', '\t']).parse().ok()
-}
-
 impl InferredType {
-    fn widen(self, field: &str) -> InferredType {
+    fn widen(self, field: &str, notation: NumberNotation) -> InferredType {
         match self {
             // `007` is a code: as a number it would equal `7`.
-            _ if is_code(field) => InferredType::Text,
-            InferredType::Empty | InferredType::Int if integer(field).is_some() => {
+            _ if notation.is_code(field) => InferredType::Text,
+            InferredType::Empty | InferredType::Int if notation.integer(field).is_some() => {
                 InferredType::Int
             }
             InferredType::Empty | InferredType::Int | InferredType::Float
-                if parse_number(field).is_some() =>
+                if notation.number(field).is_some() =>
             {
                 InferredType::Float
             }
@@ -294,10 +372,10 @@ impl ImportBuilder {
         }
     }
 
-    fn append(&mut self, field: Option<&str>) {
+    fn append(&mut self, field: Option<&str>, notation: NumberNotation) {
         match self {
-            ImportBuilder::Int(b) => b.append_option(field.and_then(integer)),
-            ImportBuilder::Float(b) => b.append_option(field.and_then(parse_number)),
+            ImportBuilder::Int(b) => b.append_option(field.and_then(|f| notation.integer(f))),
+            ImportBuilder::Float(b) => b.append_option(field.and_then(|f| notation.number(f))),
             ImportBuilder::Text(b) => b.append_option(field),
         }
     }

@@ -5,9 +5,10 @@
 //! Row numbers count from 0 over all parts in order.
 
 pub mod catalog;
-mod csv;
+pub mod csv;
 pub mod file_profile;
 pub mod import;
+pub mod notation;
 pub(crate) mod recut;
 pub mod synthetic;
 

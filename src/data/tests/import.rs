@@ -9,6 +9,7 @@ use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words
 use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::prepare;
 use crate::data::source::ParquetSource;
+use crate::data::source::csv::TextEncoding;
 use crate::data::source::import::{CsvBlock, import_csv};
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
@@ -16,12 +17,7 @@ use crate::table::file::{FileOwner, ParquetFile};
 use crate::tests::shared;
 
 fn params(path: &Path) -> CsvBlock {
-    CsvBlock {
-        path: path.to_str().unwrap().to_owned(),
-        delimiter: ',',
-        header: true,
-        null_values: words(&["?"]),
-    }
+    CsvBlock { null_values: words(&["?"]), ..CsvBlock::at(path.to_str().unwrap()) }
 }
 
 fn import(text: &[u8], needed: &[&str]) -> Result<RecordBatch> {
@@ -78,8 +74,39 @@ fn headerless_files_and_other_delimiters() {
     let change = |c: &mut CsvBlock| (c.header, c.delimiter) = (false, ';');
     let batch = import_as(b"1;a\n2;b\n", &["column_2"], change).unwrap();
     assert_eq!(texts(&batch, 0), [Some("a".to_owned()), Some("b".to_owned())]);
-    assert_eq!(fault(import_as(b"1\n", &[], |c| c.delimiter = '"')).code, "bad-delimiter");
-    assert_eq!(fault(import_as(b"1\n", &[], |c| c.delimiter = 'é')).code, "bad-delimiter");
+    assert_eq!(fault(import_as(b"1\n", &[], |c| c.delimiter = '"')).code, "bad-dialect");
+    assert_eq!(fault(import_as(b"1\n", &[], |c| c.delimiter = 'é')).code, "bad-dialect");
+}
+
+#[test]
+fn text_files_of_other_countries() {
+    let text = b"Name;Betrag;Jahr;Quote\nM\xfcller;4.583,58;2.020;0,5\nGr\xfc\xdfe \x80;\
+                 -1.000;1.999;\n";
+    let german = |c: &mut CsvBlock| {
+        (c.delimiter, c.decimal, c.thousands) = (';', ',', Some('.'));
+        c.encoding = TextEncoding::Windows1252;
+    };
+    let batch = import_as(text, &["Name", "Betrag", "Jahr", "Quote"], german).unwrap();
+    assert_eq!(texts(&batch, 0), [Some("Müller".to_owned()), Some("Grüße €".to_owned())]);
+    assert_eq!(batch.column(1).as_primitive::<Float64Type>().values(), &[4583.58, -1000.0]);
+    assert_eq!(batch.column(2).as_primitive::<Int64Type>().values(), &[2020, 1999]);
+    assert_eq!(batch.column(3).null_count(), 1);
+
+    let latin = |c: &mut CsvBlock| (c.quote, c.encoding) = ('\'', TextEncoding::Latin1);
+    let batch = import_as(b"a,\xe9t\xe9\n'x, ''y''',\x80\n", &["a", "été"], latin).unwrap();
+    assert_eq!(texts(&batch, 0), [Some("x, 'y'".to_owned())]);
+    assert_eq!(texts(&batch, 1), [Some("\u{80}".to_owned())]);
+
+    // A value of another notation leaves the column text; it never becomes another number.
+    let batch = import_as(b"a\n1.5\n", &["a"], |c| c.decimal = ',').unwrap();
+    assert_eq!(texts(&batch, 0), [Some("1.5".to_owned())]);
+    let code = |text: &[u8], change: fn(&mut CsvBlock)| fault(import_as(text, &["a"], change)).code;
+    assert_eq!(code(b"\xef\xbb\xbfa\n1\n", |c| c.encoding = TextEncoding::Latin1), "bad-encoding");
+    assert_eq!(code(b"a\0\n\0", |c| c.encoding = TextEncoding::Latin1), "bad-encoding");
+    assert_eq!(code(b"a\n1\n", |c| c.thousands = Some('.')), "bad-dialect");
+    assert_eq!(code(b"a\n1\n", |c| c.quote = ','), "bad-dialect");
+    assert_eq!(code(b"a\n1\n", |c| c.quote = 'é'), "bad-dialect");
+    assert_eq!(code(b"a\n1\n", |c| c.decimal = ';'), "bad-dialect");
 }
 
 #[test]

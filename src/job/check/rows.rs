@@ -41,14 +41,9 @@ impl JobChecker<'_> {
                 if csv.path.is_empty() {
                     self.empty_path("data.rows.csv.path");
                 }
-                if !csv.delimiter.is_ascii() || matches!(csv.delimiter, '"' | '\n' | '\r') {
-                    let what = format!("`{}` cannot separate fields", csv.delimiter.escape_debug());
-                    self.push_problem(
-                        "bad-value",
-                        "data.rows.csv.delimiter",
-                        what,
-                        "use one ASCII character, such as `,`, `;` or \"\\t\"",
-                    );
+                if let Some(problem) = csv.problem() {
+                    let at = format!("data.rows.csv.{}", problem.key);
+                    self.push_problem("bad-value", &at, problem.what, problem.hint);
                 }
             }
             RowSource::Catalog(rows) => {

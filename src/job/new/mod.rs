@@ -14,7 +14,10 @@ mod leaks;
 
 use std::fmt::Write as _;
 
-use crate::data::source::file_profile::{ColumnProfile, FileProfile, LevelShares, hash_of};
+use crate::data::source::file_profile::{
+    ColumnProfile, FileProfile, LevelShares, ProfiledRows, hash_of,
+};
+use crate::data::source::import::CsvBlock;
 use crate::data::source::{list_words, missing_column_fault};
 use crate::data::values::ValueClass;
 use crate::error::{Fault, Result};
@@ -449,6 +452,38 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
     line!(text, "");
 }
 
+/// The keys of a text file that differ from what is read without them, and what of it was found in
+/// the values.
+fn csv_block(path: &str, csv: &CsvBlock) -> (String, String) {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let plain = CsvBlock::at(&csv.path);
+    let mut keys = format!("path: {path}");
+    let mut found = Vec::new();
+    if csv.delimiter != plain.delimiter {
+        let _ = write!(keys, ", delimiter: {}", quoted(&csv.delimiter.to_string()));
+    }
+    if csv.encoding != plain.encoding {
+        let _ = write!(keys, ", encoding: windows-1252");
+        found.push("the file is no UTF-8");
+    }
+    if csv.decimal != plain.decimal {
+        let _ = write!(keys, ", decimal: {}", quoted(&csv.decimal.to_string()));
+    }
+    if let Some(sign) = csv.thousands {
+        let _ = write!(keys, ", thousands: {}", quoted(&sign.to_string()));
+    }
+    if (csv.decimal, csv.thousands) != (plain.decimal, plain.thousands) {
+        found.push("numbers are written so in at least one column: look at the values");
+    }
+    if !csv.null_values.is_empty() {
+        let words: Vec<String> = csv.null_values.iter().map(|null| quoted(null.as_str())).collect();
+        let _ = write!(keys, ", null_values: [{}]", words.join(", "));
+        found.push("words among numbers, taken for missing");
+    }
+    let why = if found.is_empty() { String::new() } else { format!("   # {}", found.join("; ")) };
+    (keys, why)
+}
+
 /// The block `data` up to the features; gives back the positive value of the label, and which
 /// prediction people want.
 fn data(
@@ -460,26 +495,12 @@ fn data(
 ) -> Result<(String, FavourableClass)> {
     line!(text, "data:");
     let path = word(&wishes.data);
-    match glance.delimiter {
-        None => {
+    match &glance.rows_in {
+        ProfiledRows::Parquet(_) => {
             line!(text, "  rows: {{parquet: {path}}}");
         }
-        Some(delimiter) => {
-            let mut csv = format!("path: {path}");
-            if delimiter != ',' {
-                let _ =
-                    write!(csv, ", delimiter: {}", serde_json::Value::from(delimiter.to_string()));
-            }
-            let mut why = "";
-            if !glance.nulls.is_empty() {
-                let words: Vec<String> = glance
-                    .nulls
-                    .iter()
-                    .map(|word| serde_json::Value::from(*word).to_string())
-                    .collect();
-                let _ = write!(csv, ", null_values: [{}]", words.join(", "));
-                why = "   # words among numbers, taken for missing";
-            }
+        ProfiledRows::Csv(csv) => {
+            let (csv, why) = csv_block(&path, csv);
             line!(text, "  rows: {{csv: {{{csv}}}}}{why}");
         }
     }

@@ -16,7 +16,7 @@ use arrow::compute::kernels::cast_utils::Parser;
 use arrow::datatypes::{Date32Type, TimestampMillisecondType};
 
 use super::CatalogType;
-use crate::data::source::csv::{CsvReader, CsvRecord};
+use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord};
 use crate::data::source::missing_column_fault;
 use crate::data::values::parse_number;
 use crate::error::{Error, Fault, Result};
@@ -160,7 +160,7 @@ impl TypedTable {
     ///
     /// A repeated name becomes `name.1`, then `name.2`.
     pub(super) fn push_csv(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
-        let mut reader = CsvReader::new(path, bytes, b',')?;
+        let mut reader = CsvReader::new(path, bytes, CsvDialect::of_delimiter(b','))?;
         let mut record = CsvRecord::default();
         reader.read(&mut record)?;
         let mut seen = HashMap::new();

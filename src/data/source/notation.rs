@@ -1,0 +1,190 @@
+//! How a text file writes numbers: the decimal sign, and the sign between thousands.
+//!
+//! A number of another notation is rewritten to the plain one (`4.583,58` to `4583.58`) and then
+//! read as any number is. Reading is strict: signs between thousands stand between groups of three
+//! digits, in all places or in none, so a value of the wrong notation is text and never another
+//! number.
+
+use std::borrow::Cow;
+
+use crate::data::values::{is_code, parse_number};
+
+/// Signs that may stand between thousands. A blank stands for every kind of blank.
+const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
+
+/// The notation of the numbers in a text file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NumberNotation {
+    /// The sign before the fraction, `.` or `,`.
+    decimal: char,
+    /// The sign between thousands, if there is one.
+    thousands: Option<char>,
+}
+
+impl Default for NumberNotation {
+    fn default() -> Self {
+        NumberNotation { decimal: '.', thousands: None }
+    }
+}
+
+impl NumberNotation {
+    /// Every notation other than the plain one that is looked for in a file, the most common first.
+    pub const OTHERS: [NumberNotation; 7] = [
+        NumberNotation { decimal: ',', thousands: None },
+        NumberNotation { decimal: ',', thousands: Some('.') },
+        NumberNotation { decimal: ',', thousands: Some(' ') },
+        NumberNotation { decimal: '.', thousands: Some(',') },
+        NumberNotation { decimal: '.', thousands: Some('\'') },
+        NumberNotation { decimal: '.', thousands: Some(' ') },
+        NumberNotation { decimal: ',', thousands: Some('\'') },
+    ];
+
+    /// The notation with these signs; `None` where they are not allowed or equal.
+    pub fn new(decimal: char, thousands: Option<char>) -> Option<Self> {
+        let known = matches!(decimal, '.' | ',')
+            && thousands.is_none_or(|sign| THOUSANDS.contains(&sign) && sign != decimal);
+        known.then_some(NumberNotation { decimal, thousands })
+    }
+
+    /// The sign before the fraction.
+    pub fn decimal(self) -> char {
+        self.decimal
+    }
+
+    /// The sign between thousands, if there is one.
+    pub fn thousands(self) -> Option<char> {
+        self.thousands
+    }
+
+    /// The integer that a field holds; `None` where it holds anything else.
+    pub(crate) fn integer(self, field: &str) -> Option<i64> {
+        self.plain(field)?.trim_matches([' ', '\t']).parse().ok()
+    }
+
+    /// The finite number that a field holds; `None` where it holds anything else.
+    pub(crate) fn number(self, field: &str) -> Option<f64> {
+        parse_number(&self.plain(field)?)
+    }
+
+    /// Whether a field has digits after a leading zero, so that it is a code and no number.
+    pub(crate) fn is_code(self, field: &str) -> bool {
+        self.plain(field).is_some_and(|plain| is_code(&plain))
+    }
+
+    /// The field with a decimal point and nothing between thousands; `None` where signs stand where
+    /// this notation has none.
+    fn plain(self, field: &str) -> Option<Cow<'_, str>> {
+        if self == NumberNotation::default() {
+            return Some(Cow::Borrowed(field));
+        }
+        let text = field.trim();
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let sign = &text[..text.len() - digits.len()];
+        let (whole, fraction) = match digits.split_once(self.decimal) {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (digits, None),
+        };
+        // A power of ten may follow, but in plain notation alone: `1,5e3` is read, `1.500e3` not.
+        let may_follow = |c: char| c.is_ascii_digit() || matches!(c, 'e' | 'E' | '+' | '-');
+        if fraction.is_some_and(|fraction| !fraction.chars().all(may_follow)) {
+            return None;
+        }
+        let whole = self.without_thousands(whole)?;
+        Some(Cow::Owned(match fraction {
+            Some(fraction) => format!("{sign}{whole}.{fraction}"),
+            None => format!("{sign}{whole}"),
+        }))
+    }
+
+    /// The whole part of a number without the signs between its thousands.
+    fn without_thousands(self, whole: &str) -> Option<String> {
+        let is_sign = |c: char| match self.thousands {
+            Some(' ') => c.is_whitespace(),
+            Some('\'' | '\u{2019}') => matches!(c, '\'' | '\u{2019}'),
+            sign => sign == Some(c),
+        };
+        let mut groups = whole.split(is_sign);
+        let head = groups.next()?;
+        let mut rest = groups.peekable();
+        if rest.peek().is_none() {
+            // `.` is the plain decimal sign: where it is not that of the file it is no part of a
+            // number.
+            return (!head.contains(['.', ','])).then(|| head.to_owned());
+        }
+        let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let mut plain = head.to_owned();
+        if !(1..=3).contains(&head.len()) || !is_digits(head) {
+            return None;
+        }
+        for group in rest {
+            if group.len() != 3 || !is_digits(group) {
+                return None;
+            }
+            plain.push_str(group);
+        }
+        Some(plain)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NumberNotation;
+
+    fn number(decimal: char, thousands: Option<char>, field: &str) -> Option<f64> {
+        NumberNotation::new(decimal, thousands).unwrap().number(field)
+    }
+
+    #[test]
+    fn numbers_of_several_countries_are_read() {
+        for (decimal, thousands, field, value) in [
+            (',', None, "4583,58", 4583.58),
+            (',', None, " -0,5 ", -0.5),
+            (',', Some('.'), "4.583,58", 4583.58),
+            (',', Some('.'), "-1.234.567", -1_234_567.0),
+            (',', Some('.'), "27.912", 27_912.0),
+            (',', Some('.'), "4583,58", 4583.58),
+            (',', Some(' '), "4\u{202f}583,58", 4583.58),
+            (',', Some(' '), "1 234\u{a0}567", 1_234_567.0),
+            ('.', Some(','), "4,583.58", 4583.58),
+            ('.', Some('\''), "4\u{2019}583.58", 4583.58),
+            (',', None, "1,5e3", 1500.0),
+        ] {
+            assert_eq!(number(decimal, thousands, field), Some(value), "{field}");
+        }
+        let german = NumberNotation::new(',', Some('.')).unwrap();
+        assert_eq!(german.integer("1.234"), Some(1234));
+        assert_eq!(german.integer("1,0"), None);
+        assert!(german.is_code("007") && !german.is_code("0,7"));
+    }
+
+    /// What is no number of the notation must not become another number.
+    #[test]
+    fn a_value_of_another_notation_is_no_number() {
+        for (decimal, thousands, field) in [
+            (',', None, "4.583,58"),
+            (',', None, "12.5"),
+            (',', Some('.'), "12.5"),
+            (',', Some('.'), "1234.567"),
+            (',', Some('.'), "12.34,5"),
+            (',', Some('.'), "1,234,567"),
+            (',', Some('.'), ".123"),
+            (',', Some('.'), "1..234"),
+            ('.', Some(','), "12,5"),
+            ('.', Some(','), "4.583,58"),
+            (',', Some('.'), "31.12.2020"),
+            (',', Some(' '), "1 2"),
+            (',', Some('.'), "k.A."),
+            (',', None, "1,2,3"),
+            (',', Some('.'), "1.500e3"),
+            (',', Some('.'), ""),
+            ('.', None, "4,5"),
+        ] {
+            assert_eq!(number(decimal, thousands, field), None, "{field}");
+        }
+        for (decimal, thousands) in
+            [('.', Some('.')), (',', Some(',')), (';', None), ('.', Some('-')), ('.', Some('1'))]
+        {
+            assert_eq!(NumberNotation::new(decimal, thousands), None);
+        }
+    }
+}
