@@ -16,6 +16,9 @@ use crate::job::{ExportFormat, FavourableClass};
 #[derive(Debug, Parser)]
 #[command(name = "cfaudit", version, max_term_width = 110, disable_help_subcommand = true)]
 pub(crate) struct CommandLine {
+    /// Run as if started in this folder: every relative path is taken from there.
+    #[arg(short = 'C', value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: Option<PathBuf>,
     /// What to do.
     #[command(subcommand)]
     pub(crate) verb: CommandVerb,

@@ -53,7 +53,24 @@ pub fn main() -> ExitCode {
             usual(bug);
         }
     }));
-    let result = match cli.verb {
+    let result = enter(cli.directory.as_deref()).and_then(|()| obey(cli.verb));
+    let exit = result.unwrap_or_else(|error| {
+        print_error(&error);
+        error.exit()
+    });
+    ExitCode::from(exit.code())
+}
+
+/// Makes a folder the current one.
+fn enter(directory: Option<&Path>) -> Result<()> {
+    let Some(directory) = directory else { return Ok(()) };
+    std::env::set_current_dir(directory).map_err(|cause| {
+        Error::operator("enter", directory, cause, "name a folder that exists by `-C`")
+    })
+}
+
+fn obey(verb: CommandVerb) -> Result<Exit> {
+    match verb {
         CommandVerb::Run(args) => run(&args),
         CommandVerb::Check(args) => check(&args),
         CommandVerb::Gate(args) => after::gate(&args),
@@ -70,12 +87,7 @@ pub fn main() -> ExitCode {
         }
         CommandVerb::Man { dir } => manual::man(dir.as_deref()),
         CommandVerb::Completions { shell } => manual::completions(shell),
-    };
-    let exit = result.unwrap_or_else(|error| {
-        print_error(&error);
-        error.exit()
-    });
-    ExitCode::from(exit.code())
+    }
 }
 
 fn print_error(error: &Error) {

@@ -135,6 +135,15 @@ fn a_second_run_does_nothing() {
     assert_same(&before, &work.results(), "a forced run");
 }
 
+/// `-C DIR` takes every path from there, as in make and git.
+#[test]
+fn a_run_may_start_elsewhere() {
+    let work = Work::with_jobs();
+    work.cfaudit(0, "-C jobs check demo.yaml --no-data");
+    work.cfaudit(5, "-C nowhere check demo.yaml").says(&["cannot enter `nowhere`", "`-C`"]);
+    work.cfaudit(2, "-C . check jobs/none.yaml").says(&["`jobs/none.yaml`"]);
+}
+
 #[test]
 fn quiet_prints_nothing_on_success() {
     let work = Work::with_jobs();
