@@ -3,11 +3,12 @@
 
 use crate::frame::{TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::util::display::array_value_to_string;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use serde_json::Value as Json;
 
 use crate::work::{Work, assert_same, column, results};
 
@@ -114,7 +115,20 @@ struct Made {
 }
 
 fn made(work: &Work, set: &str) -> Made {
-    let rows = table(&folder_of(work, "prepare").join("rows.parquet"));
+    let prepared = folder_of(work, "prepare");
+    let mut rows = table(&prepared.join("rows.parquet"));
+    // The words of a column have numbers in the order in which they come; their meaning stands in a
+    // table.
+    let stored: Json =
+        serde_json::from_str(&fs::read_to_string(prepared.join("codes.json")).unwrap()).unwrap();
+    for (name, meaning) in stored["tables"].as_object().unwrap() {
+        let level = |code: &String| {
+            let level = &meaning["codes"][code.parse::<usize>().unwrap()];
+            if *level == u32::MAX { String::new() } else { level.to_string() }
+        };
+        let levels = rows[meaning["column"].as_str().unwrap()].iter().map(level).collect();
+        rows.insert(name.clone(), levels);
+    }
     let cfs = table(
         &folder_of(work, &format!("generate/set={set}/attribute=sex"))
             .join("counterfactuals.parquet"),
