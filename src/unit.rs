@@ -102,12 +102,8 @@ worded_enum! {
         Count = "count",
         /// The flip test.
         Flips = "flips",
-        /// Evidence of slices.
-        Slice = "slice",
         /// Outcomes row by row.
         Outcomes = "outcomes",
-        /// Distances of scores with their intervals.
-        Shift = "shift",
         /// Quality of counterfactuals.
         Quality = "quality",
         /// The tables; of an experiment its own.
@@ -145,9 +141,8 @@ impl UnitKind {
             UnitKind::Placebo
             | UnitKind::Count
             | UnitKind::Flips
-            | UnitKind::Slice
             | UnitKind::Outcomes => StageKind::Count,
-            UnitKind::Shift | UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
+            UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,
             UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,

@@ -322,7 +322,9 @@ fn score_changes(
             changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
         }
         (SetScores::Blocks(after), SetScores::Blocks(before)) => {
-            let (second, other) = (after.second_pass(new), before.second_pass(old));
+            let passes = (after.second_pass(new), before.second_pass(old));
+            // The balances are those of the same people, so there is always one.
+            let (Some(second), Some(other)) = passes else { return Vec::new() };
             let draw = |blocks, second| ShiftBootstrap::of_blocks(blocks, second, settings.seed);
             changes((&draw(after, &second), new), (&draw(before, &other), old), settings)
         }

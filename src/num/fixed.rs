@@ -82,6 +82,12 @@ impl FixedSum {
         self.0 = self.0.saturating_add(term.0);
     }
 
+    /// Adds a sum of terms that are rounded to units of 2^-52, in these units.
+    #[inline]
+    pub fn add_units(&mut self, units: i128) {
+        self.0 += units;
+    }
+
     /// Adds a finite term of any magnitude; one beyond 2^74 counts as 2^74.
     ///
     /// Slower than [`FixedSum::add`].

@@ -25,8 +25,14 @@ pub struct GateOutcome {
     pub worst: Option<WorstGate>,
 }
 
-/// File of the stages `count` and of the second pass.
+/// File of the stage `count`.
 pub const EVIDENCE: &str = "evidence.json";
+
+/// File of the stage `count` with score metrics; absent where they are not asked for.
+pub const SHIFT_EVIDENCE: &str = "shift.json";
+
+/// File of the stage `count` with the slices; absent where the job names none.
+pub const SLICE_EVIDENCE: &str = "slices.json";
 
 /// File of the slices that were not measured because too few people are in them.
 pub const SMALL_SLICES: &str = "small-slices.json";

@@ -14,8 +14,8 @@
 //! | generate | `generate/set=/attribute=` | counterfactuals |
 //! | score | `request`, `request/set=` (where scores come in files), `to-score` (where one waits for them) | which rows such a file answers, and these rows |
 //! | score | `threshold/model=` (where the job asks for one), `score/model=`, `score/model=/set=/attribute=`, `recheck/model=` | fitted thresholds, one score per row and per counterfactual, rows scored twice |
-//! | count | `placebo/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `slice/model=/attribute=`, `count/model=/set=/attribute=`, `slice/model=/set=/attribute=`, `outcomes` | evidence, outcomes |
-//! | measure | `quality/set=/attribute=`, `shift/model=/set=/attribute=`, `measure` | quality, distances of scores with their intervals, the tables |
+//! | count | `placebo/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
+//! | measure | `quality/set=/attribute=`, `measure` | quality, the tables |
 //! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
 //! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the rows that train for a fold |
 //! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |

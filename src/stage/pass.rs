@@ -9,6 +9,7 @@ use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::profile::PreparedProfile;
 use crate::exec::state::StateType;
+use crate::metric::bootstrap::redraw::SwitchAccumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
 use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts};
@@ -41,6 +42,7 @@ macro_rules! states {
 states! {
     FactualCounts = "factual-counts" version 1;
     CounterfactualCounts = "counterfactual-counts" version 1;
+    SwitchAccumulator = "switches" version 1;
     FactualClassCounts = "factual-class-counts" version 1;
     SwitchClassCounts = "switch-class-counts" version 1;
     FlipTestSample = "flip-test-sample" version 1;

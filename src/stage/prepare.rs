@@ -248,6 +248,9 @@ impl Stage for SplitStage {
         let (rows, seed) = (b.need::<PrepareStage>(unit)?, plan.job.run.seed.0);
         work(move |ctx| {
             let rows = rows.open(ctx)?;
+            if rule == SplitMethod::All {
+                return split::write_all_audited(&ctx.out().join(ROLES), &rows);
+            }
             let roles = with_watch(ctx, |watch| {
                 split::assign_roles(&rows, rule, seed, plan.workers, watch)
             })?;

@@ -7,7 +7,7 @@ use crate::exec::StageContext;
 use crate::exec::misfit;
 use crate::job::ModelBlock;
 use crate::stage::applied_set::{AppliedSet, canonical_text};
-use crate::stage::count::{CountStage, FlipsStage, OutcomesStage, ShiftStage, SliceStage};
+use crate::stage::count::{CountStage, FlipsStage, OutcomesStage};
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::{self, SelectedStage, TablesStage};
 use crate::stage::gate::baseline;
@@ -44,8 +44,6 @@ impl AuditInputs {
     fn of_rows(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let job = b.plan.job;
-        let slices =
-            (!job.metrics.by.is_empty()).then(|| b.need::<SliceStage>(unit)).transpose()?;
         let flips = job.flip_test().map(|_| b.need::<FlipsStage>(unit)).transpose()?;
         let audit = CountedAudit {
             model: unit.model.clone(),
@@ -55,10 +53,10 @@ impl AuditInputs {
         Ok(AuditInputs {
             audit,
             count: b.need::<CountStage>(unit)?,
-            shift: None,
+            has_shift: false,
             placebo: None,
             placebo_stage: None,
-            slices,
+            has_slices: !job.metrics.by.is_empty(),
             flips,
             graph_scores: None,
             generate: None,
@@ -86,7 +84,7 @@ impl AuditInputs {
         Ok(AuditInputs {
             audit,
             count: b.need::<CountStage>(unit)?,
-            shift: shift.then(|| b.need::<ShiftStage>(unit)).transpose()?,
+            has_shift: shift,
             // What is written for a group of a derived attribute rests on reference rows, so its
             // noise is not that of naive.
             placebo: block
@@ -94,7 +92,7 @@ impl AuditInputs {
                 .filter(|_| block.knobs().is_some() || !plan.is_written_back(world))
                 .map(|placebo| placebo.repeats),
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
-            slices: sliced.then(|| b.need::<SliceStage>(unit)).transpose()?,
+            has_slices: sliced,
             flips: None,
             graph_scores: graphs.then(|| b.need::<ScoreStage>(unit)).transpose()?,
             generate: Some(b.need::<GenerateStage>(unit)?),

@@ -47,6 +47,21 @@ pub struct ScoreEntry {
     pub file_row: u64,
 }
 
+/// The entries of one row group of a score file, side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoreColumns {
+    /// The key of the row.
+    pub row_key: Vec<u64>,
+    /// Position of the target group; empty for factual scores.
+    pub to_group: Vec<u16>,
+    /// Its number among the counterfactuals of the row and group; empty where all are 0.
+    pub cf_index: Vec<u16>,
+    /// The row's own group; empty where the file does not name it.
+    pub from_group: Vec<u16>,
+    /// The scores, NaN where missing.
+    pub score: Vec<f64>,
+}
+
 /// A score file opened for reading from front to back.
 #[derive(Debug)]
 pub struct KeyedScores {
@@ -217,12 +232,72 @@ impl KeyedScores {
         self.file.n_groups()
     }
 
-    /// The entries of one row group; entries of other attributes are left out.
+    /// The entries of one row group side by side; none where an entry is out of the ordinary: a
+    /// key that is missing or unknown, another attribute, a score outside [0, 1]. Then
+    /// [`KeyedScores::read`] says which, or leaves it out.
     ///
     /// # Errors
-    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group or
-    /// attribute.
-    pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
+    /// A damaged file.
+    pub fn columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
+        let batch = self.file.read_group(group, Some(&self.column_names()))?;
+        Ok(self.ordinary_columns(&batch))
+    }
+
+    fn ordinary_columns(&self, batch: &RecordBatch) -> Option<ScoreColumns> {
+        let n = batch.num_rows();
+        let ids = self.column_as(batch, "row_id", self.id_type()).ok()?;
+        let row_key: Vec<u64> = match ids.as_string_opt::<i32>() {
+            _ if ids.null_count() > 0 => return None,
+            Some(texts) => texts.iter().map(|id| key_of_text(id.unwrap_or_default())).collect(),
+            None => {
+                let ids = ids.as_primitive_opt::<Int64Type>()?.values();
+                let numbered = self.row_id == RowIdKind::RowNumber;
+                if numbered && ids.iter().any(|&id| id < 0) {
+                    return None;
+                }
+                ids.iter().map(|id| id.cast_unsigned()).collect()
+            }
+        };
+        let scores = self.column_as(batch, &self.column, DataType::Float64).ok()?;
+        let scores = scores.as_primitive_opt::<Float64Type>()?;
+        let score: Vec<f64> = match scores.null_count() {
+            0 => scores.values().to_vec(),
+            _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
+        };
+        if !score.iter().all(|&score| score.is_nan() | ((score >= 0.0) & (score <= 1.0))) {
+            return None;
+        }
+        let mut columns = ScoreColumns {
+            row_key,
+            score,
+            to_group: Vec::new(),
+            cf_index: Vec::new(),
+            from_group: Vec::new(),
+        };
+        let Some(attribute) = &self.attribute else { return Some(columns) };
+        if let Some(texts) = self.texts(batch, "sensitive").ok()? {
+            let all = (0..n).all(|i| texts.at(i) == Some(attribute.name.as_str()));
+            if !all {
+                return None;
+            }
+        }
+        let groups = |name: &str| -> Option<Vec<u16>> {
+            let texts = self.texts(batch, name).ok()?;
+            let Some(texts) = texts else { return Some(Vec::new()) };
+            let groups = GroupColumn::new(texts, attribute);
+            (0..n).map(|i| groups.at(attribute, i)).collect()
+        };
+        columns.to_group = groups("to_group").filter(|to| to.len() == n)?;
+        columns.from_group = groups("from_group")?;
+        if let Some(index) = self.optional(batch, "cf_index", DataType::Int64).ok()? {
+            let index = index.as_primitive_opt::<Int64Type>().filter(|_| index.null_count() == 0)?;
+            let values = index.values().iter().map(|&value| u16::try_from(value).ok());
+            columns.cf_index = values.collect::<Option<Vec<u16>>>()?;
+        }
+        Some(columns)
+    }
+
+    fn column_names(&self) -> Vec<&str> {
         let has = |name: &str| self.file.schema().index_of(name).is_ok();
         let mut names = vec!["row_id", self.column.as_str()];
         if self.attribute.is_some() {
@@ -230,7 +305,16 @@ impl KeyedScores {
                 ["sensitive", "from_group", "to_group", "cf_index"].into_iter().filter(|n| has(n)),
             );
         }
-        let batch = self.file.read_group(group, Some(&names))?;
+        names
+    }
+
+    /// The entries of one row group; entries of other attributes are left out.
+    ///
+    /// # Errors
+    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group or
+    /// attribute.
+    pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
+        let batch = self.file.read_group(group, Some(&self.column_names()))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
         let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
         let scores = scores.as_primitive::<Float64Type>();

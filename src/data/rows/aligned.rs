@@ -14,15 +14,23 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt16Ar
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Type, UInt32Type};
 
-use crate::data::rows::{feature_arrays, feature_fields, feature_rows, number_array};
-use crate::data::{Feature, FeatureRows, Layout};
+use serde::{Deserialize, Serialize};
+
+use crate::data::rows::split::RolesReader;
+use crate::data::rows::{
+    RowsReader, feature_arrays, feature_fields, feature_rows, number_array,
+};
+use crate::data::{Feature, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
+use crate::exec::files;
 use crate::table::file::{
     EncodedGroup, FileOwner, GroupEncoder, GroupWriter, ParquetFile, cached, distinct, packed,
 };
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";
+const NAIVE_KEYS: &str = "naive.json";
+const CARRIED_SCORES: &str = "carried.json";
 const KEYS: [&str; 3] = ["parent", "to_group", "cf_index"];
 const VALID: &str = "valid";
 const COUNTERS: [&str; 5] = ["n_changed", "n_impossible", "n_clamped", "n_fallback", "n_kept"];
@@ -129,30 +137,121 @@ impl CounterfactualEncoder {
     }
 }
 
-/// Reads the file of counterfactuals.
+/// Counterfactuals that need no file: every audited row of a declared group in every other group,
+/// once, without features.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct NaiveKeys {
+    /// Position of the attribute.
+    pub attribute: usize,
+    /// Number of counterfactuals.
+    pub n_rows: u64,
+}
+
+impl NaiveKeys {
+    /// Those of an attribute.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub fn count(rows: &RowsReader, roles: &RolesReader, attribute: usize) -> Result<Self> {
+        let mut all = NaiveKeys { attribute, n_rows: 0 };
+        let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
+        for group in 0..rows.n_groups() {
+            let (own, roles) = (rows.read_own_groups(group, attribute)?, roles.read(group)?);
+            let has = |i: usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
+            all.n_rows += ((0..own.len()).filter(|&i| has(i)).count() * others) as u64;
+        }
+        Ok(all)
+    }
+
+    /// Writes in a folder that its counterfactuals are these.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(self, folder: &Path) -> Result<()> {
+        files::write_json(&folder.join(NAIVE_KEYS), &self)
+    }
+
+    fn keys(self, rows: &RowsReader, roles: &RolesReader, group: usize) -> Result<CounterfactualKeys> {
+        let own = rows.read_own_groups(group, self.attribute)?;
+        let roles = roles.read(group)?;
+        let n_groups = rows.layout().attributes[self.attribute].groups.len() as u16;
+        let n = own.len() * usize::from(n_groups).saturating_sub(1);
+        let mut keys = CounterfactualKeys {
+            parent: Vec::with_capacity(n),
+            to_group: Vec::with_capacity(n),
+            cf_index: Vec::new(),
+        };
+        for (i, &from) in (0..).zip(&own) {
+            if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
+                continue;
+            }
+            for to in (0..n_groups).filter(|&to| to != from) {
+                keys.parent.push(i);
+                keys.to_group.push(to);
+            }
+        }
+        keys.cf_index = vec![0; keys.parent.len()];
+        Ok(keys)
+    }
+}
+
+/// Reads counterfactuals: from their file, or, where they follow from the rows alone, from these.
 #[derive(Debug)]
 pub struct CounterfactualReader {
-    file: ParquetFile,
+    source: CounterfactualSource,
+}
+
+#[derive(Debug)]
+enum CounterfactualSource {
+    File(ParquetFile),
+    Naive(NaiveKeys, Box<(RowsReader, RolesReader)>),
 }
 
 impl CounterfactualReader {
-    /// Opens the file in its folder.
+    /// Opens the counterfactuals of a folder; `rows` are those that they were made of.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn open(folder: &Path) -> Result<Self> {
-        ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)
-            .map(|file| CounterfactualReader { file })
+    pub fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
+        let naive = folder.join(NAIVE_KEYS);
+        if naive.exists() {
+            let keys = serde_json::from_str(&files::read_text(&naive)?)
+                .map_err(|e| Error::io("read", &naive, &e.into()))?;
+            let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
+            return Ok(CounterfactualReader { source });
+        }
+        CounterfactualReader::open_file(folder)
     }
 
-    /// Whether the file holds verdicts.
-    fn is_judged(&self) -> bool {
-        self.file.schema().field_with_name(VALID).is_ok()
+    /// Opens the file of counterfactuals in its folder.
+    ///
+    /// # Errors
+    /// The file is damaged or absent.
+    pub fn open_file(folder: &Path) -> Result<Self> {
+        let file = ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)?;
+        Ok(CounterfactualReader { source: CounterfactualSource::File(file) })
     }
 
     /// Number of counterfactuals, valid or not.
     pub fn n_rows(&self) -> u64 {
-        self.file.n_rows()
+        match &self.source {
+            CounterfactualSource::File(file) => file.n_rows(),
+            CounterfactualSource::Naive(keys, _) => keys.n_rows,
+        }
+    }
+
+    /// The file; an error where there is none, because features or verdicts are asked of
+    /// counterfactuals that have neither.
+    fn file(&self) -> Result<&ParquetFile> {
+        match &self.source {
+            CounterfactualSource::File(file) => Ok(file),
+            CounterfactualSource::Naive(..) => Err(Error::operator(
+                "read",
+                Path::new(NAIVE_KEYS),
+                "these counterfactuals have keys alone",
+                "this is a bug in cfaudit: a stage asks for features that it did not plan for",
+            )),
+        }
     }
 
     /// The keys of the valid counterfactuals of one row group.
@@ -160,13 +259,17 @@ impl CounterfactualReader {
     /// # Errors
     /// The file is damaged.
     pub fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
-        if self.is_judged() {
+        let file = match &self.source {
+            CounterfactualSource::File(file) => file,
+            CounterfactualSource::Naive(keys, of) => return keys.keys(&of.0, &of.1, group),
+        };
+        if is_judged(file) {
             let [parent, to_group, cf_index] = KEYS;
-            return Ok(keys_of(&self.valid(
-                self.file.read_group(group, Some(&[parent, to_group, cf_index, VALID]))?,
-            )?));
+            let columns = [parent, to_group, cf_index, VALID];
+            let batch = file.read_group(group, Some(&columns))?;
+            return Ok(keys_of(&valid(file, batch)?));
         }
-        Ok(keys_of(&self.file.read_group(group, Some(&KEYS))?))
+        Ok(keys_of(&file.read_group(group, Some(&KEYS))?))
     }
 
     /// Keys and features of the valid counterfactuals of one row group.
@@ -174,9 +277,10 @@ impl CounterfactualReader {
     /// # Errors
     /// The file is damaged or was written without features.
     pub fn rows(&self, group: usize, layout: &Layout) -> Result<(CounterfactualKeys, FeatureRows)> {
-        let batch = self.file.read_group(group, None)?;
-        let batch = if self.is_judged() { self.valid(batch)? } else { batch };
-        Ok((keys_of(&batch), self.features(batch, layout)?))
+        let file = self.file()?;
+        let batch = file.read_group(group, None)?;
+        let batch = if is_judged(file) { valid(file, batch)? } else { batch };
+        Ok((keys_of(&batch), features(file, batch, layout)?))
     }
 
     /// All counterfactuals of one row group, with their verdicts.
@@ -188,8 +292,9 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, CounterfactualVerdicts, FeatureRows)> {
-        let batch = self.file.read_group(group, None)?;
-        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| self.unexpected(name));
+        let file = self.file()?;
+        let batch = file.read_group(group, None)?;
+        let column = |name: &str| batch.column_by_name(name).ok_or_else(|| unexpected(file, name));
         let counters = |name: &str| {
             Ok::<_, Error>(column(name)?.as_primitive::<UInt32Type>().values().to_vec())
         };
@@ -210,29 +315,34 @@ impl CounterfactualReader {
             ],
             plausibility,
         };
-        Ok((keys_of(&batch), judged, self.features(batch, layout)?))
+        Ok((keys_of(&batch), judged, features(file, batch, layout)?))
     }
+}
 
-    fn valid(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let valid = batch
-            .column_by_name(VALID)
-            .map(|column| column.as_boolean().clone())
-            .ok_or_else(|| self.unexpected(VALID))?;
-        filter_record_batch(&batch, &valid).map_err(|_| self.unexpected(VALID))
-    }
+/// Whether a file holds verdicts.
+fn is_judged(file: &ParquetFile) -> bool {
+    file.schema().field_with_name(VALID).is_ok()
+}
 
-    fn features(&self, batch: RecordBatch, layout: &Layout) -> Result<FeatureRows> {
-        feature_rows(batch, layout).map_err(|column| self.unexpected(&column))
-    }
+fn valid(file: &ParquetFile, batch: RecordBatch) -> Result<RecordBatch> {
+    let valid = batch
+        .column_by_name(VALID)
+        .map(|column| column.as_boolean().clone())
+        .ok_or_else(|| unexpected(file, VALID))?;
+    filter_record_batch(&batch, &valid).map_err(|_| unexpected(file, VALID))
+}
 
-    fn unexpected(&self, column: &str) -> Error {
-        Error::operator(
-            "read",
-            self.file.path(),
-            format!("column `{column}` is missing or has another type"),
-            FOLDER_CHANGED_HINT,
-        )
-    }
+fn features(file: &ParquetFile, batch: RecordBatch, layout: &Layout) -> Result<FeatureRows> {
+    feature_rows(batch, layout).map_err(|column| unexpected(file, &column))
+}
+
+fn unexpected(file: &ParquetFile, column: &str) -> Error {
+    Error::operator(
+        "read",
+        file.path(),
+        format!("column `{column}` is missing or has another type"),
+        FOLDER_CHANGED_HINT,
+    )
 }
 
 fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
@@ -275,18 +385,64 @@ impl ScoreEncoder {
     }
 }
 
-/// Reads a file of scores, or several files that each hold the scores of other rows.
+/// Scores that need no file: a carried column of the rows, for those that are audited.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct CarriedScores {
+    /// Position of the column.
+    pub carried: usize,
+}
+
+impl CarriedScores {
+    /// Writes in a folder that its scores are these.
+    ///
+    /// # Errors
+    /// The disk refuses.
+    pub fn write(self, folder: &Path) -> Result<()> {
+        files::write_json(&folder.join(CARRIED_SCORES), &self)
+    }
+
+    /// The scores of one row group; NaN where there is none, and of rows that are not audited.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub fn read(self, rows: &RowsReader, roles: &RolesReader, group: usize) -> Result<Vec<f64>> {
+        let mut scores = rows.read_carried(group, self.carried)?;
+        let roles = roles.read(group)?;
+        for (i, score) in scores.iter_mut().enumerate() {
+            if roles.audited(i).is_none() {
+                *score = f64::NAN;
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// Reads scores: from a file, from several files that each hold the scores of other rows, or from a
+/// column of the rows.
 #[derive(Debug)]
 pub struct ScoreReader {
-    files: Vec<ParquetFile>,
+    source: ScoreSource,
+}
+
+#[derive(Debug)]
+enum ScoreSource {
+    Files(Vec<ParquetFile>),
+    Carried(CarriedScores, Box<(RowsReader, RolesReader)>),
 }
 
 impl ScoreReader {
-    /// Opens the file in its folder.
+    /// Opens the scores of a folder; `rows` are those that they belong to.
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
+        let carried = folder.join(CARRIED_SCORES);
+        if carried.exists() {
+            let column = serde_json::from_str(&files::read_text(&carried)?)
+                .map_err(|e| Error::io("read", &carried, &e.into()))?;
+            let source = ScoreSource::Carried(column, Box::new((rows.clone(), roles.clone())));
+            return Ok(ScoreReader { source });
+        }
         ScoreReader::pooled(&[folder])
     }
 
@@ -301,7 +457,7 @@ impl ScoreReader {
             .iter()
             .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
             .collect::<Result<_>>()?;
-        Ok(ScoreReader { files })
+        Ok(ScoreReader { source: ScoreSource::Files(files) })
     }
 
     /// The scores of one row group; NaN where there is none.
@@ -309,10 +465,17 @@ impl ScoreReader {
     /// # Errors
     /// A file is damaged.
     pub fn read(&self, group: usize) -> Result<Vec<f64>> {
+        let files = match &self.source {
+            ScoreSource::Files(files) => files,
+            ScoreSource::Carried(column, of) => return column.read(&of.0, &of.1, group),
+        };
         let mut scores = Vec::new();
-        for file in &self.files {
+        for file in files {
             let batch = file.read_group(group, None)?;
             let array = batch.column(0).as_primitive::<Float64Type>();
+            if files.len() == 1 && array.null_count() == 0 {
+                return Ok(array.values().to_vec());
+            }
             scores.resize(array.len(), f64::NAN);
             scores
                 .iter_mut()

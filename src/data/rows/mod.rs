@@ -231,6 +231,26 @@ impl RowsReader {
         Ok(self.keys_of(group, &mut columns)?.1)
     }
 
+    /// The groups of one attribute in a row group, by its position.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn read_own_groups(&self, group: usize, attribute: usize) -> Result<Vec<u16>> {
+        let name = group_name(&self.layout.attributes[attribute]);
+        let columns = self.columns(group, &[], std::slice::from_ref(&name))?;
+        self.codes(&columns, &name, |code| u16::try_from(code).unwrap_or(MISSING_GROUP))
+    }
+
+    /// The numbers of one carried column in a row group, by its position; NaN = missing.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn read_carried(&self, group: usize, column: usize) -> Result<Vec<f64>> {
+        let name = format!("carry.{}", self.layout.carried[column]);
+        let mut columns = self.columns(group, std::slice::from_ref(&name), &[])?;
+        Ok(values_or(self.column::<Float64Type>(&mut columns, &name)?, f64::NAN))
+    }
+
     /// The row ids of a row group; row numbers without `row_id` in the job.
     ///
     /// # Errors

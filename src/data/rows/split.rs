@@ -1,4 +1,5 @@
-//! Which rows train and which are audited: one byte per prepared row, written to `roles.parquet`.
+//! Which rows train and which are audited: one byte per prepared row, written to `roles.parquet`,
+//! or a note that all are audited.
 //!
 //! Choice: strata of label and group, order by hash, one counter through all strata. So the split
 //! does not change when rows with ids come in another order, and every stratum is split evenly to
@@ -12,7 +13,7 @@
 //! range, at 16 bytes a row.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch, UInt8Array};
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::MISSING_GROUP;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Fault, Result};
+use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::exec::state::PieceLoop;
 use crate::num::seed::h;
@@ -127,10 +129,56 @@ impl RowRoles {
     }
 }
 
-/// `roles.parquet`, read a row group at a time.
+/// Where the roles of rows stand.
+#[derive(Debug, Clone)]
+enum RolesSource {
+    /// In `roles.parquet`.
+    File(ParquetFile),
+    /// Nowhere: every row is audited, which needs no file.
+    All(AllAudited),
+}
+
+/// Rows that are all audited: what a reader must know of them.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct AllAudited {
+    /// Rows in all.
+    rows: u64,
+    /// Rows of each row group but the last.
+    group_rows: usize,
+}
+
+impl AllAudited {
+    /// The file beside which `roles.parquet` would stand.
+    fn file(roles: &Path) -> PathBuf {
+        roles.with_extension("json")
+    }
+
+    fn n_groups(self) -> usize {
+        usize::try_from(self.rows).unwrap_or(usize::MAX).div_ceil(self.group_rows.max(1))
+    }
+
+    fn rows_of(self, group: usize) -> usize {
+        let before = group.saturating_mul(self.group_rows) as u64;
+        usize::try_from(self.rows.saturating_sub(before)).unwrap_or(usize::MAX).min(self.group_rows)
+    }
+}
+
+/// Writes that every row is audited, in place of `roles.parquet`.
+///
+/// # Errors
+/// There is no row; the disk refuses.
+pub fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
+    if rows.layout().n_rows == 0 {
+        return Err(no_audit_rows(0).into());
+    }
+    let all = AllAudited { rows: rows.layout().n_rows, group_rows: rows.file().group_rows(0) };
+    files::write_json(&AllAudited::file(path), &all)
+}
+
+/// The roles of rows, read a row group at a time.
 #[derive(Debug, Clone)]
 pub struct RolesReader {
-    file: ParquetFile,
+    source: RolesSource,
     n_audited: u64,
     n_trained: u64,
     n_folds: usize,
@@ -142,14 +190,26 @@ impl RolesReader {
     /// # Errors
     /// The file is absent or damaged.
     pub fn open(path: &Path) -> Result<Self> {
+        let everybody = AllAudited::file(path);
+        if everybody.exists() {
+            let text = files::read_text(&everybody)?;
+            let all: AllAudited = serde_json::from_str(&text)
+                .map_err(|e| Error::io("read", &everybody, &e.into()))?;
+            return Ok(RolesReader {
+                source: RolesSource::All(all),
+                n_audited: all.rows,
+                n_trained: 0,
+                n_folds: 1,
+            });
+        }
         let mut reader = RolesReader {
-            file: ParquetFile::open(path, FileOwner::Program)?,
+            source: RolesSource::File(ParquetFile::open(path, FileOwner::Program)?),
             n_audited: 0,
             n_trained: 0,
             n_folds: 1,
         };
         let mut by_folds = false;
-        for group in 0..reader.file.n_groups() {
+        for group in 0..reader.n_groups() {
             for &role in &reader.read(group)?.0 {
                 reader.n_audited += u64::from(role < TRAIN);
                 reader.n_trained += u64::from(role == TRAIN);
@@ -169,8 +229,20 @@ impl RolesReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<RowRoles> {
-        let batch = self.file.read_group(group, Some(&["role"]))?;
-        Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
+        match &self.source {
+            RolesSource::File(file) => {
+                let batch = file.read_group(group, Some(&["role"]))?;
+                Ok(RowRoles(batch.column(0).as_primitive::<UInt8Type>().values().to_vec()))
+            }
+            RolesSource::All(all) => Ok(RowRoles(vec![0; all.rows_of(group)])),
+        }
+    }
+
+    fn n_groups(&self) -> usize {
+        match &self.source {
+            RolesSource::File(file) => file.n_groups(),
+            RolesSource::All(all) => all.n_groups(),
+        }
     }
 
     /// The roles of all rows.
@@ -179,7 +251,7 @@ impl RolesReader {
     /// A damaged file.
     pub fn all(&self) -> Result<RowRoles> {
         let mut all = Vec::new();
-        for group in 0..self.file.n_groups() {
+        for group in 0..self.n_groups() {
             all.extend(self.read(group)?.0);
         }
         Ok(RowRoles(all))
@@ -237,14 +309,14 @@ pub fn assign_roles(
         }
     };
     if roles.0.iter().all(|&role| audited(role).is_none()) {
-        return Err(Fault::new(
-            "no-audit-rows",
-            format!("the split of {n} rows leaves none to audit"),
-        )
-        .hint("audit a larger share, or more rows")
-        .into());
+        return Err(no_audit_rows(n).into());
     }
     Ok(roles)
+}
+
+fn no_audit_rows(n: u64) -> Fault {
+    let what = format!("the split of {n} rows leaves none to audit");
+    Fault::new("no-audit-rows", what).hint("audit a larger share, or more rows")
 }
 
 /// Assigns folds among the rows that train for a fold of other roles; all others get [`NEITHER`].

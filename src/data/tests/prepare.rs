@@ -12,7 +12,7 @@ use crate::data::prepare::params::{
 };
 use crate::data::prepare::prepare;
 use crate::data::rows::RowsReader;
-use crate::data::rows::split::{RolesReader, SplitMethod, TRAIN, assign_roles};
+use crate::data::rows::split::{RolesReader, SplitMethod, TRAIN, assign_roles, write_all_audited};
 use crate::data::source::ParquetSource;
 use crate::data::{FeatureColumn, FeatureKind};
 use crate::error::{Error, StopSignal};
@@ -76,6 +76,14 @@ fn adult_has_the_counts_of_its_publication() {
     assert_eq!((written.n_audited(), written.n_trained()), (16_281, 32_561));
     let read: Vec<u8> = (0..reader.n_groups()).flat_map(|g| written.read(g).unwrap().0).collect();
     assert_eq!(read, roles.0);
+    // Where all rows are audited a note says so.
+    let all = out.path().join("all.parquet");
+    write_all_audited(&all, &reader).unwrap();
+    let (all, exists) = (RolesReader::open(&all).unwrap(), all.exists());
+    assert_eq!((all.n_audited(), all.n_trained(), all.n_folds(), exists), (48_842, 0, 1, false));
+    let by_group: Vec<usize> = (0..12).map(|g| all.read(g).unwrap().0.len()).collect();
+    assert_eq!(by_group, sizes);
+    assert_eq!(all.all().unwrap().0, vec![0; 48_842]);
 
     let occupation = prepared.layout.feature("occupation").unwrap();
     let levels = &prepared.layout.features[occupation].levels;

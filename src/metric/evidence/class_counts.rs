@@ -262,6 +262,19 @@ impl SwitchClassCounts {
                 counts.add_weight(key, &one, &moved);
             }
         }
+        self.add_classes(key, person, counterfactuals);
+    }
+
+    /// The same without each class against all others.
+    ///
+    /// # Panics
+    /// As [`SwitchClassCounts::add`].
+    pub fn add_classes(
+        &mut self,
+        key: u64,
+        person: &ClassPerson<'_>,
+        counterfactuals: &[ClassCounterfactual<'_>],
+    ) {
         // People without a label stand behind those of the last class.
         let label = person.label.unwrap_or(self.classes);
         let Some(predicted) = person.predicted else { return };
@@ -287,6 +300,12 @@ impl SwitchClassCounts {
             };
             self.people.add(kind, 1);
         }
+    }
+
+    /// The same with each class against all others, in order, counted apart.
+    #[must_use]
+    pub fn with_one_vs_rest(self, one_vs_all: Vec<CounterfactualCounts>) -> Self {
+        SwitchClassCounts { one_vs_all, ..self }
     }
 
     /// Number of classes.

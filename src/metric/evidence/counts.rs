@@ -369,6 +369,47 @@ impl CounterfactualCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
+        self.add_weight_cells(key, person, counterfactuals);
+        let Some(weighed) = &mut self.weighed else { return };
+        for counterfactual in counterfactuals {
+            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
+                weighed.shifts[person.group * self.groups + counterfactual.to]
+                    .add(cell, score, score_cf, person.weight);
+            }
+        }
+    }
+
+    /// Adds one person with all their counterfactuals, what they weigh, and the person for the
+    /// comparison of models; but nothing of their scores, which are added in chunks.
+    ///
+    /// # Panics
+    /// As [`CounterfactualCounts::add`].
+    pub(crate) fn add_cells(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
+        self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
+        self.add_weight_cells(key, person, counterfactuals);
+        self.add_paired(key, person, counterfactuals);
+    }
+
+    /// The score sums of a direction, of people and of what they weigh.
+    pub(crate) fn shift_sums_mut(
+        &mut self,
+        direction: usize,
+    ) -> (&mut ShiftSums, Option<&mut ShiftSums>) {
+        let weighed = self.weighed.as_mut().map(|weighed| &mut weighed.shifts[direction]);
+        (&mut self.shifts[direction], weighed)
+    }
+
+    fn add_weight_cells(
+        &mut self,
+        key: u64,
+        person: &ScoredPerson,
+        counterfactuals: &[ScoredCounterfactual],
+    ) {
         let (Some(weighed), Some(predicted)) = (&mut self.weighed, person.predicted) else {
             return;
         };
@@ -379,15 +420,11 @@ impl CounterfactualCounts {
         );
         let (mut there, mut switches) = (false, false);
         for counterfactual in counterfactuals {
-            let direction = person.group * self.groups + counterfactual.to;
             if let Some(predicted_cf) = counterfactual.predicted {
-                weighed.cells.at(key, direction)
+                weighed.cells.at(key, person.group * self.groups + counterfactual.to)
                     [cell_index(person.label, predicted, predicted_cf)] += person.weight;
                 there = true;
                 switches |= predicted_cf != predicted;
-            }
-            if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                weighed.shifts[direction].add(cell, score, score_cf, person.weight);
             }
         }
         if there {

@@ -7,9 +7,10 @@
 //! A), j(a, b) = a ln(2a/(a+b)) + b ln(2b/(a+b)). No term is negative, so nothing cancels where
 //! scores hardly move.
 //!
-//! S and C must be known before the first term: [`ShiftPass`] is a second pass over the people. A
-//! bootstrap would need one for every replicate, because its ratio of sums differs. Instead j is
-//! expanded in v, the change of the logarithm of that ratio: with x = b e^v, dj/dv = x
+//! S and C must be known before the first term: [`ShiftPass`] is a second pass over the people. So
+//! that none is needed, the ratio of S and C is estimated first from some of the people (see
+//! [`redraw`](crate::metric::bootstrap::redraw)); and a bootstrap would need one for every
+//! replicate, because its ratio of sums differs. For both j is expanded in v, the change of the logarithm of that ratio: with x = b e^v, dj/dv = x
 //! ln(2x/(a+x)), whose series follows from those of e^v and of ln(a + x); the latter has the
 //! cumulants of a yes-no variable with probability t = b/(a+b) as coefficients. The series of j
 //! converges for |v| < pi. Kept are powers up to 6: the error of the divergence is below 1e-12
@@ -18,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{DivergenceSums, ShiftSums};
+use crate::metric::evidence::shift::{DivergenceSums, ScoreBalance, ShiftSums};
 use crate::metric::scope::ScopeIndex;
 use crate::num::fixed::FixedSum;
 
@@ -46,6 +47,17 @@ impl ShiftPass {
     /// Nobody yet; `shifts` are the first pass by scope.
     pub(crate) fn new(places: ScopeIndex, shifts: &[ShiftSums]) -> Self {
         ShiftPass { places, sums: shifts.iter().map(DivergenceSums::new).collect() }
+    }
+
+    /// Nobody yet, under these balances by scope.
+    pub(crate) fn with_balances(places: ScopeIndex, balances: &[ScoreBalance]) -> Self {
+        let sums = balances.iter().map(|&balance| DivergenceSums::with_balance(balance)).collect();
+        ShiftPass { places, sums }
+    }
+
+    /// The balances by the number of the scope.
+    pub(crate) fn balances(&self) -> Vec<ScoreBalance> {
+        self.sums.iter().map(DivergenceSums::balance).collect()
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass.

@@ -1,5 +1,6 @@
 //! What is counted of people: accumulators that merge.
 
+pub(crate) mod chunk;
 pub mod class_counts;
 pub mod counts;
 pub mod divergence;

@@ -70,6 +70,32 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
+    /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by its
+    /// cell, and the bin of the change.
+    #[inline]
+    pub(crate) fn add_change(&mut self, cell: usize, squared: i64, change: f64, weight: u64) {
+        self.squared[cell].add_units(i128::from(squared) * i128::from(weight));
+        self.change[change_bin(change)] += weight;
+    }
+
+    /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the sums
+    /// of s, c, |c - s| and s ln(s/c), and the histograms of scores.
+    pub(crate) fn add_scores(
+        &mut self,
+        (n, infinite): (u64, u64),
+        [score, score_cf, absolute, divergence]: [FixedSum; 4],
+        (before, after): (&[u64; SCORE_BINS], &[u64; SCORE_BINS]),
+    ) {
+        self.n += n;
+        self.infinite += infinite;
+        self.score.merge(score);
+        self.score_cf.merge(score_cf);
+        self.absolute.merge(absolute);
+        self.divergence.merge(divergence);
+        self.before.iter_mut().zip(before).for_each(|(mine, theirs)| *mine += theirs);
+        self.after.iter_mut().zip(after).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
     /// Adds the pairs of another batch or direction.
     pub fn merge(&mut self, other: &ShiftSums) {
         self.n += other.n;
@@ -239,24 +265,32 @@ pub(crate) fn kl_term(score: f64, score_cf: f64) -> f64 {
     if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
 }
 
+/// Squares of (a - b)/(a + b) below it are those of scores that hardly move.
+pub(crate) const NEAR_SQUARE: f64 = 1.0 / 64.0;
+
 /// ln(a/b) of positive numbers, also where the quotient overflows.
 pub(crate) fn log_ratio(a: f64, b: f64) -> f64 {
-    // Scores that hardly move are the rule: twice the inverse hyperbolic tangent, whose next term
-    // is below 2e-16 of the sum.
     let x = (a - b) / (a + b);
-    let sq = x * x;
-    if sq < 1.0 / 64.0 {
-        let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
-            + 1.0 / 7.0)
-            * sq
-            + 0.2)
-            * sq
-            + 1.0 / 3.0)
-            * sq;
-        return 2.0 * x * (1.0 + odd);
+    if x * x < NEAR_SQUARE {
+        return ratio_series(x);
     }
     let quotient = a / b;
     if quotient.is_finite() { libm::log(quotient) } else { libm::log(a) - libm::log(b) }
+}
+
+/// ln(a/b) by x = (a - b)/(a + b): scores that hardly move are the rule, and twice the inverse
+/// hyperbolic tangent, whose next term is below 2e-16 of the sum, is what they need.
+#[inline(always)]
+pub(crate) fn ratio_series(x: f64) -> f64 {
+    let sq = x * x;
+    let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
+        + 1.0 / 7.0)
+        * sq
+        + 0.2)
+        * sq
+        + 1.0 / 3.0)
+        * sq;
+    2.0 * x * (1.0 + odd)
 }
 
 /// What the pairs weigh, above 0.
@@ -303,8 +337,13 @@ impl ScoreBalance {
     }
 
     /// Whether factual scores stay as they are.
-    fn factual_stays(self) -> bool {
+    pub(crate) fn factual_stays(self) -> bool {
         self.scale == 1.0
+    }
+
+    /// The factor of the side that does not stay as it is.
+    pub(crate) fn scale_of_moving(self) -> f64 {
+        if self.factual_stays() { self.scale_cf } else { self.scale }
     }
 
     /// The term of a pair.
@@ -348,24 +387,30 @@ pub(crate) fn term(a: f64, b: f64) -> f64 {
     }
     let x = (a - b) / both;
     let sq = x * x;
-    let shape = if sq < 1.0 / 64.0 {
-        // x^2k / (k (2k - 1)): what is left out is below 3e-17 of the sum.
-        const C: [f64; 8] = [
-            1.0 / 120.0,
-            1.0 / 91.0,
-            1.0 / 66.0,
-            1.0 / 45.0,
-            1.0 / 28.0,
-            1.0 / 15.0,
-            1.0 / 6.0,
-            1.0,
-        ];
-        sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
+    let shape = if sq < NEAR_SQUARE {
+        term_shape(sq)
     } else {
         let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
         entropy(1.0 + x) + entropy(1.0 - x)
     };
     0.5 * both * shape
+}
+
+/// The shape of a term by the square of x, where it is small: x^2k / (k (2k - 1)). What is left out
+/// is below 3e-17 of the sum.
+#[inline(always)]
+pub(crate) fn term_shape(sq: f64) -> f64 {
+    const C: [f64; 8] = [
+        1.0 / 120.0,
+        1.0 / 91.0,
+        1.0 / 66.0,
+        1.0 / 45.0,
+        1.0 / 28.0,
+        1.0 / 15.0,
+        1.0 / 6.0,
+        1.0,
+    ];
+    sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
 }
 
 /// The coefficients of j(a, b e^v) by powers of v.
@@ -377,12 +422,19 @@ pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
     if b == 0.0 || t == 0.0 {
         return coefficients;
     }
+    coefficients[1..].copy_from_slice(&power_series(b, t, libm::log(2.0 * t)));
+    coefficients
+}
+
+/// The coefficients of powers of v from the first on, by b, t = b/(a + b) and ln 2t.
+#[inline(always)]
+pub(crate) fn power_series(b: f64, t: f64, log_2t: f64) -> [f64; ORDER - 1] {
     let k2 = t * (1.0 - t);
     let k3 = k2 * (1.0 - 2.0 * t);
     // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2
     // v^2/2 + k3 v^3/6 + ...
     let log = [
-        libm::log(2.0 * t),
+        log_2t,
         1.0 - t,
         -k2 / 2.0,
         -k3 / 6.0,
@@ -390,6 +442,7 @@ pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
         -k3 * (1.0 - 12.0 * k2) / 120.0,
     ];
     const EXP: [f64; ORDER - 1] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
+    let mut coefficients = [0.0; ORDER - 1];
     let mut power = 1;
     while power < ORDER {
         let (mut product, mut i) = (0.0, 0);
@@ -397,7 +450,7 @@ pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
             product += log[i] * EXP[power - 1 - i];
             i += 1;
         }
-        coefficients[power] = b * product / power as f64;
+        coefficients[power - 1] = b * product / power as f64;
         power += 1;
     }
     coefficients
@@ -416,6 +469,11 @@ impl DivergenceSums {
     pub(crate) fn new(sums: &ShiftSums) -> Self {
         let (score, score_cf) = sums.scores();
         DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
+    }
+
+    /// Nobody yet, under this balance.
+    pub(crate) fn with_balance(balance: ScoreBalance) -> Self {
+        DivergenceSums { n: 0, balance, terms: FixedSum::ZERO }
     }
 
     pub(crate) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {

@@ -226,7 +226,7 @@ fn any_partition_gives_the_same_values_and_intervals() {
             });
             let mut all = blocks.pop().unwrap();
             blocks.into_iter().rev().for_each(|part| all.merge(part));
-            let second = all.second_pass(&whole.counts);
+            let second = all.second_pass(&whole.counts).unwrap();
             (
                 intervals(
                     &ShiftBootstrap::of_blocks(&all, &second, few.seed),

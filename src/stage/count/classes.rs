@@ -1,5 +1,5 @@
-//! The stage `count` and the second pass of `measure` where the label has several classes: a file
-//! of scores per class, the highest decides.
+//! The stage `count` where the label has several classes: a file of scores per class, the highest
+//! decides.
 //!
 //! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
 //! mergeable value per row group. Scores of a class stand in a folder of their own, each joined to
@@ -8,15 +8,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
+use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::state::Accumulator;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::scope::GroupSelection;
-use crate::metric::value::classes::{FactualClassCounts, SwitchClassCounts, most_likely_class};
+use crate::metric::value::classes::{FactualClassCounts, most_likely_class};
 use crate::param::Seed;
 use crate::stage::count::evidence::{check_weight_total, no_rows_counted, ranks, weight_units};
 use crate::stage::row_context::RowContext;
@@ -35,9 +34,11 @@ impl ClassScores {
     ///
     /// # Errors
     /// A file is damaged.
-    pub fn open(stage: &Path, classes: usize) -> Result<Self> {
+    pub fn open(stage: &Path, ground: RowContext<'_>, classes: usize) -> Result<Self> {
         (0..classes)
-            .map(|class| ScoreReader::open(&folder_of(stage, class)))
+            .map(|class| {
+                ScoreReader::open(&folder_of(stage, class), ground.rows, ground.roles)
+            })
             .collect::<Result<_>>()
             .map(ClassScores)
     }
@@ -157,78 +158,58 @@ fn people<'a>(
     })
 }
 
-/// Counts the counterfactuals of one model, set and attribute.
-///
-/// # Errors
-/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
-pub fn count_counterfactuals(
-    ground: RowContext<'_>,
-    scored: ClassCountInputs<'_>,
-    seed: Seed,
-) -> Result<SwitchClassCounts> {
-    let layout = ground.rows.layout();
-    let n_groups = layout.attributes[scored.attribute].groups.len();
-    check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
-    let empty = || {
-        let none = SwitchClassCounts::new(n_classes(layout), n_groups);
-        if layout.weight.is_some() { none.with_weights(seed) } else { none }
-    };
-    pass_classes(ground, scored, empty, SwitchClassCounts::add, Accumulator::merge)
+/// One row group with everything that stands beside it.
+pub(crate) struct ClassScoredGroup {
+    batch: PreparedBatch,
+    roles: RowRoles,
+    keys: CounterfactualKeys,
+    scores: ClassScoreGroup,
+    scores_cf: ClassScoreGroup,
 }
 
-/// A pass over the people of one model, set and attribute with their counterfactuals.
-fn pass_classes<T: Send>(
-    ground: RowContext<'_>,
-    scored: ClassCountInputs<'_>,
-    empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]) + Sync,
-    merge: impl Fn(&mut T, T),
-) -> Result<T> {
-    let layout = ground.rows.layout();
-    let ranks = ranks(&layout.attributes[scored.attribute]);
-    ground.row_groups().fold(
-        empty,
-        |sum, g| {
-            let (batch, roles, keys) =
-                (ground.rows.read_keys(g)?, ground.roles.read(g)?, scored.counterfactuals.keys(g)?);
-            let (scores, scores_cf) = (scored.scores.read(g)?, scored.scores_cf.read(g)?);
-            let (mut cfs, mut next) = (Vec::new(), 0);
-            for (i, person) in people(layout, &batch, &roles, &scores, scored.attribute, &ranks) {
-                cfs.clear();
-                while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
-                    let (predicted, scores) = scores_cf.at(next);
-                    cfs.push(ClassCounterfactual {
-                        to: ranks[usize::from(keys.to_group[next])],
-                        predicted,
-                        scores,
-                    });
-                    next += 1;
-                }
-                add(sum, batch.row_key[i], &person, &cfs);
+impl ClassScoredGroup {
+    pub(crate) fn read(
+        ground: RowContext<'_>,
+        scored: ClassCountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
+        Ok(ClassScoredGroup {
+            batch: ground.rows.read_keys(g)?,
+            roles: ground.roles.read(g)?,
+            keys: scored.counterfactuals.keys(g)?,
+            scores: scored.scores.read(g)?,
+            scores_cf: scored.scores_cf.read(g)?,
+        })
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.batch.row.len()
+    }
+
+    /// Hands on the position of every audited row of a group, its key, the person and the
+    /// counterfactuals.
+    pub(crate) fn people(
+        &self,
+        layout: &Layout,
+        attribute: usize,
+        mut each: impl FnMut(usize, u64, &ClassPerson<'_>, &[ClassCounterfactual<'_>]),
+    ) {
+        let ranks = ranks(&layout.attributes[attribute]);
+        let (keys, mut cfs, mut next) = (&self.keys, Vec::new(), 0);
+        let people = people(layout, &self.batch, &self.roles, &self.scores, attribute, &ranks);
+        for (i, person) in people {
+            cfs.clear();
+            while keys.parent.get(next).is_some_and(|&parent| parent as usize == i) {
+                let (predicted, scores) = self.scores_cf.at(next);
+                cfs.push(ClassCounterfactual {
+                    to: ranks[usize::from(keys.to_group[next])],
+                    predicted,
+                    scores,
+                });
+                next += 1;
             }
-            Ok(batch.row.len() as u64)
-        },
-        merge,
-    )
-}
-
-/// The same with one class against all others: what it is to have two classes. The arguments are
-/// those of [`pass_one_vs_rest`](crate::stage::count::evidence::pass), with the class.
-///
-/// # Errors
-/// As there.
-pub(crate) fn pass_one_vs_rest<T: Send>(
-    ground: RowContext<'_>,
-    (scored, class): (ClassCountInputs<'_>, usize),
-    empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
-    merge: impl Fn(&mut T, T),
-) -> Result<T> {
-    let add_one =
-        |part: &mut T, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
-            let cfs: Vec<ScoredCounterfactual> =
-                cfs.iter().map(|cf| cf.one_vs_rest(class)).collect();
-            add(part, key, &person.one_vs_rest(class), &cfs);
-        };
-    pass_classes(ground, scored, empty, add_one, merge)
+            each(i, self.batch.row_key[i], &person, &cfs);
+        }
+    }
 }

@@ -242,25 +242,6 @@ pub struct CountInputs<'a> {
     pub scores_cf: &'a ScoreReader,
 }
 
-/// Counts the counterfactuals of one model, set and attribute. `blocks` as for rows.
-///
-/// # Errors
-/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
-pub fn count_counterfactuals(
-    ground: RowContext<'_>,
-    scored: CountInputs<'_>,
-    blocks: BlockSettings,
-) -> Result<CounterfactualCounts> {
-    let layout = ground.rows.layout();
-    let n_groups = layout.attributes[scored.attribute].groups.len();
-    check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
-    let empty = || {
-        let none = empty_counts(layout, n_groups, blocks.seed);
-        if blocks.paired && layout.weight.is_none() { none.with_pairing(blocks.seed) } else { none }
-    };
-    pass(ground, scored, empty, add_person, Accumulator::merge)
-}
-
 /// Nobody counted yet.
 pub(crate) fn empty_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
     let none = CounterfactualCounts::new(n_groups);
@@ -277,48 +258,6 @@ pub(crate) fn add_person(
     part.add(person, cfs);
     part.add_weight(key, person, cfs);
     part.add_paired(key, person, cfs);
-}
-
-/// A pass over the people of one model, set and attribute with their counterfactuals: `add` gets
-/// the key of the row, the person and the counterfactuals. The sum must be the same in any order.
-///
-/// # Errors
-/// A file cannot be read, or the run is to stop.
-pub(crate) fn pass<T: Send>(
-    ground: RowContext<'_>,
-    scored: CountInputs<'_>,
-    empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
-    merge: impl Fn(&mut T, T),
-) -> Result<T> {
-    pass_by_row(ground, scored, empty, |sum, _, key, person, cfs| add(sum, key, person, cfs), merge)
-}
-
-/// The same, for those who also ask where the person stands: in which batch, at which position.
-///
-/// # Errors
-/// A file cannot be read, or the run is to stop.
-pub(crate) fn pass_by_row<T: Send>(
-    ground: RowContext<'_>,
-    scored: CountInputs<'_>,
-    empty: impl Fn() -> T + Sync,
-    add: impl Fn(&mut T, (&PreparedBatch, usize), u64, &ScoredPerson, &[ScoredCounterfactual]) + Sync,
-    merge: impl Fn(&mut T, T),
-) -> Result<T> {
-    let layout = ground.rows.layout();
-    let attribute = &layout.attributes[scored.attribute];
-    ground.row_groups().fold(
-        empty,
-        |sum, g| {
-            let group = ScoredGroup::read(ground, scored, g)?;
-            let own = &group.batch.groups[scored.attribute];
-            group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
-                add(sum, (&group.batch, i), group.batch.row_key[i], person, cfs);
-            });
-            Ok(group.batch.row.len() as u64)
-        },
-        merge,
-    )
 }
 
 /// One row group with everything that stands beside it.
@@ -377,7 +316,11 @@ impl ScoredGroup {
         }
     }
 
-    fn read(ground: RowContext<'_>, scored: CountInputs<'_>, g: usize) -> Result<Self> {
+    pub(crate) fn read(
+        ground: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
         Ok(ScoredGroup {
             batch: ground.rows.read_keys(g)?,
             roles: ground.roles.read(g)?,

@@ -1,26 +1,26 @@
-//! The stages `count`, `flips`, `slice`, `shift` and `outcomes`: scored rows become evidence, and
-//! outcomes row by row.
+//! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by row.
 
 pub mod classes;
 pub mod evidence;
 pub mod flip_test;
 pub(crate) mod slices;
+pub(crate) mod switches;
 
 use crate::error::Result;
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
 use crate::job::{self, Job, KeepRows, ModelBlock};
 use crate::metric::MetricFamily;
-use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::flip_test::FlipTestSettings;
-use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::Name;
-use crate::stage::artifact::EVIDENCE;
+use crate::stage::artifact::{EVIDENCE, SHIFT_EVIDENCE, SLICE_EVIDENCE};
 use crate::stage::count::classes::ClassCountInputs;
 use crate::stage::count::evidence::{BlockSettings, CountInputs};
 use crate::stage::experiment;
 use crate::stage::generate::GenerateStage;
-use crate::stage::measure::{self, catalog, score_shift};
+use crate::stage::count::slices::AttributeSlices;
+use crate::stage::count::switches::{IntervalSettings, ShiftSettings};
+use crate::stage::measure::{self, catalog};
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::prepare::RowInputs;
@@ -31,17 +31,12 @@ use crate::unit::{AuditUnit, UnitField, UnitKind};
 /// From this many audited rows on, outcomes are not kept unless the job asks for them.
 pub(crate) const KEEP_ROWS_BELOW: u64 = 10_000_000;
 
-/// Evidence of an audit; of an experiment that of an arm.
+/// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
+/// that of an arm.
 pub(crate) struct CountStage;
 
 /// The flip test.
 pub(crate) struct FlipsStage;
-
-/// Evidence of slices.
-pub(crate) struct SliceStage;
-
-/// Distances of scores with their intervals.
-pub(crate) struct ShiftStage;
 
 /// Outcomes row by row.
 pub(crate) struct OutcomesStage;
@@ -101,9 +96,9 @@ impl<'a> SetScoreInputs<'a> {
         then(CountInputs {
             rule: &self.rule.open(ctx, ground)?,
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx)?,
-            scores: &self.scores.open(ctx)?,
-            scores_cf: &self.scores_cf.open(ctx)?,
+            counterfactuals: &self.made.open(ctx, ground)?,
+            scores: &self.scores.open(ctx, ground)?,
+            scores_cf: &self.scores_cf.open(ctx, ground)?,
         })
     }
 
@@ -111,14 +106,14 @@ impl<'a> SetScoreInputs<'a> {
     fn with_class_scores<T>(
         &self,
         ctx: &StageContext<'_>,
-        n: usize,
+        (ground, n): (RowContext<'_>, usize),
         then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
         then(ClassCountInputs {
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx)?,
-            scores: &self.scores.of_classes(ctx, n)?,
-            scores_cf: &self.scores_cf.of_classes(ctx, n)?,
+            counterfactuals: &self.made.open(ctx, ground)?,
+            scores: &self.scores.of_classes(ctx, ground, n)?,
+            scores_cf: &self.scores_cf.of_classes(ctx, ground, n)?,
         })
     }
 }
@@ -138,13 +133,19 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettin
     BlockSettings { seed: job.run.seed, paired }
 }
 
-/// How intervals of score metrics are made; none where the job makes none.
-fn interval_settings(b: &mut StageBuilder<'_, '_>) -> Option<score_shift::IntervalSettings> {
-    let wanted = b.plan.shift_intervals()?;
+/// How score metrics are made; none where the job asks for none.
+fn shift_settings(b: &mut StageBuilder<'_, '_>) -> Option<ShiftSettings> {
+    let wanted = b.plan.wants_shift();
+    if !b.value("score metrics", wanted) {
+        return None;
+    }
+    let intervals = b.plan.shift_intervals();
     b.input("metrics.interval", |job| &job.metrics.interval);
-    b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
-    b.seed();
-    Some(wanted)
+    if intervals.is_some() {
+        b.input("metrics.bootstrap", |job| &job.metrics.bootstrap);
+        b.seed();
+    }
+    Some(ShiftSettings { intervals })
 }
 
 impl StagePlan<'_> {
@@ -154,15 +155,13 @@ impl StagePlan<'_> {
     }
 
     /// The intervals of score metrics; none where the job makes none.
-    pub(crate) fn shift_intervals(&self) -> Option<score_shift::IntervalSettings> {
+    pub(crate) fn shift_intervals(&self) -> Option<IntervalSettings> {
         let metrics = &self.job.metrics;
-        (metrics.interval.method == job::IntervalMethod::Auto).then_some(
-            score_shift::IntervalSettings {
-                level: metrics.interval.level,
-                samples: metrics.bootstrap.samples,
-                seed: self.job.run.seed,
-            },
-        )
+        (metrics.interval.method == job::IntervalMethod::Auto).then_some(IntervalSettings {
+            level: metrics.interval.level,
+            samples: metrics.bootstrap.samples,
+            seed: self.job.run.seed,
+        })
     }
 
     /// Whether rows may be kept in the output folder.
@@ -188,40 +187,78 @@ impl Stage for CountStage {
             return experiment::plan_count(unit, b);
         }
         if !unit.set.is_empty() {
-            let sources = SetScoreInputs::need(unit, false, b)?;
-            let blocks = block_settings(unit, b);
-            return work(move |ctx| {
-                sources.rows.with(ctx, 1, |ground| {
-                    if let Some(n) = plan.n_classes() {
-                        let evidence = sources.with_class_scores(ctx, n, |scored| {
-                            classes::count_counterfactuals(ground, scored, blocks.seed)
-                        })?;
-                        return files::write_json(&ctx.out().join(EVIDENCE), &evidence);
-                    }
-                    let evidence = sources.with_scores(ctx, ground, |scored| {
-                        evidence::count_counterfactuals(ground, scored, blocks)
-                    })?;
-                    files::write_json(&ctx.out().join(EVIDENCE), &evidence)
-                })
-            });
+            return plan_switches(unit, b);
         }
         let sources = RowScoreInputs::need(unit, b)?;
         let blocks = block_settings(unit, b);
+        let sliced = !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
-            rows.with(ctx, 1, |ground| {
+            rows.with(ctx, 1 + u64::from(sliced), |ground| {
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
-                    let scores = scores.of_classes(ctx, n)?;
+                    let scores = scores.of_classes(ctx, ground, n)?;
                     let counts = classes::count_rows(ground, &scores, *position, blocks.seed)?;
                     return files::write_json(&out, &counts);
                 }
-                let (rule, scores) = (rule.open(ctx, ground)?, scores.open(ctx)?);
+                let (rule, scores) = (rule.open(ctx, ground)?, scores.open(ctx, ground)?);
                 let counts = evidence::count_rows(ground, &rule, &scores, *position, blocks)?;
+                if sliced {
+                    let slices = slices::slice_rows(ground, &rule, &scores, *position, blocks)?;
+                    files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
+                }
                 files::write_json(&out, &counts)
             })
         })
     }
+}
+
+/// Counts the counterfactuals of a set, with its slices and score metrics.
+fn plan_switches<'a>(
+    unit: &AuditUnit,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let sources = SetScoreInputs::need(unit, false, b)?;
+    let blocks = block_settings(unit, b);
+    // What is said of a set that rests on causal graphs is said across their worlds.
+    let graphs = plan.set_of(unit)?.graphs().is_some();
+    let wanted = if graphs { None } else { shift_settings(b) };
+    let sliced = !plan.job.metrics.by.is_empty() && !graphs && plan.n_classes().is_none();
+    let smallest = plan.job.metrics.smallest_cell.get();
+    if sliced && wanted.is_some() {
+        b.value("metrics.smallest_cell", smallest);
+    }
+    work(move |ctx| {
+        sources.rows.with(ctx, 1, |ground| {
+            // The counterfactuals may be those of a run with more memory.
+            plan.check_sum_memory(Some(ground.roles.n_audited()))?;
+            let write = |name: &str| ctx.out().join(name);
+            if let Some(n) = plan.n_classes() {
+                let (counts, shift) = sources.with_class_scores(ctx, (ground, n), |scored| {
+                    switches::count_class_switches(ground, scored, blocks.seed, wanted)
+                })?;
+                if let Some(shift) = shift {
+                    files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+                }
+                return files::write_json(&write(EVIDENCE), &counts);
+            }
+            let layout = ground.rows.layout();
+            let slices =
+                sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
+            let ((counts, shift), slices) = sources.with_scores(ctx, ground, |scored| {
+                let slices = (slices.as_ref(), smallest);
+                switches::count_switches(ground, scored, blocks, wanted, slices)
+            })?;
+            if sliced {
+                files::write_json(&write(SLICE_EVIDENCE), &slices)?;
+            }
+            if let Some(shift) = shift {
+                files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
+            }
+            files::write_json(&write(EVIDENCE), &counts)
+        })
+    })
 }
 
 impl Stage for FlipsStage {
@@ -251,7 +288,7 @@ impl Stage for FlipsStage {
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 2, |ground| {
-                let scores = scores.open(ctx)?;
+                let scores = scores.open(ctx, ground)?;
                 let of = &ground.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
                 let flips = flip_test::flip_test(
@@ -263,93 +300,6 @@ impl Stage for FlipsStage {
                     (&knobs, seed),
                 )?;
                 files::write_json(&ctx.out().join(EVIDENCE), &flips)
-            })
-        })
-    }
-}
-
-impl Stage for ShiftStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Shift;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
-
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let plan = b.plan;
-        let sources = SetScoreInputs::need(unit, false, b)?;
-        let count = b.need::<CountStage>(unit)?;
-        let wanted = interval_settings(b);
-        let passes = plan.n_classes().unwrap_or(1) as u64;
-        work(move |ctx| {
-            sources.rows.with(ctx, passes, |ground| {
-                // The counterfactuals may be those of a run with more memory.
-                plan.check_sum_memory(Some(ground.roles.n_audited()))?;
-                if let Some(n) = plan.n_classes() {
-                    let counts: SwitchClassCounts = count.read(ctx, EVIDENCE)?;
-                    let evidence = sources.with_class_scores(ctx, n, |scored| {
-                        let of_class = |(class, counts): (usize, &CounterfactualCounts)| {
-                            score_shift::second_pass(
-                                ground,
-                                score_shift::ShiftSource::Class(scored, class),
-                                counts,
-                                wanted,
-                            )
-                        };
-                        counts
-                            .one_vs_rest()
-                            .iter()
-                            .enumerate()
-                            .map(of_class)
-                            .collect::<Result<Vec<_>>>()
-                    })?;
-                    return files::write_json(&ctx.out().join(EVIDENCE), &evidence);
-                }
-                let counts = count.read(ctx, EVIDENCE)?;
-                let evidence = sources.with_scores(ctx, ground, |scored| {
-                    score_shift::second_pass(
-                        ground,
-                        score_shift::ShiftSource::Positive(scored),
-                        &counts,
-                        wanted,
-                    )
-                })?;
-                files::write_json(&ctx.out().join(EVIDENCE), &evidence)
-            })
-        })
-    }
-}
-
-impl Stage for SliceStage {
-    type Output = Self;
-    const KIND: UnitKind = UnitKind::Slice;
-    const FIELDS: &'static [UnitField] = &[UnitField::Model, UnitField::Set, UnitField::Attribute];
-
-    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        if unit.set.is_empty() {
-            let sources = RowScoreInputs::need(unit, b)?;
-            let blocks = block_settings(unit, b);
-            return work(move |ctx| {
-                let RowScoreInputs { rows, scores, rule, position } = &sources;
-                rows.with(ctx, 1, |ground| {
-                    let (rule, scores) = (rule.open(ctx, ground)?, scores.open(ctx)?);
-                    let slices = slices::slice_rows(ground, &rule, &scores, *position, blocks)?;
-                    files::write_json(&ctx.out().join(EVIDENCE), &slices)
-                })
-            });
-        }
-        let plan = b.plan;
-        let sources = SetScoreInputs::need(unit, false, b)?;
-        let blocks = block_settings(unit, b);
-        let smallest = plan.job.metrics.smallest_cell.get();
-        let wanted = plan.wants_shift().then(|| {
-            b.value("metrics.smallest_cell", smallest);
-            interval_settings(b)
-        });
-        work(move |ctx| {
-            sources.rows.with(ctx, 1 + u64::from(wanted.is_some()), |ground| {
-                let slices = sources.with_scores(ctx, ground, |scored| {
-                    slices::slice_counterfactuals(ground, scored, blocks, wanted, smallest)
-                })?;
-                files::write_json(&ctx.out().join(EVIDENCE), &slices)
             })
         })
     }

@@ -1,8 +1,8 @@
-//! The stages `slice/...`, which are of the kind `count`: the same evidence, inside each value of
-//! the columns that `metrics.by` names, and where two of these meet.
+//! Slices: the same evidence as of everybody, inside each value of the columns that `metrics.by`
+//! names, and where two of these meet.
 //!
-//! One pass counts all slices at once, a second one serves their score metrics; nothing is kept for
-//! slices that no row belongs to.
+//! The pass that counts everybody counts all slices too; nothing is kept for slices that no row
+//! belongs to.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,7 @@ use crate::exec::state::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::scope::GroupSelection;
-use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, RowCounting, add_person, empty_counts, pass_by_row,
-};
-use crate::stage::measure::score_shift::{IntervalSettings, ShiftAccumulator};
+use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
@@ -85,7 +82,7 @@ impl AttributeSlices {
     }
 
     /// Hands on the numbers of the slices that a row belongs to.
-    fn each_of_row(
+    pub(crate) fn each_of_row(
         &self,
         layout: &Layout,
         batch: &PreparedBatch,
@@ -105,6 +102,11 @@ impl AttributeSlices {
                 each(cutting.first + number);
             }
         }
+    }
+
+    /// Number of slices.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
     }
 
     fn empty<T>(&self) -> Vec<Option<T>> {
@@ -177,62 +179,6 @@ pub(crate) fn slice_rows(
             .filter(|(_, counts)| counts.confusion(GroupSelection::All).predicted() > 0)
             .collect(),
     ))
-}
-
-/// Counts the counterfactuals of one model, set and attribute in all slices; where score metrics
-/// are `wanted`, gathers these for slices of at least `smallest` people.
-///
-/// # Errors
-/// Too many slices, and what counting all counterfactuals can fail with.
-pub(crate) fn slice_counterfactuals(
-    ground: RowContext<'_>,
-    scored: CountInputs<'_>,
-    blocks: BlockSettings,
-    wanted: Option<Option<IntervalSettings>>,
-    smallest: u64,
-) -> Result<CounterfactualSlices> {
-    let layout = ground.rows.layout();
-    let slices = AttributeSlices::of(layout, scored.attribute)?;
-    let n_groups = layout.attributes[scored.attribute].groups.len();
-    let empty = || empty_counts(layout, n_groups, blocks.seed);
-    let counts = pass_by_row(
-        ground,
-        scored,
-        || slices.empty::<CounterfactualCounts>(),
-        |parts, (batch, i), key, person, cfs| {
-            slices.each_of_row(layout, batch, i, |slice| {
-                add_person(parts[slice].get_or_insert_with(empty), key, person, cfs)
-            });
-        },
-        |whole, parts| merge(whole, parts, Accumulator::merge),
-    )?;
-    let measured =
-        |counts: &CounterfactualCounts| counts.cell_profiles().total().people() >= smallest;
-    let gathered = match wanted {
-        None => slices.empty::<ShiftAccumulator>(),
-        Some(wanted) => pass_by_row(
-            ground,
-            scored,
-            || slices.empty(),
-            |parts, (batch, i), key, person, cfs| {
-                slices.each_of_row(layout, batch, i, |slice| {
-                    if let Some(counts) = counts[slice].as_ref().filter(|counts| measured(counts)) {
-                        parts[slice]
-                            .get_or_insert_with(|| ShiftAccumulator::new(counts, wanted))
-                            .add(key, person, cfs);
-                    }
-                });
-            },
-            |whole, parts| merge(whole, parts, ShiftAccumulator::merge),
-        )?,
-    };
-    let mut all = Vec::new();
-    for (slice, (counts, gathered)) in counts.into_iter().zip(gathered).enumerate() {
-        let Some(counts) = counts else { continue };
-        let second = gathered.map(|gathered| gathered.finish(ground, &counts)).transpose()?;
-        all.push((slice, counts, second));
-    }
-    Ok(CounterfactualSlices(all))
 }
 
 fn merge<T>(whole: &mut [Option<T>], parts: Vec<Option<T>>, both: impl Fn(&mut T, T)) {

@@ -135,8 +135,8 @@ pub(crate) fn plan_graph_score<'a>(
                 model: trained.as_ref(),
                 rule: &rule.open(ctx, ground)?,
                 position,
-                counterfactuals: &generated.open(ctx)?,
-                scores: &scores.open(ctx)?,
+                counterfactuals: &generated.open(ctx, ground)?,
+                scores: &scores.open(ctx, ground)?,
                 wants_shift,
                 seed,
             };

@@ -27,6 +27,7 @@ use crate::param::{Name, Word};
 use crate::stage::applied_set::{AppliedSet, with_watch};
 use crate::stage::artifact::ROLES;
 use crate::stage::count::evidence::{self, BlockSettings, CountInputs};
+use crate::stage::count::switches::{self, ShiftSettings};
 use crate::stage::count::{CountStage, KEEP_ROWS_BELOW};
 use crate::stage::experiment::arms::{ArmFactualEvidence, ArmFolder, ArmShiftEvidence};
 use crate::stage::experiment::folds::{
@@ -34,7 +35,6 @@ use crate::stage::experiment::folds::{
 };
 use crate::stage::generate::{FitStage, GenerateStage, SetInputs, rows};
 use crate::stage::measure::counted_audit::untaught_ranks;
-use crate::stage::measure::score_shift;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::prepare::{PrepareStage, RowInputs, SplitStage};
@@ -330,13 +330,13 @@ impl<'a> SelectionInputs<'a> {
         let pool = |pool: &PoolInputs| {
             let base = match (&pool.base, &self.rule) {
                 (Some((scores, scores_cf)), Some(rule)) => Some(CandidateScores {
-                    scores: scores.open(ctx)?,
-                    scores_cf: scores_cf.open(ctx)?,
+                    scores: scores.open(ctx, ground)?,
+                    scores_cf: scores_cf.open(ctx, ground)?,
                     rule: rule.open(ctx, ground)?,
                 }),
                 _ => None,
             };
-            let counterfactuals = pool.made.open(ctx)?;
+            let counterfactuals = pool.made.open(ctx, ground)?;
             Ok(CandidatePool { attribute: pool.position, counterfactuals, base })
         };
         let pools: Vec<CandidatePool> = self.pools.iter().map(pool).collect::<Result<_>>()?;
@@ -507,7 +507,7 @@ pub(crate) fn plan_score<'a>(
         let known =
             known.with(ctx, 0, |ground| rows::trained_groups(ground, *position, model.models.n))?;
         scored.with(ctx, 1, |ground| {
-            model.score_on(ctx, ground, &trained, Some((*position, &made.open(ctx)?, &known)))
+            model.score_on(ctx, ground, &trained, Some((*position, &made.open(ctx, ground)?, &known)))
         })
     })
 }
@@ -589,7 +589,7 @@ pub(crate) fn plan_count<'a>(
                 )?;
             }
             for (position, scores_cf, made) in &sets {
-                let (counterfactuals, scores_cf) = (made.open(ctx)?, scores_cf.open(ctx)?);
+                let (counterfactuals, scores_cf) = (made.open(ctx, ground)?, scores_cf.open(ctx)?);
                 let scored = CountInputs {
                     rule: cut,
                     attribute: *position,
@@ -597,10 +597,10 @@ pub(crate) fn plan_count<'a>(
                     scores: &scores,
                     scores_cf: &scores_cf,
                 };
-                let whole = evidence::count_counterfactuals(ground, scored, blocks(true))?;
+                let whole = switches::count_counterfactuals(ground, scored, blocks(true))?;
                 let count = |(fold, rule): (usize, &RuleInputs<'_>)| {
                     in_fold(fold).with(ctx, 0, |ground| {
-                        evidence::count_counterfactuals(
+                        switches::count_counterfactuals(
                             ground,
                             CountInputs { rule: &rule.open(ctx, ground)?, ..scored },
                             blocks(false),
@@ -610,12 +610,8 @@ pub(crate) fn plan_count<'a>(
                 let folds = rules.iter().enumerate().map(count).collect::<Result<_>>()?;
                 let shift = wants_shift
                     .then(|| {
-                        score_shift::second_pass(
-                            ground,
-                            score_shift::ShiftSource::Positive(scored),
-                            &whole,
-                            wanted,
-                        )
+                        let wanted = ShiftSettings { intervals: wanted };
+                        switches::shift_evidence(ground, scored, &whole, wanted)
                     })
                     .transpose()?;
                 files::write_json(

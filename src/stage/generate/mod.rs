@@ -75,8 +75,12 @@ impl StageInput<FitStage> {
 
 impl StageInput<GenerateStage> {
     /// The counterfactuals.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<CounterfactualReader> {
-        CounterfactualReader::open(self.folder(ctx))
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+    ) -> Result<CounterfactualReader> {
+        CounterfactualReader::open(self.folder(ctx), ground.rows, ground.roles)
     }
 
     /// What followed from setting the attribute.
@@ -158,7 +162,7 @@ impl<'a> SetInputs<'a> {
     /// What the set conditions on, open for reading.
     fn row_classes(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<RowClasses> {
         if let Some((rule, scores, roles)) = &self.predictions {
-            let (scores, roles) = (scores.open(ctx)?, roles.open(ctx)?);
+            let (scores, roles) = (scores.open(ctx, ground)?, roles.open(ctx)?);
             return Ok(RowClasses::Predicted(rule.open(ctx, ground)?, scores, roles));
         }
         match self.world.block.knobs().map(StrategyBlock::condition_on) {
@@ -182,6 +186,7 @@ impl<'a> SetInputs<'a> {
         ground: RowContext<'_>,
         learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
     ) -> Result<()> {
+        let in_experiment = !self.world.unit().experiment.is_empty();
         let (plan, world) = (self.plan, &self.world);
         // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers,
         // not rows.
@@ -227,6 +232,8 @@ impl<'a> SetInputs<'a> {
             classes: &classes,
             write_backs: &write_backs,
             with_features,
+            // Those of an experiment are read next to the roles of a fold.
+            is_view: knobs.is_none() && !with_features && !in_experiment,
             judged: knobs.is_some(),
             untaught: &untaught,
         };
@@ -382,7 +389,7 @@ impl Stage for QualityStage {
                     reference: &basis,
                     classes: &classes,
                     learnt: &learnt,
-                    counterfactuals: &made.open(ctx)?,
+                    counterfactuals: &made.open(ctx, ground)?,
                     tallies: tallies.as_ref(),
                     set: world.set,
                     position: world.position,
@@ -428,7 +435,7 @@ impl Stage for PlaceboStage {
                     Ok(PlaceboModel {
                         scorers: asked.scorers(ctx, ground.rows.layout())?,
                         rule: rule.open(ctx, ground)?,
-                        scores: scores.open(ctx)?,
+                        scores: scores.open(ctx, ground)?,
                         name: (*name).to_owned(),
                     })
                 });

@@ -157,7 +157,7 @@ impl<'a> RequestSources<'a> {
         let source = |(attribute, made): &(usize, StageInput<GenerateStage>)| {
             Ok(RequestSource {
                 attribute: *attribute,
-                counterfactuals: made.open(ctx)?,
+                counterfactuals: made.open(ctx, ground)?,
                 recheck: self.plan.recheck_sample(ground, *attribute)?,
             })
         };

@@ -21,7 +21,7 @@ use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClass
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
-use crate::stage::artifact::EVIDENCE;
+use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::{ResultTables, RowBuilder};
 use crate::stage::row_context::RowContext;
@@ -67,8 +67,8 @@ pub(crate) fn measure(
         return Ok(());
     }
     let counts: SwitchClassCounts = stages.count.parse(text)?;
-    let shift = stages.shift.as_ref();
-    let shift = shift.map(|stage| stage.read::<Vec<ShiftEvidence>>(ctx, EVIDENCE)).transpose()?;
+    let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
+    let shift = stages.has_shift.then(read).transpose()?;
     let (of_all, transitions) =
         ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
     tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));

@@ -4,7 +4,7 @@ use crate::data::Attribute;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::param;
-use crate::stage::count::{CountStage, FlipsStage, ShiftStage, SliceStage};
+use crate::stage::count::{CountStage, FlipsStage};
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::{GenerateStage, PlaceboStage};
 use crate::stage::planner::StageInput;
@@ -34,14 +34,14 @@ pub(crate) struct AuditInputs {
     pub(crate) audit: CountedAudit,
     /// The stage that counted.
     pub(crate) count: StageInput<CountStage>,
-    /// The second pass; none where score metrics are not asked for.
-    pub(crate) shift: Option<StageInput<ShiftStage>>,
+    /// Whether it counted score metrics.
+    pub(crate) has_shift: bool,
     /// Repeats of the placebo that the set asks for.
     pub(crate) placebo: Option<param::Count>,
     /// The stage that repeated it; none for a strategy that draws on no sample.
     pub(crate) placebo_stage: Option<StageInput<PlaceboStage>>,
-    /// The stage that counted slices; none where the job names none.
-    pub(crate) slices: Option<StageInput<SliceStage>>,
+    /// Whether it counted slices.
+    pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
     /// Of a set that rests on causal graphs where its worlds stand.

@@ -8,7 +8,6 @@ pub(crate) mod examples;
 pub mod labels;
 pub mod quality;
 mod row_builder;
-pub mod score_shift;
 mod worlds;
 
 use std::collections::BTreeMap;
@@ -32,9 +31,9 @@ use crate::metric::value::measured::measure_factual;
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::stage::artifact::{EVIDENCE, LABELS, SMALL_SLICES};
+use crate::stage::artifact::{EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES};
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
-use crate::stage::count::{CountStage, SliceStage};
+use crate::stage::count::CountStage;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::{QualityStage, placebo};
 use crate::stage::measure::catalog::families;
@@ -162,8 +161,8 @@ pub(crate) fn measure(
             scribe.factual_counts(&counts, &mut tables);
         } else {
             let counts: CounterfactualCounts = stages.count.parse(&text)?;
-            let second = stages.shift.as_ref();
-            let second = second.map(|stage| stage.read::<ShiftEvidence>(ctx, EVIDENCE));
+            let read = || stages.count.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
+            let second = stages.has_shift.then(read);
             let placebo = match (&stages.placebo_stage, stages.placebo) {
                 (Some(stage), Some(_)) => {
                     let file = placebo::evidence_file(&part.model);
@@ -199,9 +198,9 @@ pub(crate) fn measure(
             }
             scribe.counterfactual_counts(&counts, &mut tables);
         }
-        if let Some(stage) = &stages.slices {
+        if stages.has_slices {
             measure_slices(
-                (stage, &stage.text(ctx, EVIDENCE)?),
+                (&stages.count, &stages.count.text(ctx, SLICE_EVIDENCE)?),
                 &scribe,
                 checked.job.metrics.smallest_cell.get(),
                 ground,
@@ -259,7 +258,7 @@ fn thresholds(
 /// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
 /// not measured.
 fn measure_slices(
-    (stage, text): (&StageInput<SliceStage>, &str),
+    (stage, text): (&StageInput<CountStage>, &str),
     whole: &RowBuilder<'_>,
     smallest: u64,
     ground: RowContext<'_>,

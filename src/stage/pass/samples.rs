@@ -5,6 +5,9 @@ use crate::data::rows::content::ContentHash;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
 use crate::exec::state::{Accumulator, SampleState};
+use crate::metric::bootstrap::redraw::{
+    ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
+};
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{FlipTestPerson, FlipTestSample, FlipTestSettings};
@@ -95,6 +98,31 @@ impl SampleState for CounterfactualCounts {
         self.add(&person, &cfs);
         self.add_weight(row, &person, &cfs);
         self.add_paired(row, &person, &cfs);
+    }
+}
+
+impl SampleState for SwitchAccumulator {
+    const VARIANTS: u64 = 4;
+
+    /// Counts alone, pairs, sums, and blocks of people with weights.
+    fn sample(variant: u64) -> Self {
+        let nobody = CounterfactualCounts::new(GROUPS);
+        let nobody = if variant == 3 { nobody.with_weights(SEED) } else { nobody };
+        let mut first = nobody.clone();
+        (0..20).for_each(|row| first.add_sample(row));
+        let balances = ScoreBalances::of(&first);
+        let keep = match variant {
+            0 => ScoreKeeping::Nothing,
+            1 => ScoreKeeping::Pairs,
+            2 => ScoreKeeping::Sums(balances),
+            _ => ScoreKeeping::Blocks(balances, SEED),
+        };
+        SwitchAccumulator::new(nobody, &keep)
+    }
+
+    fn add_sample(&mut self, row: u64) {
+        let (person, moved) = (person(row, GROUPS), counterfactuals(row, GROUPS));
+        self.add(row, &person, &moved, &mut ChunkWorkspace::new());
     }
 }
 

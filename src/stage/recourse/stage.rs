@@ -69,7 +69,7 @@ impl Stage for RecourseStage {
         let asked = AskedModel::need(b, name, model)?;
         work(move |ctx| {
             rows.with(ctx, 0, |ground| {
-                let scores = scores.open(ctx)?;
+                let scores = scores.open(ctx, ground)?;
                 let scored = PeopleScores { scores: &scores, rule: rule.open(ctx, ground)? };
                 let people = RecoursePeople::read(ground, plan.job, position, block, &scored)?;
                 let layout = ground.rows.layout();

@@ -7,12 +7,12 @@
 //! model or other data than the factual ones, and nothing measured from the two together would mean
 //! anything.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::exchange::keyed::{KeyedScores, ScoreKey};
+use crate::data::exchange::keyed::{KeyedScores, ScoreColumns, ScoreKey};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores,
@@ -153,13 +153,143 @@ struct WantedKey {
     to: Option<usize>,
 }
 
-/// What is wanted of one row group, in the order in which files are written.
+/// What is wanted of one row group, in the order in which files are written, side by side.
+#[derive(Default)]
 struct WantedGroup {
-    keys: Vec<WantedKey>,
+    row_key: Vec<u64>,
+    /// Of counterfactuals; empty for rows.
+    to_group: Vec<u16>,
+    /// The same.
+    cf_index: Vec<u16>,
+    /// The row's own group, of counterfactuals.
+    own: Vec<u16>,
+    /// Positions of the rows in their row group.
+    row: Vec<u32>,
+    /// Where the scores go, [`RECHECKED_ROW`] for a row that is scored again; empty where each has
+    /// the place at which it is wanted.
+    to: Vec<u32>,
     /// Scores that the stage writes.
     n_scores: usize,
     /// The factual scores of the rows; empty where nothing is compared.
     factual: Vec<f64>,
+}
+
+/// The place of a row that is scored again.
+const RECHECKED_ROW: u32 = u32::MAX;
+
+impl WantedGroup {
+    fn len(&self) -> usize {
+        self.row_key.len()
+    }
+
+    /// One wanted key.
+    fn key(&self, k: usize) -> WantedKey {
+        let at = |column: &[u16]| column.get(k).copied().unwrap_or(0);
+        let to = self.to.get(k).copied().unwrap_or(k as u32);
+        WantedKey {
+            key: ScoreKey {
+                row_key: self.row_key[k],
+                to_group: at(&self.to_group),
+                cf_index: at(&self.cf_index),
+            },
+            own: self.own.get(k).copied(),
+            row: self.row[k] as usize,
+            to: (to != RECHECKED_ROW).then_some(to as usize),
+        }
+    }
+}
+
+/// A file whose entries may be the wanted keys in their order: then nothing is looked up. Its row
+/// groups are decoded on all threads, as many at a time.
+struct AlignedScores<'a> {
+    file: &'a KeyedScores,
+    context: RowContext<'a>,
+    next_group: usize,
+    ready: VecDeque<ScoreColumns>,
+    /// Entries of the first that are taken.
+    taken: usize,
+    /// Whether no entry out of the ordinary was met.
+    is_ordinary: bool,
+}
+
+impl<'a> AlignedScores<'a> {
+    fn new(file: &'a KeyedScores, context: RowContext<'a>) -> Self {
+        AlignedScores { file, context, next_group: 0, ready: VecDeque::new(), taken: 0, is_ordinary: true }
+    }
+
+    /// Entries that are decoded and not taken; none at the end of the file, and none where an entry
+    /// is out of the ordinary.
+    fn front(&mut self) -> Result<Option<(&ScoreColumns, usize)>> {
+        while self.ready.front().is_some_and(|columns| columns.row_key.len() == self.taken) {
+            self.ready.pop_front();
+            self.taken = 0;
+        }
+        if self.ready.is_empty() {
+            let first = self.next_group;
+            let n = self.context.workers.threads().min(self.file.n_groups() - first);
+            let (ready, ordinary) = (&mut self.ready, &mut self.is_ordinary);
+            self.context.workers.map(
+                n,
+                // A group that cannot be read is found out by key, after what stands before it.
+                |i| self.file.columns(first + i).or(Ok(None)),
+                |_, columns| {
+                    *ordinary &= columns.is_some();
+                    ready.extend(columns);
+                    Ok::<_, Error>(())
+                },
+            )?;
+            self.next_group += n;
+            if n > 0 && self.is_ordinary {
+                return self.front();
+            }
+            self.ready.clear();
+        }
+        Ok(self.ready.front().map(|columns| (columns, self.taken)))
+    }
+
+    /// Appends the scores of a row group; false where its keys are not the next entries.
+    fn take(&mut self, wanted: &WantedGroup, scores: &mut Vec<f64>) -> Result<bool> {
+        while scores.len() < wanted.len() {
+            let k = scores.len();
+            let Some((found, first)) = self.front()? else { return Ok(false) };
+            let n = (found.row_key.len() - first).min(wanted.len() - k);
+            let zero = |column: &[u16]| column.iter().all(|&index| index == 0);
+            let same = |mine: &[u16], theirs: &[u16]| match (mine.is_empty(), theirs.is_empty()) {
+                (false, false) => mine[k..k + n] == theirs[first..first + n],
+                (false, true) => zero(&mine[k..k + n]),
+                (true, false) => zero(&theirs[first..first + n]),
+                (true, true) => true,
+            };
+            let is_next = wanted.row_key[k..k + n] == found.row_key[first..first + n]
+                && same(&wanted.to_group, &found.to_group)
+                && same(&wanted.cf_index, &found.cf_index)
+                && (found.from_group.is_empty() || same(&wanted.own, &found.from_group));
+            if !is_next {
+                return Ok(false);
+            }
+            scores.extend_from_slice(&found.score[first..first + n]);
+            self.taken += n;
+        }
+        Ok(true)
+    }
+
+    /// Whether all entries are taken.
+    fn is_at_end(&mut self) -> Result<bool> {
+        Ok(self.front()?.is_none() && self.is_ordinary)
+    }
+}
+
+/// Why a file is not joined by comparison.
+enum JoinStop {
+    /// Its entries are not the wanted keys in their order.
+    NotAligned,
+    Failed(Error),
+}
+
+impl From<Error> for JoinStop {
+    fn from(error: Error) -> Self {
+        JoinStop::Failed(error)
+    }
 }
 
 /// Joins a file of factual scores to the audited rows; other rows get none.
@@ -175,11 +305,14 @@ pub fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) -> Resu
     };
     let read = |g: usize| {
         let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
-        let audited = (0..batch.row.len()).filter(|&i| roles.audited(i).is_some());
-        let wanted = audited
-            .map(|i| WantedKey { key: key(&batch, i), own: None, row: i, to: Some(i) })
-            .collect();
-        Ok(WantedGroup { keys: wanted, n_scores: batch.row.len(), factual: Vec::new() })
+        let n_scores = batch.row.len();
+        let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
+        let row: Vec<u32> = audited.collect();
+        if row.len() == n_scores {
+            return Ok(WantedGroup { row_key: batch.row_key, row, n_scores, ..Default::default() });
+        }
+        let row_key = row.iter().map(|&i| batch.row_key[i as usize]).collect();
+        Ok(WantedGroup { row_key, to: row.clone(), row, n_scores, ..Default::default() })
     };
     let known = |g: usize| {
         let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
@@ -228,20 +361,23 @@ pub fn join_counterfactuals(
     };
     let read = |g: usize| {
         let (batch, keys) = (ground.rows.read_keys(g)?, counterfactuals.keys(g)?);
-        let mut wanted: Vec<WantedKey> =
-            (0..keys.parent.len()).map(|k| of_keys(&batch, &keys, k)).collect();
-        let mut factual = Vec::new();
+        let row_of = |&row: &u32| row as usize;
+        let n_scores = keys.parent.len();
+        let mut wanted = WantedGroup {
+            row_key: keys.parent.iter().map(|row| batch.row_key[row_of(row)]).collect(),
+            own: keys.parent.iter().map(|row| batch.groups[attribute][row_of(row)]).collect(),
+            row: keys.parent,
+            to_group: keys.to_group,
+            cf_index: keys.cf_index,
+            n_scores,
+            ..WantedGroup::default()
+        };
         if let Some(RecheckAgainst { sample: again, factual: Some((scores, _)) }) = recheck {
-            wanted.extend(
-                again
-                    .rows(&batch, &ground.roles.read(g)?, Some(attribute))
-                    .into_iter()
-                    .map(|row| of_row(&batch, row)),
-            );
-            wanted.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
-            factual = scores.read(g)?;
+            let again = again.rows(&batch, &ground.roles.read(g)?, Some(attribute));
+            wanted = with_rechecked(&wanted, again.iter().map(|&row| of_row(&batch, row)));
+            wanted.factual = scores.read(g)?;
         }
-        Ok(WantedGroup { keys: wanted, n_scores: keys.parent.len(), factual })
+        Ok(wanted)
     };
     let n_groups =
         u16::try_from(ground.rows.layout().attributes[attribute].groups.len()).unwrap_or(u16::MAX);
@@ -278,6 +414,25 @@ pub fn join_counterfactuals(
         tolerance,
     };
     join.run(out, read, known)
+}
+
+/// The same with rows that are scored again, in the order of the file.
+fn with_rechecked(
+    wanted: &WantedGroup,
+    again: impl Iterator<Item = WantedKey>,
+) -> WantedGroup {
+    let mut all: Vec<WantedKey> = (0..wanted.len()).map(|k| wanted.key(k)).chain(again).collect();
+    all.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
+    WantedGroup {
+        row_key: all.iter().map(|w| w.key.row_key).collect(),
+        to_group: all.iter().map(|w| w.key.to_group).collect(),
+        cf_index: all.iter().map(|w| w.key.cf_index).collect(),
+        own: all.iter().filter_map(|w| w.own).collect(),
+        row: all.iter().map(|w| w.row as u32).collect(),
+        to: all.iter().map(|w| w.to.map_or(RECHECKED_ROW, |to| to as u32)).collect(),
+        n_scores: wanted.n_scores,
+        factual: Vec::new(),
+    }
 }
 
 /// A file being joined.
@@ -323,7 +478,77 @@ impl RecheckTally {
 }
 
 impl ScoreFileJoin<'_> {
+    /// Joins by comparison, and by key where the file has another order or anything is wrong with
+    /// it: what is wrong is said there.
     fn run(
+        &self,
+        out: &Path,
+        read: impl Fn(usize) -> Result<WantedGroup> + Sync,
+        known: impl Fn(usize) -> Result<Vec<(ScoreKey, LeftoverScore)>>,
+    ) -> Result<RecheckResult> {
+        let mut compared = RecheckTally::default();
+        match self.join_aligned(out, &read, &mut compared) {
+            Ok(()) => {
+                if let (Some((g, row)), Some(tolerance)) = (compared.first, self.tolerance) {
+                    return Err(self.recheck_fault(&compared, tolerance, g, row)?.into());
+                }
+                Ok(compared.result)
+            }
+            Err(JoinStop::Failed(error)) => Err(error),
+            Err(JoinStop::NotAligned) => self.join_by_key(out, read, known),
+        }
+    }
+
+    /// Compares the rows that are scored again.
+    fn recheck(&self, compared: &mut RecheckTally, (g, group): (usize, &WantedGroup), k: usize, score: f64) {
+        let row = group.row[k] as usize;
+        let tolerance = self.tolerance.unwrap_or(f64::INFINITY);
+        compared.add(g, row, group.factual[row], score, tolerance);
+    }
+
+    /// Joins a file that has the wanted keys in their order.
+    fn join_aligned(
+        &self,
+        out: &Path,
+        read: impl Fn(usize) -> Result<WantedGroup> + Sync,
+        compared: &mut RecheckTally,
+    ) -> Result<(), JoinStop> {
+        let RowContext { rows, workers, watch, .. } = self.context;
+        let (encoder, mut writer) = create_scores(out)?;
+        let mut file = AlignedScores::new(self.file, self.context);
+        workers.map(
+            rows.n_groups(),
+            |g| {
+                (watch.check)()?;
+                Ok(read(g)?)
+            },
+            |g, group| {
+                let mut found = Vec::with_capacity(group.len());
+                if !file.take(&group, &mut found)? {
+                    return Err(JoinStop::NotAligned);
+                }
+                if !group.to.is_empty() {
+                    let mut scores = vec![f64::NAN; group.n_scores];
+                    for (k, (&to, &score)) in group.to.iter().zip(&found).enumerate() {
+                        match to {
+                            RECHECKED_ROW => self.recheck(compared, (g, &group), k, score),
+                            to => scores[to as usize] = score,
+                        }
+                    }
+                    found = scores;
+                }
+                (watch.progress)(found.len() as u64);
+                Ok(writer.append(encoder.encode(&found)?)?)
+            },
+        )?;
+        if !file.is_at_end()? {
+            return Err(JoinStop::NotAligned);
+        }
+        Ok(writer.finish()?)
+    }
+
+    /// Joins a file in any order.
+    fn join_by_key(
         &self,
         out: &Path,
         read: impl Fn(usize) -> Result<WantedGroup> + Sync,
@@ -340,22 +565,15 @@ impl ScoreFileJoin<'_> {
             },
             |g, group| {
                 let mut scores = vec![f64::NAN; group.n_scores];
-                n_wanted += group.keys.len() as u64;
-                for wanted in &group.keys {
+                n_wanted += group.len() as u64;
+                for k in 0..group.len() {
+                    let wanted = group.key(k);
                     match (join.take(wanted.key, wanted.own)?, wanted.to) {
                         (Some(score), Some(to)) => scores[to] = score,
-                        (Some(score), None) => {
-                            compared.add(
-                                g,
-                                wanted.row,
-                                group.factual[wanted.row],
-                                score,
-                                self.tolerance.unwrap_or(f64::INFINITY),
-                            );
-                        }
+                        (Some(score), None) => self.recheck(&mut compared, (g, &group), k, score),
                         (None, _) => {
                             lacking.n += 1;
-                            lacking.first.get_or_insert((g, *wanted));
+                            lacking.first.get_or_insert((g, wanted));
                         }
                     }
                 }

@@ -162,13 +162,22 @@ impl StageInput<TrainStage> {
 
 impl StageInput<ScoreStage> {
     /// The scores.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx))
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+    ) -> Result<ScoreReader> {
+        ScoreReader::open(self.folder(ctx), ground.rows, ground.roles)
     }
 
     /// The scores of each of `n` classes.
-    pub(crate) fn of_classes(&self, ctx: &StageContext<'_>, n: usize) -> Result<ClassScores> {
-        ClassScores::open(self.folder(ctx), n)
+    pub(crate) fn of_classes(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+        n: usize,
+    ) -> Result<ClassScores> {
+        ClassScores::open(self.folder(ctx), ground, n)
     }
 
     /// The folder of the scores of a class; of a label of two sides that of the stage.
@@ -478,7 +487,7 @@ pub(crate) fn fit_by_command(
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()?;
-        readers.push(ScoreReader::open(&out)?);
+        readers.push(ScoreReader::pooled(&[out.as_path()])?);
     }
     threshold::fit(ground, objective, |g, fold, _, mine| {
         let scores = readers[fold].read(g)?;
@@ -529,7 +538,8 @@ impl Stage for ScoreStage {
                         call.score(ctx, ground, CommandRows::Rows, asked.trained(ctx))
                     }
                     (Some(call), Some((made, position))) => {
-                        let (made, attribute) = (made.open(ctx)?, &layout.attributes[*position]);
+                        let (made, attribute) =
+                            (made.open(ctx, ground)?, &layout.attributes[*position]);
                         let rows = CommandRows::Counterfactuals(&made, attribute);
                         call.score(ctx, ground, rows, asked.trained(ctx))
                     }
@@ -546,7 +556,7 @@ impl Stage for ScoreStage {
                         rows::score_counterfactuals(
                             ground,
                             &scorers,
-                            &made.open(ctx)?,
+                            &made.open(ctx, ground)?,
                             &known,
                             ctx.out(),
                         )
@@ -630,7 +640,7 @@ fn factual_scores(
     let Some(answer) = answer else {
         return columns.into_iter().enumerate().try_for_each(|(class, column)| {
             let carried = (carried_column(ground, column.as_str())?, column.as_str());
-            rows::copy_scores(
+            rows::check_carried(
                 ground,
                 carried,
                 &|fault, row| plan.with_source_row(fault, row),
@@ -664,7 +674,7 @@ impl JoinedSet<'_> {
     fn write(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
         let (plan, position) = (self.plan, self.world.position);
         let layout = ground.rows.layout();
-        let counterfactuals = self.made.open(ctx)?;
+        let counterfactuals = self.made.open(ctx, ground)?;
         let sample = plan.recheck_sample(ground, position)?;
         let columns = self.file.score_columns(plan.job.data.label.classes());
         let open = |column: &str| {
@@ -683,7 +693,8 @@ impl JoinedSet<'_> {
                 None => None,
                 Some((scores, tolerance)) => {
                     let class = plan.n_classes().map(|_| class);
-                    Some((ScoreReader::open(&scores.class_folder(ctx, class))?, *tolerance))
+                    let folder = scores.class_folder(ctx, class);
+                    Some((ScoreReader::open(&folder, ground.rows, ground.roles)?, *tolerance))
                 }
             };
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));

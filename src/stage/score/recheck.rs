@@ -55,7 +55,7 @@ impl Stage for RecheckStage {
             rows.with(ctx, 1, |ground| {
                 let again =
                     RecheckSample::draw(ground, None, seed.0, RECHECK_SHARE, RECHECK_AT_LEAST)?;
-                let first = first.open(ctx)?;
+                let first = first.open(ctx, ground)?;
                 let mut found = RecheckResult::default();
                 match asked.call() {
                     Some(call) => {

@@ -61,7 +61,8 @@ impl DirectionMemory {
 
     fn counts(self) -> u64 {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
-        let direction = size_of::<ShiftSums>() + histograms;
+        // Score sums of everybody stand in a block.
+        let direction = size_of::<ShiftSums>() + histograms + size_of::<ShiftBlock>();
         let blocks =
             if self.by_block { weights::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>() } else { 0 };
         self.directions() * (direction + blocks) as u64 * self.parts() * self.classes as u64

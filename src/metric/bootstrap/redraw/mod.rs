@@ -11,7 +11,8 @@
 //!   Jensen-Shannon divergence follows its expansion where that is as good as exact, else it is
 //!   summed anew (see [`divergence`](crate::metric::evidence::divergence)).
 //! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
-//!   200 replicates draw blocks. A replicate whose ratio of score sums lies beyond the expansion
+//!   200 replicates draw blocks. The divergence is expanded about a balance that was estimated
+//!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose ratio of score sums lies beyond the expansion
 //!   has no Jensen-Shannon distance and counts as undefined.
 //!
 //! Everything that is weighted is first rounded to whole multiples of a power of two, so small that
@@ -33,6 +34,7 @@
 //! weights are drawn once for all directions. Memory: 24 bytes a pair and 16 a person, or of blocks
 //! one kilobyte a block and direction, once per thread.
 
+mod gather;
 mod memory;
 mod sums;
 mod tile;
@@ -44,6 +46,10 @@ use super::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
+pub use gather::{
+    ChunkWorkspace, GatheredScores, GatheredSwitches, ScoreBalances, ScoreKeeping,
+    SwitchAccumulator,
+};
 pub use memory::DirectionMemory;
 pub use tile::{ReplicateTile, ShiftBootstrap};
 pub use units::{ScorePairs, ShiftBlocks};

@@ -150,7 +150,7 @@ fn replicates_of_blocks_are_exact_where_the_expansion_is() {
         let people = people(groups, 1, n, 1);
         let counts = counted(&people, groups, |_| 1);
         let blocks = blocks(&people, &counts);
-        let second = blocks.second_pass(&counts);
+        let second = blocks.second_pass(&counts).unwrap();
         let poisson = PoissonWeights::new(SEED.0, "bootstrap/shift/blocks");
         let redraw = ShiftBootstrap::of_blocks(&blocks, &second, SEED);
         agree(&redraw, &[0, 1, 117, 199], WITHIN, |r| {
@@ -168,7 +168,7 @@ fn blocks_beyond_the_expansion_are_undefined() {
     people[0].2[0] = moved(1, 1.0);
     let counts = counted(&people, 2, |_| 1);
     let blocks = blocks(&people, &counts);
-    let second = blocks.second_pass(&counts);
+    let second = blocks.second_pass(&counts).unwrap();
     let tile = ShiftBootstrap::of_blocks(&blocks, &second, SEED).tile(0);
     let of = |id: &str| METRICS.iter().position(|metric| metric.id == id).unwrap();
     let (jscd, total) = (of("jscd"), counts.scope_index().total());
@@ -222,7 +222,7 @@ fn blocks_and_people_agree() {
     let (pairs, blocks) = (pairs(&people, &counts), blocks(&people, &counts));
     let second = pairs.second_pass(&counts);
     // The terms of a pair are rounded alike in both.
-    assert_eq!(second, blocks.second_pass(&counts));
+    assert_eq!(second, blocks.second_pass(&counts).unwrap());
     let intervals = |redraw: &ShiftBootstrap<'_>| {
         redraw.intervals(
             &(0..redraw.n_tiles()).map(|t| redraw.tile(t)).collect::<Vec<_>>(),

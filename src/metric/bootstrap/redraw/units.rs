@@ -3,19 +3,24 @@
 
 use std::ops::Range;
 
+use pulp::Arch;
+use serde::{Deserialize, Serialize};
+
 use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
+use crate::metric::evidence::divergence::{EXACT_STEP, ShiftPass, evaluate_series};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{ORDER, ScoreBalance};
-use crate::metric::evidence::shift::{SCORE_BINS, kl_term, score_bin};
+use crate::metric::evidence::shift::{
+    ORDER, SCORE_BINS, ScoreBalance, ShiftSums, kl_term, score_bin,
+};
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
 use crate::num::fixed::FixedSum;
 use crate::num::seed::{h, named_seed};
 use crate::param::Seed;
 
 /// The pairs of scores of people, by direction; mergeable.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScorePairs {
     pub(crate) is_weighted: bool,
     scope_index: ScopeIndex,
@@ -26,7 +31,7 @@ pub struct ScorePairs {
 }
 
 /// A person, whose pairs weigh alike.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct WeightedPerson {
     pub(crate) key: u64,
     /// Whole units that the person weighs.
@@ -34,7 +39,7 @@ pub(crate) struct WeightedPerson {
 }
 
 /// A pair of scores.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ScorePair {
     /// Position among the people of the group.
     pub(crate) person: usize,
@@ -85,6 +90,28 @@ impl ScorePairs {
         }
         if has_pair {
             people.push(WeightedPerson { key, weight: person.weight });
+        }
+    }
+
+    /// People who have a pair.
+    pub(crate) fn n_people(&self) -> u64 {
+        self.people.iter().map(|people| people.len() as u64).sum()
+    }
+
+    /// Puts people in the order of their keys, so that parts of them give the same list in whatever
+    /// order they were merged.
+    pub(crate) fn sort(&mut self) {
+        for (from, people) in self.people.iter_mut().enumerate() {
+            let mut order: Vec<usize> = (0..people.len()).collect();
+            order.sort_by_key(|&person| (people[person].key, people[person].weight));
+            let mut numbers = vec![0; people.len()];
+            order.iter().enumerate().for_each(|(number, &person)| numbers[person] = number);
+            *people = order.iter().map(|&person| people[person]).collect();
+            let first = self.scope_index.direction(from, 0);
+            for pairs in &mut self.by_direction[first..first + self.scope_index.groups] {
+                pairs.iter_mut().for_each(|pair| pair.person = numbers[pair.person]);
+                pairs.sort_by_key(|pair| pair.person);
+            }
         }
     }
 
@@ -170,7 +197,7 @@ impl ScorePairs {
 }
 
 /// Sums over the pairs of a block in one direction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ShiftBlock {
     /// Pairs, counted without weights.
     pairs: u64,
@@ -178,20 +205,50 @@ pub(crate) struct ShiftBlock {
     n: u64,
     infinite: u64,
     /// s, c, |c - s|, (c - s)^2, s ln(s/c).
-    sums: [FixedSum; 5],
+    sums: [FixedSum; PLAIN_SUMS],
     /// The coefficients of the divergence in the direction itself.
     pub(crate) series: [FixedSum; ORDER],
+    #[serde(with = "bins_as_list")]
     pub(crate) before: [u64; SCORE_BINS],
+    #[serde(with = "bins_as_list")]
     pub(crate) after: [u64; SCORE_BINS],
 }
 
+/// Writes a histogram as a list, because serde knows arrays of up to 32 numbers.
+mod bins_as_list {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::SCORE_BINS;
+
+    pub(super) fn serialize<S: Serializer>(
+        bins: &[u64; SCORE_BINS],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(bins)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<[u64; SCORE_BINS], D::Error> {
+        let bins = Vec::<u64>::deserialize(deserializer)?;
+        bins.try_into().map_err(|_| D::Error::custom("a histogram is not complete"))
+    }
+}
+
 /// The sums of blocks of people, by direction; mergeable.
-#[derive(Debug, Clone)]
+///
+/// The divergence is expanded about a balance that was known before the first pair. Where that is
+/// the balance of these very people, its value is the sum of terms; where it was estimated from
+/// some of them, the value is the series at the step between the two.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShiftBlocks {
     is_weighted: bool,
     scope_index: ScopeIndex,
+    /// By scope; none where no divergence is asked for.
     balances: Vec<ScoreBalance>,
     block_seed: u64,
+    n_blocks: usize,
     /// By group and number of the block: the directions from that group, side by side, as people
     /// fill them together.
     blocks: Vec<Option<Box<[ShiftBlock]>>>,
@@ -203,17 +260,27 @@ pub struct ShiftBlocks {
 impl ShiftBlocks {
     /// Nobody yet; groups, label and sums of scores are those of the first pass.
     pub fn new(counts: &CounterfactualCounts, seed: Seed) -> Self {
-        let (places, second) = (counts.scope_index(), counts.second_pass());
+        let balances = counts.second_pass().balances();
+        ShiftBlocks::with_balances(counts, balances, (SHIFT_BLOCKS, seed))
+    }
+
+    /// Nobody yet, in so many blocks that the seed cuts; groups and label are those of the counts,
+    /// balances by scope, or none where no divergence is asked for.
+    pub(crate) fn with_balances(
+        counts: &CounterfactualCounts,
+        balances: Vec<ScoreBalance>,
+        (n_blocks, seed): (usize, Seed),
+    ) -> Self {
+        let places = counts.scope_index();
+        let wider = if balances.is_empty() { 0 } else { places.combined().len() };
         ShiftBlocks {
             is_weighted: counts.is_weighted(),
             scope_index: places,
-            balances: (0..places.len()).map(|place| second.at(place).balance()).collect(),
+            balances,
             block_seed: named_seed(seed.0, "bootstrap/shift/cut"),
-            blocks: vec![None; places.groups * SHIFT_BLOCKS],
-            combined: vec![
-                [FixedSum::ZERO; ORDER];
-                (places.len() - places.combined().start) * SHIFT_BLOCKS
-            ],
+            n_blocks,
+            blocks: vec![None; places.groups * n_blocks],
+            combined: vec![[FixedSum::ZERO; ORDER]; wider * n_blocks],
         }
     }
 
@@ -226,17 +293,14 @@ impl ShiftBlocks {
         counterfactuals: &[ScoredCounterfactual],
     ) {
         let (number, from, places) = (self.block_of(key) as usize, person.group, self.scope_index);
-        let blocks = &mut self.blocks[from * SHIFT_BLOCKS + number];
         for counterfactual in counterfactuals {
             if let Some((_, score, score_cf)) = scored_pair(person, counterfactual) {
-                let blocks = blocks.get_or_insert_with(|| {
-                    vec![ShiftBlock::default(); places.groups].into_boxed_slice()
-                });
-                let block = &mut blocks[counterfactual.to];
+                let block = block_mut(&mut self.blocks, from * self.n_blocks + number, places);
+                let block = &mut block[counterfactual.to];
                 block.add((score, score_cf), person.weight);
                 for place in places.scopes_of(from, counterfactual.to) {
                     let sums = match place.checked_sub(places.combined().start) {
-                        Some(wider) => &mut self.combined[wider * SHIFT_BLOCKS + number],
+                        Some(wider) => &mut self.combined[wider * self.n_blocks + number],
                         None => &mut block.series,
                     };
                     let balance = self.balances[place];
@@ -248,9 +312,56 @@ impl ShiftBlocks {
         }
     }
 
+    /// Adds the pairs of a chunk, in which blocks follow one another, to a direction; the terms of
+    /// the chunk that do not depend on a balance are computed.
+    pub(crate) fn add_chunk(
+        &mut self,
+        (from, to): (usize, usize),
+        chunk: &PairChunk,
+        terms: &mut ChunkTerms,
+        arch: Arch,
+    ) {
+        let places = self.scope_index;
+        let weights = self.is_weighted.then_some(&chunk.weight);
+        for (number, pairs) in chunk.runs() {
+            let place = from * self.n_blocks + number as usize;
+            block_mut(&mut self.blocks, place, places)[to].add_run(chunk, terms, pairs, weights);
+        }
+        if self.balances.is_empty() {
+            return;
+        }
+        for place in places.scopes_of(from, to) {
+            let balance = self.balances[place];
+            if !balance.exists() {
+                continue;
+            }
+            terms.compute_series(arch, chunk, &balance);
+            for (number, pairs) in chunk.runs() {
+                let number = number as usize;
+                let sums = match place.checked_sub(places.combined().start) {
+                    Some(wider) => &mut self.combined[wider * self.n_blocks + number],
+                    None => {
+                        let place = from * self.n_blocks + number;
+                        &mut block_mut(&mut self.blocks, place, places)[to].series
+                    }
+                };
+                let more = terms.series_sums(pairs, weights);
+                sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
+            }
+        }
+    }
+
     /// The block of a person.
     pub(crate) fn block_of(&self, key: u64) -> u64 {
-        ((h(self.block_seed, key, 0) >> 32) * SHIFT_BLOCKS as u64) >> 32
+        match self.n_blocks {
+            1 => 0,
+            n => ((h(self.block_seed, key, 0) >> 32) * n as u64) >> 32,
+        }
+    }
+
+    /// Blocks of a group.
+    pub(crate) fn n_blocks(&self) -> usize {
+        self.n_blocks
     }
 
     /// Adds the people of another batch of the same pass.
@@ -271,25 +382,57 @@ impl ShiftBlocks {
             .for_each(|(mine, theirs)| mine.merge(*theirs));
     }
 
-    /// The second pass over the same people, which the blocks hold.
-    pub fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
-        let mut second = counts.second_pass();
+    /// Adds the sums of scores to the counts of the same people.
+    pub(crate) fn add_to(&self, counts: &mut CounterfactualCounts) {
         for (from, to) in self.scope_index.directions() {
+            let (people, weighed) = counts.shift_sums_mut(self.scope_index.direction(from, to));
+            let sums = weighed.unwrap_or(people);
+            self.blocks_of(from, to).for_each(|(_, block)| block.add_to(sums));
+        }
+    }
+
+    /// The second pass over the same people, which the blocks hold; none where a balance was
+    /// estimated so far from that of all people that the series does not stand for the value, or
+    /// was not estimated at all.
+    pub fn second_pass(&self, counts: &CounterfactualCounts) -> Option<ShiftPass> {
+        let places = self.scope_index;
+        let mut second = ShiftPass::with_balances(places, &self.balances);
+        let mut pairs = vec![0; places.len()];
+        let mut series = vec![[FixedSum::ZERO; ORDER]; places.len()];
+        let mut add = |place: usize, n: u64, more: &[FixedSum; ORDER]| {
+            pairs[place] += n;
+            series[place].iter_mut().zip(more).for_each(|(sum, more)| sum.merge(*more));
+        };
+        for (from, to) in places.directions() {
             for (_, block) in self.blocks_of(from, to) {
-                for place in self.scope_index.scopes_of(from, to) {
-                    let own = place == self.scope_index.direction(from, to);
-                    second.add_sum(
-                        place,
-                        block.pairs,
-                        if own { block.series[0] } else { FixedSum::ZERO },
-                    );
+                for place in places.scopes_of(from, to) {
+                    let own = place == places.direction(from, to);
+                    let none = [FixedSum::ZERO; ORDER];
+                    add(place, block.pairs, if own { &block.series } else { &none });
                 }
             }
         }
-        for place in self.scope_index.combined() {
-            self.combined(place).iter().for_each(|series| second.add_sum(place, 0, series[0]));
+        for place in places.combined() {
+            self.combined(place).iter().for_each(|series| add(place, 0, series));
         }
-        second
+        for (place, sums) in counts.shifts_by_scope().iter().enumerate() {
+            let (score, score_cf) = sums.scores();
+            let (balance, exact) = (self.balances[place], ScoreBalance::new(score, score_cf));
+            let terms = match () {
+                () if balance == exact || !exact.exists() => series[place][0],
+                () if !balance.exists() => return None,
+                () => {
+                    let step = balance.step(score, score_cf);
+                    if !(step.abs() <= EXACT_STEP) {
+                        return None;
+                    }
+                    let coefficients = series[place].iter().map(|sum| sum.to_f64());
+                    FixedSum::from_f64(evaluate_series(coefficients, step))
+                }
+            };
+            second.add_sum(place, pairs[place], terms);
+        }
+        Some(second)
     }
 
     /// The blocks of a direction in which somebody is, with their numbers.
@@ -298,7 +441,8 @@ impl ShiftBlocks {
         from: usize,
         to: usize,
     ) -> impl Iterator<Item = (usize, &ShiftBlock)> {
-        let blocks = self.blocks[from * SHIFT_BLOCKS..(from + 1) * SHIFT_BLOCKS].iter().enumerate();
+        let blocks = &self.blocks[from * self.n_blocks..(from + 1) * self.n_blocks];
+        let blocks = blocks.iter().enumerate();
         blocks
             .filter_map(move |(number, blocks)| Some((number, &blocks.as_ref()?[to])))
             .filter(|(_, block)| block.pairs > 0)
@@ -306,8 +450,8 @@ impl ShiftBlocks {
 
     /// The coefficients of a scope of several directions, block by block.
     pub(crate) fn combined(&self, place: usize) -> &[[FixedSum; ORDER]] {
-        let first = (place - self.scope_index.combined().start) * SHIFT_BLOCKS;
-        &self.combined[first..first + SHIFT_BLOCKS]
+        let first = (place - self.scope_index.combined().start) * self.n_blocks;
+        &self.combined[first..first + self.n_blocks]
     }
 
     /// Whether people have weights.
@@ -332,13 +476,22 @@ impl ShiftBlocks {
     }
 }
 
+/// The blocks of a group with one number, of the directions from it.
+fn block_mut(
+    blocks: &mut [Option<Box<[ShiftBlock]>>],
+    place: usize,
+    places: ScopeIndex,
+) -> &mut [ShiftBlock] {
+    blocks[place].get_or_insert_with(|| vec![ShiftBlock::default(); places.groups].into())
+}
+
 impl Default for ShiftBlock {
     fn default() -> Self {
         ShiftBlock {
             pairs: 0,
             n: 0,
             infinite: 0,
-            sums: [FixedSum::ZERO; 5],
+            sums: [FixedSum::ZERO; PLAIN_SUMS],
             series: [FixedSum::ZERO; ORDER],
             before: [0; SCORE_BINS],
             after: [0; SCORE_BINS],
@@ -360,6 +513,38 @@ impl ShiftBlock {
         }
         self.before[score_bin(score)] += weight;
         self.after[score_bin(score_cf)] += weight;
+    }
+
+    /// Adds some pairs of a chunk, but for their coefficients; each weighs 1 where `weights` are
+    /// none.
+    pub(crate) fn add_run(
+        &mut self,
+        chunk: &PairChunk,
+        terms: &ChunkTerms,
+        pairs: Range<usize>,
+        weights: Option<&[u64; CHUNK]>,
+    ) {
+        self.pairs += pairs.len() as u64;
+        let more = terms.plain_sums(pairs.clone(), weights);
+        self.sums.iter_mut().zip(more).for_each(|(sum, more)| sum.merge(more));
+        for i in pairs {
+            let (score, score_cf) = (chunk.score[i], chunk.score_cf[i]);
+            let weight = weights.map_or(1, |weights| weights[i]);
+            self.n += weight;
+            self.infinite += if score > 0.0 && score_cf == 0.0 { weight } else { 0 };
+            self.before[score_bin(score)] += weight;
+            self.after[score_bin(score_cf)] += weight;
+        }
+    }
+
+    /// Adds the block to the sums of its direction.
+    pub(crate) fn add_to(&self, sums: &mut ShiftSums) {
+        let [score, score_cf, absolute, _, divergence] = self.sums;
+        sums.add_scores(
+            (self.pairs, self.infinite),
+            [score, score_cf, absolute, divergence],
+            (&self.before, &self.after),
+        );
     }
 
     fn merge(&mut self, other: &ShiftBlock) {

@@ -11,7 +11,8 @@ use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, Writ
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts, create_counterfactuals,
+    CarriedScores, CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts, NaiveKeys,
+    create_counterfactuals,
     create_scores,
 };
 use crate::data::rows::split::RowRoles;
@@ -37,6 +38,8 @@ pub struct GenerateInputs<'a> {
     pub write_backs: &'a [WriteBack],
     /// Whether features travel.
     pub with_features: bool,
+    /// Whether the counterfactuals follow from the rows alone, so that they need no file.
+    pub is_view: bool,
     /// Whether the strategy judges what it makes.
     pub judged: bool,
     /// Declared groups without a row to learn from, of which there are no counterfactuals.
@@ -52,6 +55,10 @@ pub struct GenerateInputs<'a> {
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
 pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path) -> Result<()> {
+    if making.is_view {
+        NaiveKeys::count(ground.rows, ground.roles, making.attribute)?.write(out)?;
+        return files::write_json(&out.join(EFFECTS_FILE), &GeneratedEffects::default());
+    }
     let layout = ground.rows.layout();
     let of = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
@@ -456,42 +463,37 @@ pub(crate) fn score_by_fold(
     Ok(scores)
 }
 
-/// Writes the scores of a carried column, checked, for the audited rows.
+/// Checks the scores of a carried column of the audited rows, and notes that these are the scores.
 ///
 /// `place` says where a row stands in the user's files.
 ///
 /// # Errors
 /// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run
 /// is to stop.
-pub fn copy_scores(
+pub fn check_carried(
     ground: RowContext<'_>,
     (carried, column): (usize, &str),
     place: &(dyn Fn(Fault, u64) -> Fault + Sync),
     out: &Path,
 ) -> Result<()> {
-    let (encoder, mut writer) = create_scores(out)?;
+    let scores = CarriedScores { carried };
     ground.row_groups().in_order(
         |g| {
-            let batch = ground.rows.read_keys(g)?;
-            let roles = ground.roles.read(g)?;
-            let mut scores = batch.carried[carried].clone();
-            for (i, score) in scores.iter_mut().enumerate() {
-                if roles.audited(i).is_none() {
-                    *score = f64::NAN;
-                } else if !score.is_nan() && !(0.0..=1.0).contains(score) {
-                    let fault =
-                        Fault::new("bad-scores", format!("the score `{score}` is not in [0, 1]"));
-                    return Err(place(fault, batch.row[i])
-                        .in_column(column)
-                        .hint("scores are probabilities; rescale them where they are made")
-                        .into());
-                }
-            }
-            Ok((scores.len() as u64, encoder.encode(&scores)?))
+            let found = scores.read(ground.rows, ground.roles, g)?;
+            let wrong = |score: &f64| !score.is_nan() && !(0.0..=1.0).contains(score);
+            let Some(i) = found.iter().position(wrong) else {
+                return Ok((found.len() as u64, ()));
+            };
+            let what = format!("the score `{}` is not in [0, 1]", found[i]);
+            let row = ground.rows.read_keys(g)?.row[i];
+            Err(place(Fault::new("bad-scores", what), row)
+                .in_column(column)
+                .hint("scores are probabilities; rescale them where they are made")
+                .into())
         },
-        |_, encoded| writer.append(encoded),
+        |_, ()| Ok(()),
     )?;
-    writer.finish()
+    scores.write(out)
 }
 
 #[cfg(test)]

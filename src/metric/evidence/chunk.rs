@@ -1,0 +1,513 @@
+//! The terms of pairs of scores, [`CHUNK`] pairs at a time and without branches, so that the
+//! compiler makes vectors of them.
+//!
+//! Every term is that of [`shift`](crate::metric::evidence::shift), bit for bit: the same formulas
+//! in the same order of operations. The logarithm is that of `libm` written without branches, for
+//! numbers that are neither zero, subnormal nor infinite. Pairs whose scores are far apart need a
+//! logarithm where the others need a series: they are put side by side first. The few numbers that
+//! the logarithm does not know go through the formulas one by one.
+//!
+//! A term of at most 1 in size becomes whole units of 2^-52 (see
+//! [`FixedSum`](crate::num::fixed::FixedSum)) by adding 2^52 and reading the bits: ties go to even,
+//! as there. A chunk of them sums to less than 2^62, so 64 bits hold it. Terms above 1, of pairs
+//! with a score next to zero, are listed on their own.
+//!
+//! The widest vectors that the processor has are chosen at run time; no bit depends on it, because
+//! the compiler never joins a product and a sum.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use crate::metric::evidence::shift::{
+    NEGLIGIBLE, NEAR_SQUARE, ORDER, ScoreBalance, ratio_series, kl_term, power_series, series,
+    term_shape,
+};
+use crate::num::fixed::FixedSum;
+
+/// Pairs of a chunk.
+pub(crate) const CHUNK: usize = 512;
+
+/// Sums of a pair that do not depend on a balance: s, c, |c - s|, (c - s)^2, s ln(s/c).
+pub(crate) const PLAIN_SUMS: usize = 5;
+
+/// Whole units of 2^-52, a term of each pair.
+type TermColumn = [i64; CHUNK];
+
+/// Vectors that the compiler makes hold at most so many numbers.
+const WIDEST: usize = 8;
+
+const UNITS: f64 = (1_u64 << 52) as f64;
+
+/// Pairs of one direction, side by side.
+#[derive(Debug, Clone)]
+pub(crate) struct PairChunk {
+    n: usize,
+    pub(crate) score: [f64; CHUNK],
+    pub(crate) score_cf: [f64; CHUNK],
+    /// The cell of the extended matrix that each pair fills.
+    pub(crate) cell: [u8; CHUNK],
+    /// Whole units that each pair weighs.
+    pub(crate) weight: [u64; CHUNK],
+    /// Blocks with the end of their pairs, in the order of the pairs.
+    runs: Vec<(u32, usize)>,
+}
+
+impl PairChunk {
+    /// No pair yet.
+    pub(crate) fn new() -> Self {
+        PairChunk {
+            n: 0,
+            score: [0.0; CHUNK],
+            score_cf: [0.0; CHUNK],
+            cell: [0; CHUNK],
+            weight: [1; CHUNK],
+            runs: Vec::new(),
+        }
+    }
+
+    /// Adds a pair of a block; pairs of a block follow one another. Whether the chunk is full.
+    #[inline]
+    pub(crate) fn push(&mut self, block: u32, pair: (f64, f64), cell: u8, weight: u64) -> bool {
+        let i = self.n;
+        (self.score[i], self.score_cf[i]) = pair;
+        (self.cell[i], self.weight[i]) = (cell, weight);
+        self.n += 1;
+        match self.runs.last_mut() {
+            Some((last, end)) if *last == block => *end = self.n,
+            _ => self.runs.push((block, self.n)),
+        }
+        self.n == CHUNK
+    }
+
+    /// Takes all pairs out.
+    pub(crate) fn clear(&mut self) {
+        self.n = 0;
+        self.runs.clear();
+    }
+
+    /// Number of pairs.
+    pub(crate) fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Blocks with the positions of their pairs.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (u32, std::ops::Range<usize>)> {
+        self.runs.iter().scan(0, |start, &(block, end)| {
+            let from = std::mem::replace(start, end);
+            Some((block, from..end))
+        })
+    }
+}
+
+/// The terms of a chunk.
+#[derive(Debug)]
+pub(crate) struct ChunkTerms {
+    /// The terms that do not depend on a balance.
+    plain: [TermColumn; PLAIN_SUMS],
+    /// Terms of s ln(s/c) above 1 in size, with their positions; 0 in their column.
+    wide: Vec<(usize, FixedSum)>,
+    /// The coefficients of the divergence under the balance that was asked for last.
+    series: [TermColumn; ORDER],
+    room: ChunkRoom,
+}
+
+/// Room for pairs that are far apart.
+#[derive(Debug)]
+struct ChunkRoom {
+    /// Squares that tell pairs that are far apart from the others.
+    squares: [f64; CHUNK],
+    positions: [usize; CHUNK],
+    left: [f64; CHUNK],
+    right: [f64; CHUNK],
+    found: [f64; CHUNK],
+}
+
+impl ChunkRoom {
+    /// Lists the positions of pairs that are far apart, or whose square is no number.
+    #[inline(always)]
+    fn far(&mut self, n: usize) -> usize {
+        let mut far = 0;
+        for i in 0..n {
+            self.positions[far] = i;
+            far += usize::from(!(self.squares[i] < NEAR_SQUARE));
+        }
+        far
+    }
+}
+
+/// Which terms of a chunk are wanted.
+enum AskedTerms<'a> {
+    Plain,
+    Series(&'a ScoreBalance),
+}
+
+/// The terms of a chunk, with the vectors of a processor.
+struct TermJob<'a> {
+    chunk: &'a PairChunk,
+    terms: &'a mut ChunkTerms,
+    asked: AskedTerms<'a>,
+}
+
+impl WithSimd for TermJob<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        match self.asked {
+            AskedTerms::Plain => plain_terms(self.chunk, self.terms),
+            AskedTerms::Series(balance) => series_terms(self.chunk, self.terms, *balance),
+        }
+    }
+}
+
+impl ChunkTerms {
+    /// Room for the terms of a chunk.
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(ChunkTerms {
+            plain: [[0; CHUNK]; PLAIN_SUMS],
+            wide: Vec::new(),
+            series: [[0; CHUNK]; ORDER],
+            room: ChunkRoom {
+                squares: [0.0; CHUNK],
+                positions: [0; CHUNK],
+                left: [0.0; CHUNK],
+                right: [0.0; CHUNK],
+                found: [0.0; CHUNK],
+            },
+        })
+    }
+
+    /// Computes the terms that do not depend on a balance.
+    pub(crate) fn compute_plain(&mut self, arch: Arch, chunk: &PairChunk) {
+        arch.dispatch(TermJob { chunk, terms: self, asked: AskedTerms::Plain });
+    }
+
+    /// Computes the coefficients of the divergence under a balance.
+    pub(crate) fn compute_series(&mut self, arch: Arch, chunk: &PairChunk, balance: &ScoreBalance) {
+        arch.dispatch(TermJob { chunk, terms: self, asked: AskedTerms::Series(balance) });
+    }
+
+    /// The sums over some pairs of the terms that do not depend on a balance, each as often as the
+    /// pair weighs; every pair weighs 1 where `weights` are none.
+    pub(crate) fn plain_sums(
+        &self,
+        pairs: std::ops::Range<usize>,
+        weights: Option<&[u64; CHUNK]>,
+    ) -> [FixedSum; PLAIN_SUMS] {
+        let mut sums = self.plain.each_ref().map(|column| sum(column, pairs.clone(), weights));
+        for (position, term) in self.wide.iter().filter(|(i, _)| pairs.contains(i)) {
+            sums[PLAIN_SUMS - 1].add_units(times(term.units(), weights.map(|w| w[*position])));
+        }
+        sums
+    }
+
+    /// The same of the coefficients.
+    pub(crate) fn series_sums(
+        &self,
+        pairs: std::ops::Range<usize>,
+        weights: Option<&[u64; CHUNK]>,
+    ) -> [FixedSum; ORDER] {
+        self.series.each_ref().map(|column| sum(column, pairs.clone(), weights))
+    }
+
+    /// The squared change of a pair in units of 2^-52.
+    pub(crate) fn squared_units(&self, position: usize) -> i64 {
+        self.plain[3][position]
+    }
+}
+
+fn times(units: i128, weight: Option<u64>) -> i128 {
+    units * weight.map_or(1, i128::from)
+}
+
+fn sum(
+    column: &TermColumn,
+    pairs: std::ops::Range<usize>,
+    weights: Option<&[u64; CHUNK]>,
+) -> FixedSum {
+    let mut sum = FixedSum::ZERO;
+    sum.add_units(match weights {
+        // At most 512 terms of at most 2^52 units: 64 bits hold them.
+        None => i128::from(column[pairs].iter().fold(0_i64, |sum, &term| sum.wrapping_add(term))),
+        Some(weights) => column[pairs.clone()]
+            .iter()
+            .zip(&weights[pairs])
+            .map(|(&term, &weight)| i128::from(term) * i128::from(weight))
+            .sum(),
+    });
+    sum
+}
+
+/// The units of a number of [0, 1].
+#[inline(always)]
+fn share_units(x: f64) -> i64 {
+    (x * UNITS + UNITS).to_bits().wrapping_sub(UNITS.to_bits()).cast_signed()
+}
+
+/// The units of a number of [-1, 1].
+#[inline(always)]
+fn signed_units(x: f64) -> i64 {
+    let sign = x.to_bits().cast_signed() >> 63;
+    (share_units(x.abs()) ^ sign).wrapping_sub(sign)
+}
+
+/// The logarithm of `libm` of a normal number above 0, else anything.
+///
+/// Source: FreeBSD's `e_log.c`, as `libm` has it.
+#[inline(always)]
+fn ln(x: f64) -> f64 {
+    const LOW: u64 = (1 << 52) - 1;
+    // The upper half of the square root of a half, and its distance to that of 1.
+    const ROOT: u64 = 0x3fe6_a09e << 32;
+    const SHIFT: u64 = (0x3ff0_0000 << 32) - ROOT;
+    let shifted = x.to_bits().wrapping_add(SHIFT);
+    let exponent = f64::from_bits((shifted >> 52) | UNITS.to_bits()) - (UNITS + 1023.0);
+    let f = f64::from_bits((shifted & LOW).wrapping_add(ROOT)) - 1.0;
+    let half_square = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let even = w * (LG[1] + w * (LG[3] + w * LG[5]));
+    let odd = z * (LG[0] + w * (LG[2] + w * (LG[4] + w * LG[6])));
+    s * (half_square + (odd + even)) + exponent * LN2_LOW - half_square + f + exponent * LN2_HIGH
+}
+
+/// ln 2 in two parts, of which the upper has few digits.
+const LN2_HIGH: f64 = f64::from_bits(0x3fe6_2e42_fee0_0000);
+const LN2_LOW: f64 = f64::from_bits(0x3dea_39ef_3579_3c76);
+
+/// The coefficients of the logarithm.
+const LG: [f64; 7] = [
+    f64::from_bits(0x3fe5_5555_5555_5593),
+    f64::from_bits(0x3fd9_9999_9997_fa04),
+    f64::from_bits(0x3fd2_4924_9422_9359),
+    f64::from_bits(0x3fcc_71c5_1d8e_78af),
+    f64::from_bits(0x3fc7_4664_96cb_03de),
+    f64::from_bits(0x3fc3_9a09_d078_c69f),
+    f64::from_bits(0x3fc2_f112_df3e_5244),
+];
+
+/// The number of pairs to compute, up to a whole vector; what stands beyond the last pair is never
+/// read.
+fn whole_vectors(n: usize) -> usize {
+    n.next_multiple_of(WIDEST).min(CHUNK)
+}
+
+#[inline(always)]
+fn plain_terms(chunk: &PairChunk, terms: &mut ChunkTerms) {
+    let n = whole_vectors(chunk.n);
+    let room = &mut terms.room;
+    for i in 0..n {
+        let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+        let change = c - s;
+        terms.plain[0][i] = share_units(s);
+        terms.plain[1][i] = share_units(c);
+        terms.plain[2][i] = share_units(change.abs());
+        terms.plain[3][i] = share_units(change * change);
+    }
+    for i in 0..n {
+        let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+        let x = (s - c) / (s + c);
+        room.squares[i] = x * x;
+        terms.plain[4][i] = signed_units(s * ratio_series(x));
+    }
+    let far = room.far(chunk.n);
+    for k in 0..far {
+        room.left[k] = chunk.score[room.positions[k]];
+        room.right[k] = chunk.score_cf[room.positions[k]];
+    }
+    for k in 0..whole_vectors(far) {
+        room.found[k] = room.left[k] * ln(room.left[k] / room.right[k]);
+    }
+    terms.wide.clear();
+    for k in 0..far {
+        let (i, s, c) = (room.positions[k], room.left[k], room.right[k]);
+        let term = match (s / c).is_normal() && c > 0.0 && s > NEGLIGIBLE {
+            true => room.found[k],
+            false => kl_term(s, c),
+        };
+        terms.plain[4][i] = signed_units(term);
+        if term.abs() > 1.0 {
+            terms.plain[4][i] = 0;
+            terms.wide.push((i, FixedSum::from_f64(term)));
+        }
+    }
+}
+
+#[inline(always)]
+fn series_terms(chunk: &PairChunk, terms: &mut ChunkTerms, balance: ScoreBalance) {
+    let n = whole_vectors(chunk.n);
+    let (stays, moves, scale) = match balance.factual_stays() {
+        true => (&chunk.score, &chunk.score_cf, balance.scale_of_moving()),
+        false => (&chunk.score_cf, &chunk.score, balance.scale_of_moving()),
+    };
+    let room = &mut terms.room;
+    for i in 0..n {
+        let (a, b) = (stays[i], moves[i] * scale);
+        let both = a + b;
+        let x = (a - b) / both;
+        let square = x * x;
+        room.squares[i] = square;
+        terms.series[0][i] = share_units(0.5 * both * term_shape(square));
+    }
+    for i in 0..n {
+        let (a, b) = (stays[i], moves[i] * scale);
+        let t = b / (a + b);
+        let lives = (b > 0.0) & (t > 0.0);
+        let powers = power_series(b, t, ln(2.0 * t));
+        for (k, power) in powers.into_iter().enumerate() {
+            let units = signed_units(power);
+            terms.series[1 + k][i] = if lives { units } else { 0 };
+        }
+    }
+    let far = room.far(chunk.n);
+    for k in 0..far {
+        let i = room.positions[k];
+        room.left[k] = stays[i];
+        room.right[k] = moves[i] * scale;
+    }
+    for k in 0..whole_vectors(far) {
+        let both = room.left[k] + room.right[k];
+        let x = (room.left[k] - room.right[k]) / both;
+        let entropy = |y: f64| {
+            let found = y * ln(y);
+            if y > 0.0 { found } else { 0.0 }
+        };
+        room.found[k] = 0.5 * both * (entropy(1.0 + x) + entropy(1.0 - x));
+    }
+    for k in 0..far {
+        let (i, a, b) = (room.positions[k], room.left[k], room.right[k]);
+        let (both, t) = (a + b, b / (a + b));
+        terms.series[0][i] = if both > 0.0 { share_units(room.found[k]) } else { 0 };
+        if t > 0.0 && !(2.0 * t).is_normal() {
+            for (column, term) in terms.series.iter_mut().zip(series(a, b)) {
+                column[i] = signed_units(term);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::Arch;
+
+    use super::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk, ln, share_units, signed_units};
+    use crate::metric::evidence::shift::{ORDER, ScoreBalance, kl_term};
+    use crate::num::fixed::FixedSum;
+    use crate::num::seed::RandomStream;
+
+    #[test]
+    fn the_logarithm_is_that_of_libm() {
+        let mut stream = RandomStream::new(1, "logarithms");
+        let check = |x: f64| assert_eq!(ln(x).to_bits(), libm::log(x).to_bits(), "{x:e}");
+        for x in [1.0, 2.0, 0.5, f64::MIN_POSITIVE, f64::MAX, f64::EPSILON, 1.0 - f64::EPSILON] {
+            check(x);
+        }
+        for _ in 0..100_000 {
+            check(stream.u01() + f64::MIN_POSITIVE);
+            check(1.0 + (stream.u01() - 0.5) * 1e-6);
+            let any = f64::from_bits(stream.u64() >> 1);
+            check(if any.is_normal() { any } else { 3.0 });
+        }
+    }
+
+    #[test]
+    fn units_are_those_of_exact_sums() {
+        let mut stream = RandomStream::new(2, "units");
+        for _ in 0..100_000 {
+            let x = stream.u01() * [1.0, 1e-3, 1e-10, 1e-15, 1e-16, 1e-17][stream.u64() as usize % 6];
+            assert_eq!(i128::from(share_units(x)), FixedSum::from_f64(x).units(), "{x:e}");
+            for x in [x, -x] {
+                assert_eq!(i128::from(signed_units(x)), FixedSum::from_f64(x).units(), "{x:e}");
+            }
+        }
+        let half = 0.5 / (1_u64 << 52) as f64;
+        for x in [0.0, -0.0, 1.0, -1.0, half, 3.0 * half, 5.0 * half, -half, -3.0 * half] {
+            assert_eq!(i128::from(signed_units(x)), FixedSum::from_f64(x).units(), "{x:e}");
+        }
+    }
+
+    /// Scores of all kinds: usual ones, ends, next to zero, subnormal, equal and hardly moved.
+    fn odd_pair(stream: &mut RandomStream) -> (f64, f64) {
+        let mut one = || match stream.u64() % 12 {
+            0 => 0.0,
+            1 => 1.0,
+            2 => f64::from_bits(stream.u64() % 1000),
+            3 => stream.u01() * 1e-300,
+            4 => stream.u01() * 1e-24,
+            5 => stream.u01() * 1e-9,
+            _ => stream.u01(),
+        };
+        let (a, b) = (one(), one());
+        match stream.u64() % 4 {
+            0 => (a, a),
+            1 => (a, (a * (1.0 + 0.1 * (stream.u01() - 0.5))).min(1.0)),
+            _ => (a, b),
+        }
+    }
+
+    /// Chunks against the formulas pair by pair, on the processor as it is and without its vectors.
+    #[test]
+    fn chunks_are_pairs_one_by_one() {
+        let mut stream = RandomStream::new(3, "chunks");
+        let balances = [
+            ScoreBalance::new(1.0, 1.0),
+            ScoreBalance::new(1.0, 0.8),
+            ScoreBalance::new(0.3, 1.0),
+            ScoreBalance::new(1e-200, 1.0),
+        ];
+        let mut wide = 0;
+        for (round, n) in [CHUNK, 1, 7, 8, 9, 100, 511].into_iter().cycle().take(70).enumerate() {
+            let mut chunk = PairChunk::new();
+            for i in 0..n {
+                let pair = odd_pair(&mut stream);
+                assert_eq!(chunk.push((i / 50) as u32, pair, 3, stream.u64() % 7), i + 1 == CHUNK);
+            }
+            let mut of_arch = Vec::new();
+            for arch in [Arch::Scalar, Arch::new()] {
+                let mut terms = ChunkTerms::new();
+                terms.compute_plain(arch, &chunk);
+                wide += terms.wide.len();
+                let mut found = Vec::new();
+                for (block, pairs) in chunk.runs() {
+                    assert!(pairs.clone().all(|i| i / 50 == block as usize));
+                    for weights in [None, Some(&chunk.weight)] {
+                        let weight = |i: usize| weights.map_or(1, |weights| weights[i]);
+                        let mut plain = [FixedSum::ZERO; PLAIN_SUMS];
+                        for i in pairs.clone() {
+                            let (s, c) = (chunk.score[i], chunk.score_cf[i]);
+                            let d = c - s;
+                            for (sum, term) in
+                                plain.iter_mut().zip([s, c, d.abs(), d * d, kl_term(s, c)])
+                            {
+                                sum.add_times(term, weight(i));
+                            }
+                        }
+                        assert_eq!(terms.plain_sums(pairs.clone(), weights), plain, "{round}");
+                        found.push(plain.to_vec());
+                    }
+                }
+                for balance in &balances {
+                    terms.compute_series(arch, &chunk, balance);
+                    for (_, pairs) in chunk.runs() {
+                        let mut sums = [FixedSum::ZERO; ORDER];
+                        for i in pairs.clone() {
+                            let series = balance.series(chunk.score[i], chunk.score_cf[i]);
+                            for (sum, term) in sums.iter_mut().zip(series) {
+                                sum.add_times(term, chunk.weight[i]);
+                            }
+                        }
+                        assert_eq!(
+                            terms.series_sums(pairs.clone(), Some(&chunk.weight)),
+                            sums,
+                            "{round} {balance:?}"
+                        );
+                        found.push(terms.series_sums(pairs, None).to_vec());
+                    }
+                }
+                of_arch.push(found);
+            }
+            assert_eq!(of_arch[0], of_arch[1], "vectors change a bit");
+        }
+        assert!(wide > 0, "no term above 1 was tried");
+    }
+}

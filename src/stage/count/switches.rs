@@ -1,0 +1,519 @@
+//! The counterfactuals of one model, set and attribute in one pass: counts, score sums and what
+//! intervals are drawn from, of everybody, of each slice, and of each class against all others.
+//!
+//! The divergence needs the balance of all scores before the first term (see
+//! [`redraw`](crate::metric::bootstrap::redraw)). It is estimated by a step of its own
+//! ([`learn_balances`]) from the first [`LEARN_ROWS`] audited rows: the same rows whatever the
+//! number of threads or parts and however rows are cut into groups. Where they are all rows, the
+//! balance is exact. The few cases in which one pass does not do are passed over again: an estimate
+//! that is too far off, a direction that the first rows do not have, and a slice of more people than
+//! are kept one by one.
+
+use crate::data::Layout;
+use crate::data::rows::PreparedBatch;
+use crate::data::rows::split::RowRoles;
+use crate::error::{Error, Result};
+use crate::exec::state::Accumulator;
+use crate::metric::bootstrap::redraw::{
+    ChunkWorkspace, GatheredScores, GatheredSwitches, MAX_SINGLE_PEOPLE, ScoreBalances,
+    ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,
+};
+use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
+use crate::metric::evidence::counts::CounterfactualCounts;
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::value::classes::SwitchClassCounts;
+use crate::param::{Count, Level, Seed};
+use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
+use crate::stage::count::evidence::{
+    BlockSettings, CountInputs, ScoredGroup, check_weight_total, empty_counts,
+};
+use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
+use crate::stage::row_context::RowContext;
+
+/// Audited rows, the first of all, from which balances are estimated.
+pub(crate) const LEARN_ROWS: u64 = 65_536;
+
+/// The intervals that are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IntervalSettings {
+    /// Their level.
+    pub(crate) level: Level,
+    /// Replicates of people.
+    pub(crate) samples: Count,
+    /// Seed of the job.
+    pub(crate) seed: Seed,
+}
+
+/// The score metrics that are wanted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ShiftSettings {
+    /// Their intervals, if any.
+    pub(crate) intervals: Option<IntervalSettings>,
+}
+
+impl ShiftSettings {
+    fn seed(self) -> Option<Seed> {
+        self.intervals.map(|intervals| intervals.seed)
+    }
+}
+
+/// Counts and score metrics of the same people.
+pub(crate) type CountedSwitches = (CounterfactualCounts, Option<ShiftEvidence>);
+
+/// One accumulator for everybody, for each slice or for each class; made where somebody is.
+struct SwitchPart {
+    all: Vec<Option<SwitchAccumulator>>,
+    room: ChunkWorkspace,
+}
+
+impl SwitchPart {
+    fn new(n: usize) -> Self {
+        SwitchPart { all: std::iter::repeat_with(|| None).take(n).collect(), room: ChunkWorkspace::new() }
+    }
+
+    /// Adds a person to the accumulator with this number, unless nothing is kept there.
+    fn add(
+        &mut self,
+        number: usize,
+        keep: &[Option<ScoreKeeping>],
+        nobody: impl FnOnce() -> CounterfactualCounts,
+        (key, person, cfs): (u64, &ScoredPerson, &[ScoredCounterfactual]),
+    ) {
+        let Some(keep) = &keep[number] else { return };
+        let of = self.all[number].get_or_insert_with(|| SwitchAccumulator::new(nobody(), keep));
+        of.add(key, person, cfs, &mut self.room);
+    }
+
+    /// Lets nobody wait: of many slices together too many might.
+    fn flush(&mut self) {
+        self.all.iter_mut().flatten().for_each(|of| of.flush(&mut self.room));
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in self.all.iter_mut().zip(other.all) {
+            match (mine, theirs) {
+                (Some(mine), Some(theirs)) => mine.merge(theirs),
+                (mine @ None, theirs) => *mine = theirs,
+                (Some(_), None) => {}
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Option<GatheredSwitches>> {
+        let room = &mut self.room;
+        self.all.into_iter().map(|of| Some(of?.finish(room))).collect()
+    }
+}
+
+/// The first rows of the audited set in a row group, of which so many are still wanted: where they
+/// end, and how many they are.
+fn first_audited(roles: &RowRoles, wanted: u64) -> (usize, u64) {
+    let mut found = 0;
+    for i in 0..roles.0.len() {
+        if found == wanted {
+            return (i, found);
+        }
+        found += u64::from(roles.audited(i).is_some());
+    }
+    (roles.0.len(), found)
+}
+
+/// Calls `add` for the row groups that hold the first audited rows, with where these end.
+fn first_rows(
+    ground: RowContext<'_>,
+    mut add: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    let mut wanted = LEARN_ROWS;
+    for g in 0..ground.rows.n_groups() {
+        (ground.watch.check)()?;
+        let (end, found) = first_audited(&ground.roles.read(g)?, wanted);
+        add(g, end)?;
+        wanted -= found;
+        if wanted == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What to keep of the scores of all audited rows; `balances` are learnt where they are needed.
+fn keeping(
+    ground: RowContext<'_>,
+    wanted: Option<ShiftSettings>,
+    n: usize,
+    learn: impl FnOnce() -> Result<Vec<ScoreBalances>>,
+) -> Result<Vec<Option<ScoreKeeping>>> {
+    let all = match wanted.map(ShiftSettings::seed) {
+        None => vec![ScoreKeeping::Nothing; n],
+        Some(Some(_)) if ground.roles.n_audited() <= MAX_SINGLE_PEOPLE => {
+            vec![ScoreKeeping::Pairs; n]
+        }
+        Some(None) => learn()?.into_iter().map(ScoreKeeping::Sums).collect(),
+        Some(Some(seed)) => {
+            learn()?.into_iter().map(|balances| ScoreKeeping::Blocks(balances, seed)).collect()
+        }
+    };
+    Ok(all.into_iter().map(Some).collect())
+}
+
+/// The counterfactuals of a label of two sides.
+#[derive(Clone, Copy)]
+struct SwitchPass<'a> {
+    context: RowContext<'a>,
+    scored: CountInputs<'a>,
+    blocks: BlockSettings,
+    /// Number 0 is everybody, the slices follow.
+    slices: Option<&'a AttributeSlices>,
+}
+
+impl SwitchPass<'_> {
+    fn layout(&self) -> &Layout {
+        self.context.rows.layout()
+    }
+
+    /// Nobody of everybody, or of a slice; models are compared on everybody.
+    fn nobody(&self, number: usize) -> CounterfactualCounts {
+        let layout = self.layout();
+        let n_groups = layout.attributes[self.scored.attribute].groups.len();
+        let none = empty_counts(layout, n_groups, self.blocks.seed);
+        match number == 0 && self.blocks.paired && layout.weight.is_none() {
+            true => none.with_pairing(self.blocks.seed),
+            false => none,
+        }
+    }
+
+    /// Adds the rows of a row group before the position `end`.
+    fn add(
+        &self,
+        part: &mut SwitchPart,
+        keep: &[Option<ScoreKeeping>],
+        g: usize,
+        end: usize,
+    ) -> Result<u64> {
+        let layout = self.layout();
+        let attribute = &layout.attributes[self.scored.attribute];
+        let group = ScoredGroup::read(self.context, self.scored, g)?;
+        let batch: &PreparedBatch = &group.batch;
+        let own = &batch.groups[self.scored.attribute];
+        group.people(layout, attribute, own, self.scored.rule, |i, person, cfs| {
+            if i >= end {
+                return;
+            }
+            let person = (batch.row_key[i], person, cfs);
+            part.add(0, keep, || self.nobody(0), person);
+            if let Some(slices) = self.slices {
+                slices.each_of_row(layout, batch, i, |slice| {
+                    part.add(1 + slice, keep, || self.nobody(1 + slice), person);
+                });
+            }
+        });
+        if self.slices.is_some() {
+            part.flush();
+        }
+        Ok(batch.row.len() as u64)
+    }
+
+    fn gather(&self, keep: &[Option<ScoreKeeping>]) -> Result<Vec<Option<GatheredSwitches>>> {
+        let whole = self.context.row_groups().fold(
+            || SwitchPart::new(keep.len()),
+            |part, g| self.add(part, keep, g, usize::MAX),
+            SwitchPart::merge,
+        )?;
+        Ok(whole.finish())
+    }
+
+    /// The balances of the first rows.
+    fn learn_balances(&self) -> Result<Vec<ScoreBalances>> {
+        let mut part = SwitchPart::new(1);
+        let pass = SwitchPass { slices: None, ..*self };
+        first_rows(self.context, |g, end| {
+            pass.add(&mut part, &[Some(ScoreKeeping::Nothing)], g, end).map(|_| ())
+        })?;
+        let first = part.finish().into_iter().flatten().map(|of| of.counts).next();
+        Ok(vec![ScoreBalances::of(&first.unwrap_or_else(|| self.nobody(0)))])
+    }
+}
+
+/// Counts the counterfactuals of one model, set and attribute, with score metrics where they are
+/// `wanted`; the same inside slices, of which those of fewer than `smallest` people have no score
+/// metrics.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub(crate) fn count_switches(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    blocks: BlockSettings,
+    wanted: Option<ShiftSettings>,
+    (slices, smallest): (Option<&AttributeSlices>, u64),
+) -> Result<(CountedSwitches, CounterfactualSlices)> {
+    check_weight_total(
+        ground.rows.layout(),
+        scored.counterfactuals.n_rows().max(ground.rows.layout().n_rows),
+    )?;
+    let pass = SwitchPass { context: ground, scored, blocks, slices };
+    let mut keep = keeping(ground, wanted, 1, || pass.learn_balances())?;
+    let of_slice = if wanted.is_some() { ScoreKeeping::Pairs } else { ScoreKeeping::Nothing };
+    let n_slices = slices.map_or(0, AttributeSlices::len);
+    keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
+    let measured = |number: usize, people: u64| number == 0 || people >= smallest;
+    let found = second(ground, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
+    let mut found = found.into_iter();
+    let whole = found.next().flatten().unwrap_or_else(|| (pass.nobody(0), None));
+    let slices = (0..).zip(found).filter_map(|(slice, of)| {
+        let (counts, evidence) = of?;
+        Some((slice, counts, evidence))
+    });
+    // Everybody of no group at all: nothing to divide, so nothing to draw either.
+    let whole = match (whole, wanted) {
+        ((counts, None), Some(wanted)) => {
+            let evidence = shift_evidence(ground, scored, &counts, wanted)?;
+            (counts, Some(evidence))
+        }
+        (whole, _) => whole,
+    };
+    Ok((whole, CounterfactualSlices(slices.collect())))
+}
+
+/// Counts the counterfactuals of one model, set and attribute. `blocks` as for rows.
+///
+/// # Errors
+/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
+pub(crate) fn count_counterfactuals(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    blocks: BlockSettings,
+) -> Result<CounterfactualCounts> {
+    let ((counts, _), _) = count_switches(ground, scored, blocks, None, (None, 0))?;
+    Ok(counts)
+}
+
+/// The score metrics of people who are counted already.
+///
+/// # Errors
+/// A file cannot be read, or the run is to stop.
+pub(crate) fn shift_evidence(
+    ground: RowContext<'_>,
+    scored: CountInputs<'_>,
+    counts: &CounterfactualCounts,
+    wanted: ShiftSettings,
+) -> Result<ShiftEvidence> {
+    let blocks = BlockSettings { seed: Seed(0), paired: false };
+    let pass = SwitchPass { context: ground, scored, blocks, slices: None };
+    let keep = ScoreKeeping::again(counts, wanted.seed());
+    let again = pass.gather(&[Some(keep.clone())])?.into_iter().flatten().next();
+    let again =
+        again.unwrap_or_else(|| SwitchAccumulator::new(pass.nobody(0), &keep).finish_now());
+    draw_evidence(ground, again, wanted).map(|(_, evidence)| evidence)?.ok_or_else(other_people)
+}
+
+/// Two passes over the same rows saw other people: the files have changed in between.
+fn other_people() -> Error {
+    Error::operator(
+        "count",
+        "the counterfactuals",
+        "a second pass over the rows saw other scores than the first",
+        crate::error::FOLDER_CHANGED_HINT,
+    )
+}
+
+/// The score metrics of what was gathered; `again` passes over those anew of whom one pass was not
+/// enough. `measured` says whether score metrics are wanted of so many people with this number.
+fn second(
+    ground: RowContext<'_>,
+    wanted: Option<ShiftSettings>,
+    gathered: Vec<Option<GatheredSwitches>>,
+    measured: impl Fn(usize, u64) -> bool,
+    again: impl FnOnce(&[Option<ScoreKeeping>]) -> Result<Vec<Option<GatheredSwitches>>>,
+) -> Result<Vec<Option<CountedSwitches>>> {
+    let mut keep = vec![None; gathered.len()];
+    let mut found = Vec::with_capacity(gathered.len());
+    for (number, of) in gathered.into_iter().enumerate() {
+        let Some(of) = of else {
+            found.push(None);
+            continue;
+        };
+        let Some(wanted) = wanted.filter(|_| measured(number, of.people)) else {
+            found.push(Some((of.counts, None)));
+            continue;
+        };
+        let (counts, evidence) = draw_evidence(ground, of, wanted)?;
+        if evidence.is_none() {
+            keep[number] = Some(ScoreKeeping::again(&counts, wanted.seed()));
+        }
+        found.push(Some((counts, evidence)));
+    }
+    if let Some(wanted) = wanted.filter(|_| keep.iter().any(Option::is_some)) {
+        for (found, again) in found.iter_mut().zip(again(&keep)?) {
+            if let (Some((_, evidence)), Some(again)) = (found, again) {
+                *evidence =
+                    Some(draw_evidence(ground, again, wanted)?.1.ok_or_else(other_people)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Counts, and the score metrics with their intervals where one pass was enough.
+fn draw_evidence(
+    ground: RowContext<'_>,
+    gathered: GatheredSwitches,
+    wanted: ShiftSettings,
+) -> Result<CountedSwitches> {
+    let (counts, found) = gathered.second(wanted.intervals.is_some());
+    let Some((second, scores)) = found else { return Ok((counts, None)) };
+    let intervals = wanted
+        .intervals
+        .map(|wanted| {
+            let redraw = match &scores {
+                GatheredScores::Pairs(pairs) => {
+                    ShiftBootstrap::of_people(pairs, &second, wanted.samples, wanted.seed)
+                }
+                GatheredScores::Blocks(blocks) => {
+                    ShiftBootstrap::of_blocks(blocks, &second, wanted.seed)
+                }
+            };
+            draw(ground, &redraw, &counts, wanted.level)
+        })
+        .transpose()?;
+    Ok((counts, Some(ShiftEvidence { second, intervals })))
+}
+
+fn draw(
+    ground: RowContext<'_>,
+    redraw: &ShiftBootstrap<'_>,
+    counts: &CounterfactualCounts,
+    level: Level,
+) -> Result<ShiftIntervals> {
+    let mut tiles = Vec::with_capacity(redraw.n_tiles());
+    ground.pieces(redraw.n_tiles()).in_order(
+        |number| Ok((0, redraw.tile(number))),
+        |_, tile| {
+            tiles.push(tile);
+            Ok(())
+        },
+    )?;
+    Ok(redraw.intervals(&tiles, counts, level))
+}
+
+/// Counterfactuals of a label of several classes, whole and one class against all others.
+struct ClassPart {
+    counts: SwitchClassCounts,
+    one_vs_rest: SwitchPart,
+}
+
+/// The counterfactuals of a label of several classes.
+#[derive(Clone, Copy)]
+struct ClassSwitchPass<'a> {
+    context: RowContext<'a>,
+    scored: ClassCountInputs<'a>,
+    seed: Seed,
+    n_classes: usize,
+}
+
+impl ClassSwitchPass<'_> {
+    fn nobody(&self) -> CounterfactualCounts {
+        let layout = self.context.rows.layout();
+        let n_groups = layout.attributes[self.scored.attribute].groups.len();
+        empty_counts(layout, n_groups, self.seed)
+    }
+
+    fn empty(&self) -> ClassPart {
+        let layout = self.context.rows.layout();
+        let n_groups = layout.attributes[self.scored.attribute].groups.len();
+        let none = SwitchClassCounts::new(self.n_classes, n_groups);
+        ClassPart {
+            counts: if layout.weight.is_some() { none.with_weights(self.seed) } else { none },
+            one_vs_rest: SwitchPart::new(self.n_classes),
+        }
+    }
+
+    /// Adds the rows of a row group before the position `end`.
+    fn add(
+        &self,
+        part: &mut ClassPart,
+        keep: &[Option<ScoreKeeping>],
+        g: usize,
+        end: usize,
+    ) -> Result<u64> {
+        let group = ClassScoredGroup::read(self.context, self.scored, g)?;
+        let mut moved: Vec<ScoredCounterfactual> = Vec::new();
+        let each = |i: usize, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
+            if i >= end {
+                return;
+            }
+            part.counts.add_classes(key, person, cfs);
+            for class in 0..self.n_classes {
+                moved.clear();
+                moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
+                let one = person.one_vs_rest(class);
+                let person = (key, &one, moved.as_slice());
+                part.one_vs_rest.add(class, keep, || self.nobody(), person);
+            }
+        };
+        group.people(self.context.rows.layout(), self.scored.attribute, each);
+        Ok(group.len() as u64)
+    }
+
+    fn gather(
+        &self,
+        keep: &[Option<ScoreKeeping>],
+    ) -> Result<(SwitchClassCounts, Vec<Option<GatheredSwitches>>)> {
+        let whole = self.context.row_groups().fold(
+            || self.empty(),
+            |part, g| self.add(part, keep, g, usize::MAX),
+            |whole, part| {
+                whole.counts.merge(part.counts);
+                whole.one_vs_rest.merge(part.one_vs_rest);
+            },
+        )?;
+        Ok((whole.counts, whole.one_vs_rest.finish()))
+    }
+
+    /// The balances of the first rows, class by class.
+    fn learn_balances(&self) -> Result<Vec<ScoreBalances>> {
+        let mut part = self.empty();
+        let keep = vec![Some(ScoreKeeping::Nothing); self.n_classes];
+        first_rows(self.context, |g, end| self.add(&mut part, &keep, g, end).map(|_| ()))?;
+        let of_class = |of: Option<GatheredSwitches>| {
+            ScoreBalances::of(&of.map_or_else(|| self.nobody(), |of| of.counts))
+        };
+        Ok(part.one_vs_rest.finish().into_iter().map(of_class).collect())
+    }
+}
+
+/// The same for a label of several classes: each class against all others is a label of two sides.
+///
+/// # Errors
+/// As [`count_switches`].
+pub(crate) fn count_class_switches(
+    ground: RowContext<'_>,
+    scored: ClassCountInputs<'_>,
+    seed: Seed,
+    wanted: Option<ShiftSettings>,
+) -> Result<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)> {
+    let layout = ground.rows.layout();
+    check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
+    let n_classes = layout.label.as_ref().map_or(0, |label| label.classes.len());
+    let pass = ClassSwitchPass { context: ground, scored, seed, n_classes };
+    let keep = keeping(ground, wanted, n_classes, || pass.learn_balances())?;
+    let (counts, gathered) = pass.gather(&keep)?;
+    let again = |keep: &[Option<ScoreKeeping>]| pass.gather(keep).map(|(_, again)| again);
+    let found = second(ground, wanted, gathered, |_, _| true, again)?;
+    let (mut one_vs_rest, mut evidence) = (Vec::new(), Vec::new());
+    for of in found {
+        let (counts, shift) = of.unwrap_or_else(|| (pass.nobody(), None));
+        // Of nobody everything is known at once.
+        let shift = match (shift, wanted) {
+            (None, Some(wanted)) => {
+                let keep = ScoreKeeping::again(&counts, wanted.seed());
+                let nobody = SwitchAccumulator::new(pass.nobody(), &keep).finish_now();
+                draw_evidence(ground, nobody, wanted)?.1
+            }
+            (shift, _) => shift,
+        };
+        one_vs_rest.push(counts);
+        evidence.extend(shift);
+    }
+    Ok((counts.with_one_vs_rest(one_vs_rest), wanted.map(|_| evidence)))
+}
