@@ -22,11 +22,12 @@ use crate::gate::recourse::RecourseGateQuestion;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
 use crate::report::diff::FolderDiff;
+use crate::stage::gate;
 use crate::stage::gate::baseline;
 use crate::stage::measure::catalog;
+use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::stage::score::recheck::unsteady_of;
-use crate::stage::{measure, report};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
 
@@ -75,15 +76,15 @@ pub fn judge(
     };
     let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
     let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
-    let questions = with_job_lines(measure::questions(&checked), &old_gates);
-    let recourse = measure::recourse_of(
+    let questions = with_job_lines(gate::questions(&checked), &old_gates);
+    let recourse = gate::recourse_of(
         &checked,
-        recourse_with_job_lines(measure::recourse_questions(&checked), &old_gates),
+        recourse_with_job_lines(gate::recourse_questions(&checked), &old_gates),
         folder,
     )?;
     let unsteady = unsteady_of(&manifest);
     let groups = read_rows::<GroupRow>(&folder.join("tables"))?;
-    let (gates, outcome) = measure::verdicts(
+    let (gates, outcome) = gate::verdicts(
         &checked,
         questions,
         (&new.metrics, &groups),
@@ -336,9 +337,9 @@ pub fn compare(
     if let Some(checked) = job {
         let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
         let groups = read_rows::<GroupRow>(&new.join("tables"))?;
-        let recourse = measure::recourse_of(checked, measure::recourse_questions(checked), new)?;
-        let (questions, unsteady) = (measure::questions(checked), unsteady_of(&new_manifest));
-        let (table, outcome) = measure::verdicts(
+        let recourse = gate::recourse_of(checked, gate::recourse_questions(checked), new)?;
+        let (questions, unsteady) = (gate::questions(checked), unsteady_of(&new_manifest));
+        let (table, outcome) = gate::verdicts(
             checked,
             questions,
             (&metrics, &groups),

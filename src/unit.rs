@@ -217,6 +217,12 @@ impl AuditUnit {
     pub fn of_model(model: &str) -> Self {
         AuditUnit { model: model.to_owned(), ..AuditUnit::default() }
     }
+
+    /// The same on the rows as they are.
+    #[must_use]
+    pub fn factual(&self) -> Self {
+        AuditUnit { set: String::new(), attribute: String::new(), ..self.clone() }
+    }
 }
 
 /// The identity of a stage.
@@ -309,6 +315,12 @@ impl<'t> UnitPattern<'t> {
         let is = |word: &str| word == unit.kind.word() || word == unit.stage_kind().word();
         self.word.is_none_or(is) && self.fields.iter().all(has)
     }
+}
+
+/// Whether the text after `--force` takes the stage of this id.
+pub(crate) fn is_forced(force: &str, id: &str) -> bool {
+    let unit = StageUnit::parse(id);
+    unit.zip(UnitPattern::parse(force)).is_some_and(|(unit, pattern)| pattern.takes(&unit))
 }
 
 #[cfg(test)]

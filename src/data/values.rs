@@ -474,9 +474,7 @@ impl SourceValues {
             SourceValues::Text(a) => {
                 DistinctValues::of_keys(a.len(), |i| a.is_valid(i).then(|| a.value(i)))
             }
-            SourceValues::Named(a) => {
-                DistinctValues::of_ids(Cow::Borrowed(&a.ids), a.names.len())
-            }
+            SourceValues::Named(a) => DistinctValues::of_ids(Cow::Borrowed(&a.ids), a.names.len()),
             SourceValues::Empty(n) => DistinctValues::of_ids(Cow::Owned(vec![0; *n]), 0),
         }
     }
@@ -584,7 +582,10 @@ impl<'a> DistinctValues<'a> {
             }
             fours.remainder().iter().for_each(|&id| counts[id as usize] += 1);
             for lane in &mut lanes {
-                counts.iter_mut().zip(lane).for_each(|(sum, n)| *sum += u64::from(std::mem::take(n)));
+                counts
+                    .iter_mut()
+                    .zip(lane)
+                    .for_each(|(sum, n)| *sum += u64::from(std::mem::take(n)));
             }
         }
         let n_present = counts[1..].iter().filter(|&&n| n > 0).count();
@@ -612,9 +613,8 @@ impl<'a> DistinctValues<'a> {
     /// A value without a name is missing.
     pub fn named(&self, name: impl Fn(usize) -> Option<String>) -> NamedValues {
         let mut held = IndexSet::new();
-        let table = self.table(|row| {
-            name(row).map_or(0, |name| held.insert_full(name).0 as u32 + 1)
-        });
+        let table =
+            self.table(|row| name(row).map_or(0, |name| held.insert_full(name).0 as u32 + 1));
         let ids = self.ids.iter().map(|&id| table[id as usize]).collect();
         NamedValues { names: held.into_iter().collect(), ids }
     }

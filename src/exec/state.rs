@@ -102,6 +102,19 @@ impl PieceLoop<'_> {
     }
 }
 
+/// Merges states one by one, such as those of folds.
+pub fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
+    whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
+}
+
+/// The sum of all states; none of none.
+pub fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> Option<S> {
+    states.into_iter().reduce(|mut whole, part| {
+        whole.merge(part);
+        whole
+    })
+}
+
 /// A state as its file holds it: a line with name, version and hash, and the state as JSON.
 fn state_text<S: Accumulator>(mut state: S) -> Result<String> {
     state.settle();

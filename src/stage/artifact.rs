@@ -34,6 +34,9 @@ pub const SHIFT_EVIDENCE: &str = "shift.json";
 /// File of the stage `count` with the slices; absent where the job names none.
 pub const SLICE_EVIDENCE: &str = "slices.json";
 
+/// File of the stage `count` of an arm: what was counted in each fold.
+pub const FOLD_EVIDENCE: &str = "folds.json";
+
 /// File of the slices that were not measured because too few people are in them.
 pub const SMALL_SLICES: &str = "small-slices.json";
 
@@ -49,3 +52,6 @@ pub const QUALITY: [&TableDef; 4] =
 
 /// File of the stage `split`.
 pub(crate) const ROLES: &str = "roles.parquet";
+
+/// From this many audited rows on, outcomes are not kept unless the job asks for them.
+pub(crate) const KEEP_ROWS_BELOW: u64 = 10_000_000;

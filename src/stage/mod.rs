@@ -20,13 +20,15 @@
 //! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the rows that train for a fold |
 //! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |
 //! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says of the rows that train |
-//! | augment | `count/model=/experiment=/arm=`, `measure/experiment=`, `selected`, `tables` | evidence of an arm, tables of an experiment, rows that were chosen, all tables |
+//! | augment | `count` as above, with `experiment=/arm=` | evidence of an arm, of all folds and of each |
+//! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
 //! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
-//! Each of [`stages`] says what it needs and what it is made of ([`planner`]), so the list of a job
-//! grows backwards from `report`. A run that waits for scores has the same `report`, which then
+//! Each of the [`kinds`] says what it needs and what it is made of ([`planner`]), so the list of a job
+//! grows backwards from `report`. An arm of an experiment is planned by the same stages as the plain
+//! audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for scores has the same `report`, which then
 //! needs other stages: see [`waiting`]. What makes a stage stale goes through its builder, as names
 //! and values, so that a rerun can say its reason. Nothing here computes a number: formulas live in
 //! the engines.
@@ -40,8 +42,10 @@ pub mod experiment;
 pub(crate) mod gate;
 pub mod generate;
 pub mod input;
+pub(crate) mod kinds;
 pub mod measure;
 mod memory;
+pub(crate) mod models;
 pub(crate) mod open;
 pub(crate) mod params;
 mod pass;
@@ -51,8 +55,9 @@ pub mod prepare;
 pub mod preview;
 pub mod recourse;
 pub mod report;
-pub mod results;
 pub mod row_context;
+pub(crate) mod row_inputs;
+pub(crate) mod rule;
 pub mod score;
 pub mod settings;
 pub mod train;

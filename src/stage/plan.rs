@@ -14,10 +14,9 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::JobInputs;
 use crate::stage::input::answer::{self, AnswerMemory};
 use crate::stage::params::prepare_params;
-use crate::stage::planner::is_forced;
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
-use crate::unit::AuditUnit;
+use crate::unit::{AuditUnit, is_forced};
 
 /// Everything the stages of one job share.
 pub(crate) struct StagePlan<'a> {
@@ -181,6 +180,11 @@ impl<'a> AppliedSet<'a> {
             experiment: self.experiment.unwrap_or_default().to_owned(),
             ..AuditUnit::default()
         }
+    }
+
+    /// The unit that finds the graphs of the set.
+    pub(crate) fn graphs_unit(&self) -> AuditUnit {
+        AuditUnit { set: self.scenario().0.to_owned(), ..AuditUnit::default() }
     }
 
     /// The unit of what a model says of them.

@@ -18,11 +18,10 @@ use crate::exec::{PlannedStage, StageContext, StageWork, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job::Job;
 use crate::stage::applied_set::canonical_text;
-use crate::stage::measure::labels::LabelStage;
+use crate::stage::kinds::{LabelStage, ReportStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::results::ReportStage;
 use crate::stage::settings::CODE;
-use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, UnitPattern};
+use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_forced};
 
 /// The work of a planned stage.
 pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
@@ -93,12 +92,6 @@ impl RunStages<'_> {
         let later = self.known.iter().any(|unit| is_forced(force, &unit.to_string()));
         (is_run || !later).then_some(force)
     }
-}
-
-/// Whether the text after `--force` takes the stage of this id.
-pub(crate) fn is_forced(force: &str, id: &str) -> bool {
-    let unit = StageUnit::parse(id);
-    unit.zip(UnitPattern::parse(force)).is_some_and(|(unit, pattern)| pattern.takes(&unit))
 }
 
 /// A stage with its place in the plan.

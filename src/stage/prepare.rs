@@ -3,105 +3,23 @@
 
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::prepare;
-use crate::data::rows::RowsReader;
-use crate::data::rows::split::{self, RolesReader, SplitMethod};
+use crate::data::rows::split;
+use crate::data::rows::split::SplitMethod;
 use crate::data::source::{ParquetSource, hidden_column_fault, import};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
-use crate::exec::StageContext;
 use crate::exec::misfit;
 use crate::job::{Job, ReferenceBlock};
 use crate::param::Word;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
-use crate::stage::experiment::folds::FoldRoles;
 use crate::stage::input::{self, RowImport};
+use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::row_context::RowContext;
 use crate::stage::{experiment, measure};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
-
-/// Rows that are no Parquet, as Parquet.
-pub(crate) struct SourceStage;
-
-/// Rows that strategies learn from, where they stand in a file of their own.
-pub(crate) struct ReferenceStage;
-
-/// Rows as numbers.
-pub(crate) struct PrepareStage;
-
-/// Which rows train and which are audited.
-pub(crate) struct SplitStage;
-
-/// The prepared rows with their roles, to be opened.
-#[derive(Clone)]
-pub(crate) struct RowInputs<'a> {
-    plan: &'a StagePlan<'a>,
-    rows: StageInput<PrepareStage>,
-    roles: StageInput<SplitStage>,
-    file: String,
-}
-
-impl<'a> RowInputs<'a> {
-    /// The rows with the roles of a split.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, split: &AuditUnit) -> Result<Self> {
-        let (rows, roles) = (b.need::<PrepareStage>(split)?, b.need::<SplitStage>(split)?);
-        Ok(RowInputs { plan: b.plan, rows, roles, file: ROLES.to_owned() })
-    }
-
-    /// The rows with the roles that the job gives them.
-    pub(crate) fn of_job(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        RowInputs::need(b, &AuditUnit::default())
-    }
-
-    /// The same rows with their roles in a fold of the experiment.
-    pub(crate) fn in_fold(&self, side: FoldRoles, fold: usize) -> Self {
-        RowInputs { file: side.file(fold), ..self.clone() }
-    }
-
-    /// The prepared rows alone.
-    pub(crate) fn prepared(&self) -> &StageInput<PrepareStage> {
-        &self.rows
-    }
-
-    /// Opens them and hands them to `work`, which goes through them so many times.
-    pub(crate) fn with<T>(
-        &self,
-        ctx: &StageContext<'_>,
-        passes: u64,
-        work: impl FnOnce(RowContext<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let rows = self.rows.open(ctx)?;
-        let roles = RolesReader::open(&self.roles.folder(ctx).join(&self.file))?;
-        ctx.set_total(passes * rows.layout().n_rows);
-        with_watch(ctx, |watch| {
-            work(RowContext { rows: &rows, roles: &roles, workers: self.plan.workers, watch })
-        })
-    }
-}
-
-impl StageInput<PrepareStage> {
-    /// The rows.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
-        RowsReader::open(self.folder(ctx))
-    }
-}
-
-impl StageInput<ReferenceStage> {
-    /// The rows.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsReader> {
-        RowsReader::open(self.folder(ctx))
-    }
-}
-
-impl StageInput<SplitStage> {
-    /// The roles of all rows.
-    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RolesReader> {
-        RolesReader::open(&self.folder(ctx).join(ROLES))
-    }
-}
 
 impl Stage for SourceStage {
     type Output = Self;

@@ -2,8 +2,8 @@
 //!
 //! `check` and `data` prepare and split the rows as a run does, and leave both in the cache for it,
 //! with counts of their own.
-//! `plan` does no work: it hashes the input files where the cache does not remember that, as it must
-//! to know what is stale, and makes, downloads and locks nothing.
+//! `plan` does no work: it hashes the input files where the cache does not remember that, as it
+//! must to know what is stale, and makes, downloads and locks nothing.
 
 use std::path::{Path, PathBuf};
 

@@ -4,8 +4,9 @@
 //! Every file between the stages is cut into row groups of the same number of rows, so that several
 //! files of one run (rows, roles, scores) line up group by group and a stage reads them side by
 //! side. A row group is the unit of memory and of parallel work.
-//! Results are zstd; files between the stages, which are read soon and thrown away, are lz4 or, where
-//! that saves little, not packed at all. All have a fixed `created_by` and no times, so equal contents are equal bytes.
+//! Results are zstd; files between the stages, which are read soon and thrown away, are lz4 or,
+//! where that saves little, not packed at all. All have a fixed `created_by` and no times, so equal
+//! contents are equal bytes.
 
 use std::collections::HashMap;
 use std::marker::PhantomData;

@@ -52,9 +52,11 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     fields.extend(plan.carry.iter().map(|&column| {
         distinct(Field::new(format!("carry.{}", plan.name(column)), DataType::Float64, true))
     }));
-    fields.extend(plan.coded.iter().map(|&column| {
-        packed(Field::new(code_column(plan, column), DataType::UInt32, false))
-    }));
+    fields.extend(
+        plan.coded
+            .iter()
+            .map(|&column| packed(Field::new(code_column(plan, column), DataType::UInt32, false))),
+    );
     Schema::new(fields.into_iter().map(cached).collect::<Vec<_>>())
 }
 
@@ -86,8 +88,7 @@ impl RowChunk {
             }
             Some(values) => {
                 let id = |i: usize| values.word(i).unwrap_or_default();
-                let hashes: Vec<u64> =
-                    (0..slice.n).map(|i| key_of_text(&id(i))).collect();
+                let hashes: Vec<u64> = (0..slice.n).map(|i| key_of_text(&id(i))).collect();
                 keys = KeyRun::of(hashes.iter().copied());
                 plain.push(Arc::new(UInt64Array::from(hashes)));
                 plain.push(match values {

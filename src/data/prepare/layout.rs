@@ -217,11 +217,13 @@ fn code_tables(
     let table = |column: usize, none: u32, code: &dyn Fn(&str) -> Option<u32>| {
         let words = survey.tallies[plan.coded_position(column)].occurrences.keys();
         let codes = words.map(|word| code(word).unwrap_or(none));
-        CodeTable { column: code_column(plan, column), codes: [none].into_iter().chain(codes).collect() }
+        CodeTable {
+            column: code_column(plan, column),
+            codes: [none].into_iter().chain(codes).collect(),
+        }
     };
-    let numbered = |levels: &[String]| -> HashMap<String, u32> {
-        levels.iter().cloned().zip(0..).collect()
-    };
+    let numbered =
+        |levels: &[String]| -> HashMap<String, u32> { levels.iter().cloned().zip(0..).collect() };
     let of_levels = |by: &FeaturePlan, levels: &HashMap<String, u32>| {
         let missing = (by.rule == MissingRule::Level).then(|| levels.get(MISSING_LEVEL)).flatten();
         table(by.column, missing.copied().unwrap_or(MISSING), &|word| levels.get(word).copied())
@@ -232,9 +234,8 @@ fn code_tables(
         tables.insert(ROLE.to_owned(), table(split.column, u32::from(split::NEITHER), &role));
     }
     if let Some(label) = &plan.label {
-        let is_positive = |word: &str| {
-            Some(u32::from(label.positive.iter().any(|(_, value)| value == word)))
-        };
+        let is_positive =
+            |word: &str| Some(u32::from(label.positive.iter().any(|(_, value)| value == word)));
         tables.insert(LABEL.to_owned(), table(label.column, MISSING, &is_positive));
         if !label.classes.is_empty() {
             let class = |word: &str| {

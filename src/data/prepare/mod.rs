@@ -55,7 +55,8 @@ pub struct PrepareFindings {
     pub issues: Vec<DataIssue>,
 }
 
-/// Writes `rows.parquet` in row groups of `batch_rows`, `codes.json` and `layout.json` to `out_dir`.
+/// Writes `rows.parquet` in row groups of `batch_rows`, `codes.json` and `layout.json` to
+/// `out_dir`.
 ///
 /// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///

@@ -99,7 +99,8 @@ pub(crate) fn check_unique(
             Err(source
                 .locate_row(fault, two.0)
                 .hint(
-                    "row ids must be unique among the kept rows;                      leave `row_id` out to use row numbers",
+                    "row ids must be unique among the kept rows;                      leave \
+                     `row_id` out to use row numbers",
                 )
                 .into())
         }

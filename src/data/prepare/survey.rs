@@ -639,20 +639,18 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                 ),
             }
         }
-        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => {
-            match slice.n {
-                0 => return Ok(()),
-                _ => {
-                    let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
-                        "booleans"
-                    } else {
-                        "names"
-                    };
-                    let what = format!("column `{name}` is to hold numbers, but holds {holds}");
-                    (0, Fault::new("not-numeric", what).hint("list it under `nominal`"))
-                }
+        SourceValues::Bool(_) | SourceValues::Text(_) | SourceValues::Named(_) => match slice.n {
+            0 => return Ok(()),
+            _ => {
+                let holds = if matches!(slice.columns[column], SourceValues::Bool(_)) {
+                    "booleans"
+                } else {
+                    "names"
+                };
+                let what = format!("column `{name}` is to hold numbers, but holds {holds}");
+                (0, Fault::new("not-numeric", what).hint("list it under `nominal`"))
             }
-        }
+        },
     };
     Err(plan.view.source().locate_row(fault, slice.row_number(i)).in_column(name).into())
 }

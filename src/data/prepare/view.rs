@@ -150,8 +150,7 @@ impl<'a> SourceView<'a> {
 /// The values, with those among the words made missing, and the number of these.
 fn without(values: SourceValues, words: &HashSet<String>) -> (SourceValues, u64) {
     let distinct = values.distinct();
-    let is_gone =
-        |row: usize| values.word(row).is_some_and(|word| words.contains(word.as_ref()));
+    let is_gone = |row: usize| values.word(row).is_some_and(|word| words.contains(word.as_ref()));
     let gone = distinct.table(|row| u32::from(is_gone(row)));
     if !gone.contains(&1) {
         drop(distinct);

@@ -141,7 +141,9 @@ impl RowsReader {
         };
         let class = match has_classes {
             false => Vec::new(),
-            true => self.codes(&columns, CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?,
+            true => {
+                self.codes(&columns, CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?
+            }
         };
         let weight = match layout.weight {
             None => Vec::new(),
@@ -390,8 +392,7 @@ fn values_or<T: ArrowPrimitiveType>(
 /// Whole numbers and positions of levels are stored as such, which is the fastest to write and
 /// read.
 pub fn feature_fields(layout: &Layout) -> Vec<Field> {
-    let field =
-        |feature: &Feature, data_type| Field::new(feature_name(feature), data_type, true);
+    let field = |feature: &Feature, data_type| Field::new(feature_name(feature), data_type, true);
     let of = |feature: &Feature| match () {
         () if feature.kind.is_coded() => packed(field(feature, DataType::UInt32)),
         () if is_whole(feature) => packed(field(feature, DataType::Int64)),

@@ -137,7 +137,8 @@ impl<'a, P: RowPiece> RecutWriter<'a, P> {
         }
         let (encoder, schema, path) = (&self.encoder, &self.schema, &self.path);
         let encode = |group: usize| {
-            let batch = P::gather(schema, &cut[group]).map_err(|e| too_long(path, self.group_rows, &e))?;
+            let batch =
+                P::gather(schema, &cut[group]).map_err(|e| too_long(path, self.group_rows, &e))?;
             encoder.encode(&batch)
         };
         let writer = &mut self.writer;

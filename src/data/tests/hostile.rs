@@ -466,8 +466,7 @@ fn numbers_are_no_levels() {
     assert_eq!((refused.code, refused.column.as_deref()), ("numbers-as-levels", Some("v")));
     let hint = refused.hint.unwrap();
     assert!(
-        hint.contains("decimal: \",\"")
-            && hint.contains("list `v` under `continuous`"),
+        hint.contains("decimal: \",\"") && hint.contains("list `v` under `continuous`"),
         "{hint}"
     );
     // The numbers are also reported above the largest number of levels of a column.

@@ -11,7 +11,7 @@ use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, Score
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::state::Accumulator;
+use crate::exec::state::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
@@ -155,7 +155,7 @@ impl<'a> RowCounting<'a> {
 }
 
 /// Counts the audited rows of one model by the groups of one attribute, and by strata where the job
-/// names them.
+/// names them; `n_folds` are counted apart, and with one all rows together.
 ///
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be
@@ -166,43 +166,49 @@ pub fn count_rows(
     scores: &ScoreReader,
     attribute: usize,
     blocks: BlockSettings,
-) -> Result<FactualCounts> {
-    let whole = count_rows_or_empty(ground, cut, scores, attribute, blocks)?;
-    if whole.confusion(GroupSelection::All).predicted() == 0 {
-        let of = &ground.rows.layout().attributes[attribute];
-        return Err(no_rows_counted(&whole, ground.roles.n_audited(), &of.name).into());
-    }
-    Ok(whole)
-}
-
-/// As [`count_rows`], where nobody may count.
-///
-/// # Errors
-/// As [`count_rows`].
-pub fn count_rows_or_empty(
-    ground: RowContext<'_>,
-    cut: &DecisionRule,
-    scores: &ScoreReader,
-    attribute: usize,
-    blocks: BlockSettings,
-) -> Result<FactualCounts> {
+    n_folds: usize,
+) -> Result<CountedFolds<FactualCounts>> {
     let layout = ground.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    ground.row_groups().gather(
-        || counting.empty(),
-        |part, g| {
+    let folds = ground.row_groups().fold(
+        || vec![counting.empty(); n_folds],
+        |parts, g| {
             let batch = ground.rows.read_keys(g)?;
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                     cut.check(layout, &batch, i, score)?;
+                    let part = &mut parts[usize::from(fold).min(n_folds - 1)];
                     counting.add(part, (&batch, i), fold, score, group);
                 }
             }
             Ok(batch.row.len() as u64)
         },
-    )
+        merge_each,
+    )?;
+    let counted = CountedFolds::new(folds, || counting.empty());
+    if counted.whole.confusion(GroupSelection::All).predicted() == 0 {
+        let of = &layout.attributes[attribute];
+        return Err(no_rows_counted(&counted.whole, ground.roles.n_audited(), &of.name).into());
+    }
+    Ok(counted)
+}
+
+/// What was counted in each fold, and their sum.
+#[derive(Debug)]
+pub struct CountedFolds<S> {
+    /// Of all folds.
+    pub whole: S,
+    /// One for each fold; empty where there is one alone.
+    pub folds: Vec<S>,
+}
+
+impl<S: Accumulator + Clone> CountedFolds<S> {
+    fn new(folds: Vec<S>, empty: impl FnOnce() -> S) -> Self {
+        let folds_apart = if folds.len() > 1 { folds.clone() } else { Vec::new() };
+        CountedFolds { whole: merge_all(folds).unwrap_or_else(empty), folds: folds_apart }
+    }
 }
 
 /// All audited rows are left out.
@@ -349,9 +355,7 @@ pub fn write_outcomes(
             let group = ScoredGroup::read(ground, scored, g)?;
             Ok((group.keys.parent.len() as u64, group))
         },
-        |_, group| {
-            writer.push(&outcome_rows(ground, scored, attribute, model, set, &group))
-        },
+        |_, group| writer.push(&outcome_rows(ground, scored, attribute, model, set, &group)),
     )
 }
 
@@ -409,8 +413,23 @@ pub fn create_outcomes(folder: &Path) -> Result<RowWriter<OutcomeRow>> {
 
 #[cfg(test)]
 mod tests {
-    use super::check_weight;
+    use super::{CountedFolds, check_weight};
     use crate::data::prepare::weight::{MAX_UNITS, WeightColumn};
+    use crate::metric::evidence::counts::FactualCounts;
+
+    #[test]
+    fn the_whole_is_the_sum_of_its_folds() {
+        let fold = |positive: u64| {
+            let mut counts = FactualCounts::new(2);
+            (0..positive).for_each(|_| counts.groups[1].add(Some(true), Some(true), false));
+            counts
+        };
+        let counted = CountedFolds::new(vec![fold(3), fold(0), fold(4)], || fold(0));
+        assert_eq!((&counted.whole, counted.folds.len()), (&fold(7), 3));
+        // The plain audit is counted as one.
+        let counted = CountedFolds::new(vec![fold(5)], || fold(0));
+        assert_eq!((counted.whole, counted.folds.len()), (fold(5), 0));
+    }
 
     #[test]
     fn weights_that_could_outgrow_their_sums_are_refused() {

@@ -6,6 +6,11 @@ pub mod flip_test;
 pub(crate) mod slices;
 pub(crate) mod switches;
 
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
@@ -13,38 +18,70 @@ use crate::job::{self, Job, KeepRows, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::param::Name;
-use crate::stage::artifact::{EVIDENCE, SHIFT_EVIDENCE, SLICE_EVIDENCE};
-use crate::stage::count::classes::ClassCountInputs;
-use crate::stage::count::evidence::{BlockSettings, CountInputs};
-use crate::stage::experiment;
-use crate::stage::generate::GenerateStage;
+use crate::stage::artifact::{
+    EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SHIFT_EVIDENCE, SLICE_EVIDENCE,
+};
+use crate::stage::count::classes::{ClassCountInputs, ClassScores};
+use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
 use crate::stage::count::slices::AttributeSlices;
-use crate::stage::count::switches::{IntervalSettings, ShiftSettings};
+use crate::stage::count::switches::{CountedParts, IntervalSettings, ShiftSettings};
+use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage};
 use crate::stage::measure::{self, catalog};
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::{RuleInputs, ScoreStage};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule::RuleInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// From this many audited rows on, outcomes are not kept unless the job asks for them.
-pub(crate) const KEEP_ROWS_BELOW: u64 = 10_000_000;
+/// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
+/// folds, of which each has those of its own rows.
+struct PooledScores(Vec<StageInput<ScoreStage>>);
 
-/// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
-/// that of an arm.
-pub(crate) struct CountStage;
+impl PooledScores {
+    fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let scores = b.plan.pooled_units(unit)?;
+        let scores = scores.iter().map(|unit| b.need::<ScoreStage>(unit));
+        Ok(PooledScores(scores.collect::<Result<_>>()?))
+    }
 
-/// The flip test.
-pub(crate) struct FlipsStage;
+    fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
+        if let [stage] = self.0.as_slice() {
+            return stage.open(ctx, rows);
+        }
+        let folders: Vec<&Path> = self.0.iter().map(|stage| stage.folder(ctx)).collect();
+        ScoreReader::pooled(&folders)
+    }
 
-/// Outcomes row by row.
-pub(crate) struct OutcomesStage;
+    /// The scores of each of `n` classes. No arm has such.
+    fn of_classes(
+        &self,
+        ctx: &StageContext<'_>,
+        rows: RowContext<'_>,
+        n: usize,
+    ) -> Result<ClassScores> {
+        match self.0.as_slice() {
+            [stage] => stage.of_classes(ctx, rows, n),
+            _ => Err(misfit("scores of several classes are not pooled".to_owned())),
+        }
+    }
+}
+
+/// The rule of an audit, by the thresholds of all its models.
+fn rule_of<'a>(
+    unit: &AuditUnit,
+    prefix: &str,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<RuleInputs<'a>> {
+    let (_, model) = b.plan.model_of(unit)?;
+    let units = b.plan.pooled_units(&unit.factual())?;
+    RuleInputs::of_units(b, prefix, model, units)
+}
 
 /// The scores of the rows as they are by one model.
 struct RowScoreInputs<'a> {
     rows: RowInputs<'a>,
-    scores: StageInput<ScoreStage>,
+    scores: PooledScores,
     rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
@@ -52,11 +89,10 @@ struct RowScoreInputs<'a> {
 
 impl<'a> RowScoreInputs<'a> {
     fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let (name, model) = b.plan.model_of(unit)?;
         let (position, _) = b.plan.attribute_of(unit)?;
-        let rows = RowInputs::of_job(b)?;
-        let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
-        Ok(RowScoreInputs { rows, scores, rule: RuleInputs::need(b, name, model)?, position })
+        let rows = RowInputs::of_audit(b, unit)?;
+        let scores = PooledScores::need(&unit.factual(), b)?;
+        Ok(RowScoreInputs { rows, scores, rule: rule_of(unit, "", b)?, position })
     }
 }
 
@@ -64,8 +100,8 @@ impl<'a> RowScoreInputs<'a> {
 struct SetScoreInputs<'a> {
     rows: RowInputs<'a>,
     made: StageInput<GenerateStage>,
-    scores: StageInput<ScoreStage>,
-    scores_cf: StageInput<ScoreStage>,
+    scores: PooledScores,
+    scores_cf: PooledScores,
     rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
@@ -74,15 +110,13 @@ struct SetScoreInputs<'a> {
 impl<'a> SetScoreInputs<'a> {
     /// Those of a unit. `several` models are told apart by their names in the key.
     fn need(unit: &AuditUnit, several: bool, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let (name, model) = b.plan.model_of(unit)?;
-        let (position, _) = b.plan.attribute_of(unit)?;
-        let (rows, made) = (RowInputs::of_job(b)?, b.need::<GenerateStage>(unit)?);
-        let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
-        let scores_cf = b.need::<ScoreStage>(unit)?;
-        let rule = match several {
-            true => RuleInputs::of_several(b, name, model)?,
-            false => RuleInputs::need(b, name, model)?,
-        };
+        let set = b.plan.set_of(unit)?;
+        let position = set.position;
+        let (rows, made) = (RowInputs::of_audit(b, unit)?, b.need::<GenerateStage>(&set.unit())?);
+        let scores = PooledScores::need(&unit.factual(), b)?;
+        let scores_cf = PooledScores::need(unit, b)?;
+        let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
+        let rule = rule_of(unit, &prefix, b)?;
         Ok(SetScoreInputs { rows, made, scores, scores_cf, rule, position })
     }
 
@@ -119,11 +153,12 @@ impl<'a> SetScoreInputs<'a> {
 }
 
 /// How people are cut into blocks: by the seed where they have weights, and all where the model is
-/// compared.
+/// compared, as arms are with the base.
 fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettings {
     let (job, model) = (b.plan.job, &unit.model);
     let names = |of: &Name| of.as_str() == model;
-    let paired = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
+    let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
+    let paired = compared || !unit.experiment.is_empty();
     if paired || job.data.weight.is_some() {
         b.seed();
     }
@@ -183,15 +218,14 @@ impl Stage for CountStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        if !unit.experiment.is_empty() {
-            return experiment::plan_count(unit, b);
-        }
+        let n_folds = plan.counted_folds(unit)?;
         if !unit.set.is_empty() {
-            return plan_switches(unit, b);
+            return plan_switches(unit, n_folds, b);
         }
         let sources = RowScoreInputs::need(unit, b)?;
         let blocks = block_settings(unit, b);
-        let sliced = !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
+        let plain = unit.experiment.is_empty();
+        let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |ground| {
@@ -202,12 +236,13 @@ impl Stage for CountStage {
                     return files::write_json(&out, &counts);
                 }
                 let (rule, scores) = (rule.open(ctx, ground)?, scores.open(ctx, ground)?);
-                let counts = evidence::count_rows(ground, &rule, &scores, *position, blocks)?;
+                let counted =
+                    evidence::count_rows(ground, &rule, &scores, *position, blocks, n_folds)?;
                 if sliced {
                     let slices = slices::slice_rows(ground, &rule, &scores, *position, blocks)?;
                     files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
                 }
-                files::write_json(&out, &counts)
+                write_counted(ctx, &counted)
             })
         })
     }
@@ -216,6 +251,7 @@ impl Stage for CountStage {
 /// Counts the counterfactuals of a set, with its slices and score metrics.
 fn plan_switches<'a>(
     unit: &AuditUnit,
+    n_folds: usize,
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
@@ -224,7 +260,8 @@ fn plan_switches<'a>(
     // What is said of a set that rests on causal graphs is said across their worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(b) };
-    let sliced = !plan.job.metrics.by.is_empty() && !graphs && plan.n_classes().is_none();
+    let plain = unit.experiment.is_empty() && !graphs;
+    let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
     let smallest = plan.job.metrics.smallest_cell.get();
     if sliced && wanted.is_some() {
         b.value("metrics.smallest_cell", smallest);
@@ -246,19 +283,27 @@ fn plan_switches<'a>(
             let layout = ground.rows.layout();
             let slices =
                 sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-            let ((counts, shift), slices) = sources.with_scores(ctx, ground, |scored| {
-                let slices = (slices.as_ref(), smallest);
-                switches::count_switches(ground, scored, blocks, wanted, slices)
+            let counted = sources.with_scores(ctx, ground, |scored| {
+                let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
+                switches::count_switches(ground, scored, blocks, wanted, parts)
             })?;
             if sliced {
-                files::write_json(&write(SLICE_EVIDENCE), &slices)?;
+                files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
             }
-            if let Some(shift) = shift {
+            if let Some(shift) = counted.shift {
                 files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
             }
-            files::write_json(&write(EVIDENCE), &counts)
+            write_counted(ctx, &counted.counts)
         })
     })
+}
+
+/// Writes what was counted, and fold by fold where folds were counted apart.
+fn write_counted<S: Serialize>(ctx: &StageContext<'_>, counted: &CountedFolds<S>) -> Result<()> {
+    if !counted.folds.is_empty() {
+        files::write_json(&ctx.out().join(FOLD_EVIDENCE), &counted.folds)?;
+    }
+    files::write_json(&ctx.out().join(EVIDENCE), &counted.whole)
 }
 
 impl Stage for FlipsStage {

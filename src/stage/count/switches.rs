@@ -25,7 +25,7 @@ use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};
 use crate::stage::count::evidence::{
-    BlockSettings, CountInputs, ScoredGroup, check_weight_total, empty_counts,
+    BlockSettings, CountInputs, CountedFolds, ScoredGroup, check_weight_total, empty_counts,
 };
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices};
 use crate::stage::row_context::RowContext;
@@ -164,6 +164,8 @@ struct SwitchPass<'a> {
     blocks: BlockSettings,
     /// Number 0 is everybody, the slices follow.
     slices: Option<&'a AttributeSlices>,
+    /// So many folds stand behind the slices.
+    n_folds: usize,
 }
 
 impl SwitchPass<'_> {
@@ -206,6 +208,11 @@ impl SwitchPass<'_> {
                     part.add(1 + slice, keep, || self.nobody(1 + slice), person);
                 });
             }
+            if let Some(last) = self.n_folds.checked_sub(1) {
+                let fold = group.roles.audited(i).map_or(0, usize::from).min(last);
+                let number = 1 + self.slices.map_or(0, AttributeSlices::len) + fold;
+                part.add(number, keep, || self.nobody(number), person);
+            }
         });
         if self.slices.is_some() {
             part.flush();
@@ -225,7 +232,7 @@ impl SwitchPass<'_> {
     /// The balances of the first rows.
     fn learn_balances(&self) -> Result<Vec<ScoreBalances>> {
         let mut part = SwitchPart::new(1);
-        let pass = SwitchPass { slices: None, ..*self };
+        let pass = SwitchPass { slices: None, n_folds: 0, ..*self };
         first_rows(self.context, |g, end| {
             pass.add(&mut part, &[Some(ScoreKeeping::Nothing)], g, end).map(|_| ())
         })?;
@@ -234,9 +241,29 @@ impl SwitchPass<'_> {
     }
 }
 
+/// What is counted apart, in the same pass.
+#[derive(Clone, Copy)]
+pub(crate) struct CountedParts<'a> {
+    /// The slices.
+    pub(crate) slices: Option<&'a AttributeSlices>,
+    /// Slices of fewer people have no score metrics.
+    pub(crate) smallest: u64,
+    /// How many folds; one is everybody. Folds have no score metrics.
+    pub(crate) n_folds: usize,
+}
+
+/// The counterfactuals of one model, set and attribute.
+pub(crate) struct CountedSet {
+    /// Of everybody, and fold by fold where folds are counted apart.
+    pub(crate) counts: CountedFolds<CounterfactualCounts>,
+    /// Score metrics of everybody.
+    pub(crate) shift: Option<ShiftEvidence>,
+    /// The same inside slices.
+    pub(crate) slices: CounterfactualSlices,
+}
+
 /// Counts the counterfactuals of one model, set and attribute, with score metrics where they are
-/// `wanted`; the same inside slices, of which those of fewer than `smallest` people have no score
-/// metrics.
+/// `wanted`; the same inside slices and folds.
 ///
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
@@ -245,61 +272,54 @@ pub(crate) fn count_switches(
     scored: CountInputs<'_>,
     blocks: BlockSettings,
     wanted: Option<ShiftSettings>,
-    (slices, smallest): (Option<&AttributeSlices>, u64),
-) -> Result<(CountedSwitches, CounterfactualSlices)> {
+    CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
+) -> Result<CountedSet> {
     check_weight_total(
         ground.rows.layout(),
         scored.counterfactuals.n_rows().max(ground.rows.layout().n_rows),
     )?;
-    let pass = SwitchPass { context: ground, scored, blocks, slices };
+    let n_folds = if n_folds > 1 { n_folds } else { 0 };
+    let pass = SwitchPass { context: ground, scored, blocks, slices, n_folds };
     let mut keep = keeping(ground, wanted, 1, || pass.learn_balances())?;
     let of_slice = if wanted.is_some() { ScoreKeeping::Pairs } else { ScoreKeeping::Nothing };
     let n_slices = slices.map_or(0, AttributeSlices::len);
     keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
-    let measured = |number: usize, people: u64| number == 0 || people >= smallest;
+    keep.extend(std::iter::repeat_n(Some(ScoreKeeping::Nothing), n_folds));
+    let measured = |number: usize, people: u64| {
+        number == 0 || number <= n_slices && people >= smallest
+    };
     let found = second(ground, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
     let mut found = found.into_iter();
     let whole = found.next().flatten().unwrap_or_else(|| (pass.nobody(0), None));
-    let slices = (0..).zip(found).filter_map(|(slice, of)| {
+    let slices = (0..).zip(found.by_ref().take(n_slices)).filter_map(|(slice, of)| {
         let (counts, evidence) = of?;
         Some((slice, counts, evidence))
     });
+    let slices = CounterfactualSlices(slices.collect());
+    let folds = found.map(|of| of.map_or_else(|| pass.nobody(1), |(counts, _)| counts)).collect();
     // Everybody of no group at all: nothing to divide, so nothing to draw either.
-    let whole = match (whole, wanted) {
+    let (whole, shift) = match (whole, wanted) {
         ((counts, None), Some(wanted)) => {
             let evidence = shift_evidence(ground, scored, &counts, wanted)?;
             (counts, Some(evidence))
         }
         (whole, _) => whole,
     };
-    Ok((whole, CounterfactualSlices(slices.collect())))
-}
-
-/// Counts the counterfactuals of one model, set and attribute. `blocks` as for rows.
-///
-/// # Errors
-/// A file cannot be read, weights that outgrow their sums, or the run is to stop.
-pub(crate) fn count_counterfactuals(
-    ground: RowContext<'_>,
-    scored: CountInputs<'_>,
-    blocks: BlockSettings,
-) -> Result<CounterfactualCounts> {
-    let ((counts, _), _) = count_switches(ground, scored, blocks, None, (None, 0))?;
-    Ok(counts)
+    Ok(CountedSet { counts: CountedFolds { whole, folds }, shift, slices })
 }
 
 /// The score metrics of people who are counted already.
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub(crate) fn shift_evidence(
+fn shift_evidence(
     ground: RowContext<'_>,
     scored: CountInputs<'_>,
     counts: &CounterfactualCounts,
     wanted: ShiftSettings,
 ) -> Result<ShiftEvidence> {
     let blocks = BlockSettings { seed: Seed(0), paired: false };
-    let pass = SwitchPass { context: ground, scored, blocks, slices: None };
+    let pass = SwitchPass { context: ground, scored, blocks, slices: None, n_folds: 0 };
     let keep = ScoreKeeping::again(counts, wanted.seed());
     let again = pass.gather(&[Some(keep.clone())])?.into_iter().flatten().next();
     let again =

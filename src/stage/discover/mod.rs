@@ -15,11 +15,12 @@ use crate::stage::discover::search::{
     DiscoveredScenario, DiscoveryInputs, discover, training_hash,
 };
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::generate::{GenerateStage, refits};
+use crate::stage::generate::refits;
+use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage};
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::RowInputs;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule::RuleInputs;
 use crate::stage::score::graph_scoring::{GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE};
-use crate::stage::score::{RuleInputs, ScoreStage, TrainStage};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `discover` for a scenario.
@@ -34,19 +35,11 @@ impl<'a> AppliedSet<'a> {
     }
 }
 
-/// The causal graphs of all scenarios of a set.
-pub(crate) struct DiscoverStage;
-
 impl StageInput<DiscoverStage> {
     /// What was found for a scenario.
     fn open(&self, ctx: &StageContext<'_>, scenario: &str) -> Result<DiscoveredScenario> {
         self.read(ctx, &file_of(scenario))
     }
-}
-
-/// The unit that finds the graphs of a set.
-pub(crate) fn graphs_unit(world: &AppliedSet<'_>) -> AuditUnit {
-    AuditUnit { set: world.scenario().0.to_owned(), ..AuditUnit::default() }
 }
 
 impl Stage for DiscoverStage {
@@ -108,7 +101,7 @@ pub(crate) fn plan_graph_score<'a>(
     let plan = b.plan;
     let (name, model) = plan.model_of(unit)?;
     let rows = RowInputs::of_job(b)?;
-    let found = b.need::<DiscoverStage>(&graphs_unit(world))?;
+    let found = b.need::<DiscoverStage>(&world.graphs_unit())?;
     let (generated, scores) =
         (b.need::<GenerateStage>(unit)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
     let trained = b.need::<TrainStage>(unit)?;
@@ -155,7 +148,7 @@ impl<'a> GraphSetInputs<'a> {
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let worlds = b.plan.applied_sets().into_iter().filter(|world| world.graphs().is_some());
         let found = worlds.map(|world| {
-            let found = b.need::<DiscoverStage>(&graphs_unit(&world))?;
+            let found = b.need::<DiscoverStage>(&world.graphs_unit())?;
             Ok((world, found))
         });
         Ok(GraphSetInputs(found.collect::<Result<_>>()?))

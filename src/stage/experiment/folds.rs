@@ -29,7 +29,7 @@ use crate::num::neighbours::PointMatrix;
 use crate::num::seed::named_seed;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
-use crate::table::{SelectedRow, SharedText, whole};
+use crate::table::{ArmRow, SelectedRow, SharedText, whole};
 
 /// Folds among the training rows for predictions out of fold.
 pub const INNER_FOLDS: u8 = 5;
@@ -210,6 +210,29 @@ pub struct AddedRows {
     pub n_synthetic: u64,
     /// Added rows that are positive.
     pub n_added_positive: u64,
+}
+
+impl AddedRows {
+    /// All rows that the model learns from.
+    pub fn n_training(&self) -> u64 {
+        self.n_rows + self.n_counterfactuals + self.n_synthetic
+    }
+
+    /// The row of the table `arms` for an arm, model, set and fold.
+    pub(crate) fn row(&self, (arm, model, set, fold): (&str, &str, &str, usize)) -> ArmRow {
+        ArmRow {
+            arm: arm.into(),
+            model: model.into(),
+            counterfactual: set.into(),
+            fold: whole(fold as u64),
+            n_rows: whole(self.n_rows),
+            n_positive: whole(self.n_positive),
+            n_candidates: whole(self.n_candidates),
+            n_counterfactuals: whole(self.n_counterfactuals),
+            n_synthetic: whole(self.n_synthetic),
+            n_added_positive: whole(self.n_added_positive),
+        }
+    }
 }
 
 impl ArmSelection {

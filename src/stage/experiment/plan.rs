@@ -1,14 +1,15 @@
 //! An experiment with what it names: its arms, whom their choices ask, and the units of its stages.
 
 use crate::augment::ExperimentArm;
+use crate::error::Result;
+use crate::exec::misfit;
 use crate::job::ModelBlock;
 use crate::job::blocks::experiments::{
     self, DirectedArm, ExperimentBlock, FirstArm, PredictionSource,
 };
+use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::experiment::arms::ExperimentContext;
-use crate::stage::experiment::folds::INNER_FOLDS;
-use crate::stage::plan::split_unit;
+use crate::stage::plan::{StagePlan, split_unit};
 use crate::unit::AuditUnit;
 
 /// An experiment with what it names.
@@ -21,26 +22,60 @@ pub(crate) struct ExperimentPlan<'a> {
     pub(crate) n_folds: usize,
 }
 
-/// Models that a stage trained, or is to train.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ArmModels {
-    /// How many, each for rows of its own.
-    pub(crate) n: usize,
-    /// What `{fold}` is for the first of them.
-    pub(crate) first_fold: usize,
-    /// What messages call them.
-    pub(crate) arm: &'static str,
-}
-
-impl ArmModels {
-    /// The model of an arm in a fold.
-    pub(crate) fn of(arm: ExperimentArm, fold: usize) -> Self {
-        ArmModels { n: 1, first_fold: fold, arm: arm.as_str() }
+impl<'a> StagePlan<'a> {
+    /// The experiments of the job.
+    pub(crate) fn experiments(&self) -> Vec<ExperimentPlan<'a>> {
+        let trial = |(name, block): (&'a Name, &'a ExperimentBlock)| {
+            let own = block.folds.is_some().then_some(name.as_str());
+            let n_folds = block.folds.map_or_else(
+                || self.n_folds(),
+                |folds| usize::try_from(folds.get()).unwrap_or(usize::MAX),
+            );
+            Some(ExperimentPlan {
+                name: name.as_str(),
+                block,
+                model: self.job.models.get(&block.model)?,
+                sets: self.apply_set(
+                    block.from.as_str(),
+                    self.job.counterfactuals.get(&block.from)?,
+                    own,
+                ),
+                n_folds,
+            })
+        };
+        self.job.experiments.iter().filter_map(trial).collect()
     }
 
-    /// The models of inner folds.
-    pub(crate) fn inner() -> Self {
-        ArmModels { n: usize::from(INNER_FOLDS), first_fold: 0, arm: "base, out of fold" }
+    /// The experiment that a unit is about.
+    pub(crate) fn experiment_of(&self, unit: &AuditUnit) -> Result<ExperimentPlan<'a>> {
+        let found = self.experiments().into_iter().find(|trial| trial.name == unit.experiment);
+        let nothing = || misfit(format!("the job has no experiment `{}`", unit.experiment));
+        found.ok_or_else(nothing)
+    }
+
+    /// The units whose models an audit pools: its own in the plain audit, those of all folds in an
+    /// arm.
+    pub(crate) fn pooled_units(&self, unit: &AuditUnit) -> Result<Vec<AuditUnit>> {
+        if unit.experiment.is_empty() {
+            return Ok(vec![unit.clone()]);
+        }
+        let n_folds = self.experiment_of(unit)?.n_folds;
+        Ok((0..n_folds).map(|fold| AuditUnit { fold: Some(fold), ..unit.clone() }).collect())
+    }
+
+    /// How many folds of an audit are counted apart: all of an arm. The plain audit is counted as
+    /// one.
+    pub(crate) fn counted_folds(&self, unit: &AuditUnit) -> Result<usize> {
+        if unit.experiment.is_empty() {
+            return Ok(1);
+        }
+        Ok(self.experiment_of(unit)?.n_folds.max(1))
+    }
+
+    /// The sets of experiments that have folds of their own, and so fits of their own.
+    pub(crate) fn fold_sets(&self) -> impl Iterator<Item = AppliedSet<'a>> {
+        let worlds = self.experiments().into_iter().flat_map(|trial| trial.sets);
+        worlds.filter(|world| world.experiment.is_some())
     }
 }
 
@@ -141,22 +176,6 @@ impl<'a> ExperimentPlan<'a> {
     /// The unit of the split that says which row is audited in which fold.
     pub(crate) fn split_unit(&self) -> AuditUnit {
         split_unit(self.block.folds.map(|_| self.name))
-    }
-
-    pub(crate) fn context<'t>(
-        &'t self,
-        changed: &'t [usize],
-        untaught: &'t [Vec<usize>],
-    ) -> ExperimentContext<'t> {
-        // All worlds of an experiment are of one set.
-        let by_label = self.sets.first().is_some_and(|world| world.block.conditions_on_label());
-        ExperimentContext {
-            model: self.block.model.as_str(),
-            set: self.block.from.as_str(),
-            changed,
-            untaught,
-            by_label,
-        }
     }
 }
 

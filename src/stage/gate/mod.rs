@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
+mod stage;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,15 +20,16 @@ use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
+use crate::stage::kinds::BaselineStage;
 use crate::stage::planner::StageInput;
-use crate::stage::results::{BaselineStage, MeasuredTables};
+use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{GateRow, GroupRow, MetricRow};
 
 /// The gates of a job as questions.
-pub fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
+pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
     let attributes: Vec<String> =
         checked.job.data.sensitive.keys().map(|a| a.to_string()).collect();
     let questions =
@@ -169,7 +171,7 @@ fn unshown(
 }
 
 /// The gates on recourse of a job as questions.
-pub fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
+pub(crate) fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuestion> {
     let question = |(name, gate): (&Name, &job::GateBlock)| {
         let attribute = gate.recourse.as_ref()?;
         let block = checked.job.recourse.get(attribute)?;
@@ -238,7 +240,7 @@ pub(crate) fn judge(
 ///
 /// # Errors
 /// A table cannot be read.
-pub fn recourse_of(
+pub(crate) fn recourse_of(
     checked: &CheckedJob,
     questions: Vec<RecourseGateQuestion>,
     folder: &Path,
@@ -254,7 +256,7 @@ pub fn recourse_of(
 
 /// The table of gates by those of metrics and groups, and what the summary says of them: the one
 /// judge of `run`, `gate` and `diff`. No gate is decided on a model that is `unsteady`.
-pub fn verdicts(
+pub(crate) fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<GateQuestion>,
     (metrics, groups): (&[MetricRow], &[GroupRow]),

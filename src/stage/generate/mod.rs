@@ -26,36 +26,28 @@ use crate::exec::{StageContext, files};
 use crate::job::{self, CounterfactualSet};
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::experiment;
+use crate::stage::experiment::folds::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::placebo::{PlaceboInputs, PlaceboModel};
 use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
+use crate::stage::kinds::{
+    FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
+};
 use crate::stage::measure::quality::{QualityInputs, TransportTallies};
 use crate::stage::measure::{catalog, examples};
+use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::{ReferenceStage, RowInputs, SplitStage};
 use crate::stage::row_context::RowContext;
-use crate::stage::score::{AskedModel, RuleInputs, ScoreStage};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule::RuleInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `fit` for a fold.
 pub(crate) fn artifact(fold: usize) -> String {
     format!("learnt-{fold}.json")
 }
-
-/// What a strategy learnt.
-pub(crate) struct FitStage;
-
-/// Counterfactuals.
-pub(crate) struct GenerateStage;
-
-/// Quality of counterfactuals.
-pub(crate) struct QualityStage;
-
-/// Evidence of a set with shuffled group names.
-pub(crate) struct PlaceboStage;
 
 impl StageInput<FitStage> {
     /// What was learnt, for each of so many folds.
@@ -336,24 +328,34 @@ impl Stage for GenerateStage {
         &[UnitField::Set, UnitField::Attribute, UnitField::Experiment, UnitField::Fold];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        if let Some(fold) = unit.fold {
-            return experiment::plan_training_set(unit, fold, b);
-        }
         let plan = b.plan;
         let world = plan.set_of(unit)?;
-        let of_set = SetInputs::need(b, &world)?;
+        // With a fold the rows that train for it get counterfactuals, of what was learnt for it.
+        let of_set = match unit.fold {
+            None => SetInputs::need(b, &world)?,
+            Some(fold) => {
+                let rows = RowInputs::of_experiment(b, unit)?.in_fold(FoldRoles::Training, fold);
+                SetInputs::on_rows(b, &world, rows)?
+            }
+        };
         let knobs = world.block.knobs();
-        let fit = knobs.map(|_| b.need::<FitStage>(unit)).transpose()?;
+        let fit = knobs.map(|_| b.need::<FitStage>(&world.unit())).transpose()?;
+        // A reference in a file of its own is the same for all folds.
+        let has_reference = plan.job.data.reference.is_some();
+        let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
         b.value("features", plan.features);
         if let Some(StrategyBlock::Transport(_)) = knobs {
             b.seed();
         }
         work(move |ctx| {
             of_set.rows().with(ctx, 1, |ground| {
-                plan.check_sum_memory(Some(ground.roles.n_audited()))?;
-                of_set.generate(ctx, ground, |n_folds| match &fit {
-                    Some(fit) => fit.learnt(ctx, n_folds),
-                    None => Ok(Vec::new()),
+                if learnt_in.is_none() {
+                    plan.check_sum_memory(Some(ground.roles.n_audited()))?;
+                }
+                of_set.generate(ctx, ground, |n_folds| match (&fit, learnt_in) {
+                    (None, _) => Ok(Vec::new()),
+                    (Some(fit), None) => fit.learnt(ctx, n_folds),
+                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
                 })
             })
         })
@@ -420,8 +422,8 @@ impl Stage for PlaceboStage {
         let mut models = Vec::new();
         for (name, model) in plan.job.models.iter().filter(|(_, m)| m.is_trained_here()) {
             let name = name.as_str();
-            let asked = AskedModel::need(b, name, model)?;
-            let scores = b.need::<ScoreStage>(&AuditUnit::of_model(name))?;
+            let unit = AuditUnit::of_model(name);
+            let (asked, scores) = (AskedModels::need(b, &unit)?, b.need::<ScoreStage>(&unit)?);
             models.push((name, asked, RuleInputs::of_several(b, name, model)?, scores));
         }
         b.value("placebo", placebo);

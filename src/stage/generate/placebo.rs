@@ -31,9 +31,10 @@ use crate::param::{Count, Seed};
 use crate::stage::count::evidence::{ScoredGroup, add_person, empty_counts};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{GeneratorInputs, RowGroupLabels};
-use crate::stage::generate::rows::{self, groups_of_fold, in_file_order, write_back};
+use crate::stage::generate::rows::{groups_of_fold, in_file_order, write_back};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
+use crate::stage::score::rows::score_by_fold;
 
 /// A model that is asked in every repeat.
 pub struct PlaceboModel {
@@ -263,7 +264,7 @@ impl PlaceboInputs<'_> {
         let scores = self
             .models
             .iter()
-            .map(|model| rows::score_by_fold(&model.scorers, &rows, fold))
+            .map(|model| score_by_fold(&model.scorers, &rows, fold))
             .collect::<Result<_>>()?;
         Ok(PlaceboScores { keys, scores })
     }

@@ -16,9 +16,8 @@ use crate::exec::state::Accumulator;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
-use crate::stage::discover::{DiscoverStage, graphs_unit};
-use crate::stage::generate::FitStage;
 use crate::stage::generate::basis::RowClasses;
+use crate::stage::kinds::{DiscoverStage, FitStage};
 use crate::stage::planner::{StageBuilder, StageInput};
 
 /// File of the stages `fit` and `discover`.
@@ -90,7 +89,7 @@ impl FitInputs {
         let (plan, mut fits) = (b.plan, Vec::new());
         for world in plan.applied_sets().into_iter().chain(plan.fold_sets()) {
             let stage = match (world.graphs(), world.block.knobs()) {
-                (Some(_), _) => FittedStage::Graphs(b.need::<DiscoverStage>(&graphs_unit(&world))?),
+                (Some(_), _) => FittedStage::Graphs(b.need::<DiscoverStage>(&world.graphs_unit())?),
                 (None, Some(_)) => FittedStage::Strategy(b.need::<FitStage>(&world.unit())?),
                 (None, None) => continue,
             };

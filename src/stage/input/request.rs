@@ -18,22 +18,27 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::KeyedScores;
-use crate::data::exchange::to_score::{RequestDigest, counterfactual_schema, factual_schema};
+use crate::data::exchange::to_score::{
+    RequestDigest, RequestRow, RowsBatch, counterfactual_batch, counterfactual_schema,
+    factual_batch, factual_schema,
+};
+use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
 use crate::exec::files::write_json;
 use crate::folder::manifest::AnsweredRequest;
+use crate::job::Job;
 use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
-use crate::stage::generate::GenerateStage;
 use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::scores_path;
+use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::ScoreStage;
-use crate::stage::waiting::{RequestSource, counterfactual_part, factual_part, recheck_inputs};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::join::RecheckSample;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What a stage says of its request.
@@ -63,9 +68,6 @@ fn short(id: &str) -> String {
     id.chars().take(SHOWN).collect()
 }
 
-/// Which rows a file of scores answers.
-pub(crate) struct RequestStage;
-
 impl StageInput<RequestStage> {
     /// The request.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RowsToScore> {
@@ -76,6 +78,95 @@ impl StageInput<RequestStage> {
 /// The unit of the request for a set, or for the rows as they are.
 pub(crate) fn request_unit(set: Option<&str>) -> AuditUnit {
     AuditUnit { set: set.unwrap_or_default().to_owned(), ..AuditUnit::default() }
+}
+
+/// The share of the rows that is scored again with every set: the largest that a model asks for, so
+/// that one request serves all models.
+fn recheck_share(job: &Job) -> Option<f64> {
+    let shares =
+        job.models.values().filter_map(|m| m.scores.as_ref()?.recheck).map(|r| r.share.get());
+    shares.max_by(f64::total_cmp)
+}
+
+/// What makes a stage stale where rows are scored again.
+pub(crate) fn recheck_inputs(b: &mut StageBuilder<'_, '_>) {
+    if let Some(share) = recheck_share(b.plan.job) {
+        b.texts([("share to score again".to_owned(), share.to_string())]);
+        b.seed();
+    }
+}
+
+impl StagePlan<'_> {
+    /// The rows that are scored again, if any are.
+    pub(crate) fn recheck_sample(
+        &self,
+        ground: RowContext<'_>,
+        attribute: usize,
+    ) -> Result<Option<RecheckSample>> {
+        let draw =
+            |share| RecheckSample::draw(ground, Some(attribute), self.job.run.seed.0, share, 1);
+        recheck_share(self.job).map(draw).transpose()
+    }
+}
+
+/// The counterfactuals of one attribute, and the rows of it that are asked for again.
+pub(crate) struct RequestSource {
+    pub(crate) attribute: usize,
+    pub(crate) counterfactuals: CounterfactualReader,
+    pub(crate) recheck: Option<RecheckSample>,
+}
+
+/// The audited rows of a row group as they are.
+pub(crate) fn factual_part(ground: RowContext<'_>, g: usize) -> Result<RowsBatch> {
+    let (batch, ids, roles) =
+        (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    let audited: Vec<usize> =
+        (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
+    factual_batch(ground.rows.layout(), &ids, &batch.rows, &audited)
+}
+
+/// The counterfactuals of a row group over the attributes of a set, and how many rows as they are
+/// go with them.
+pub(crate) fn counterfactual_part(
+    ground: RowContext<'_>,
+    sources: &[RequestSource],
+    g: usize,
+) -> Result<(RowsBatch, u64)> {
+    let layout = ground.rows.layout();
+    let (batch, ids, roles) =
+        (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    // Part 0 holds the rows as they are.
+    let mut worlds: Vec<FeatureRows> = Vec::new();
+    let mut asked = Vec::new();
+    let mut n_again = 0;
+    for source in sources {
+        let (keys, rows) = source.counterfactuals.rows(g, layout)?;
+        worlds.push(rows);
+        let attribute = source.attribute;
+        asked.extend((0..keys.parent.len()).map(|k| RequestRow {
+            row: keys.parent[k] as usize,
+            attribute,
+            to_group: keys.to_group[k],
+            cf_index: keys.cf_index[k],
+            source: (worlds.len(), k),
+        }));
+        if let Some(again) = &source.recheck {
+            let rows = again.rows(&batch, &roles, Some(attribute));
+            n_again += rows.len() as u64;
+            let own =
+                |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
+            asked.extend(rows.into_iter().map(|row| RequestRow {
+                row,
+                attribute,
+                to_group: own(row),
+                cf_index: 0,
+                source: (0, row),
+            }));
+        }
+    }
+    asked.sort_unstable();
+    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&worlds).collect();
+    Ok((counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)?, n_again))
 }
 
 impl Stage for RequestStage {

@@ -18,9 +18,7 @@ use crate::metric::value::classes::measure::{
     ClassTransition, measure_factual_classes, measure_switch_classes,
 };
 use crate::metric::value::classes::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
-use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::artifact::SHIFT_EVIDENCE;
 use crate::stage::measure::counted_audit::AuditInputs;
 use crate::stage::measure::{ResultTables, RowBuilder};
@@ -43,12 +41,8 @@ pub(crate) fn measure(
         let counts: FactualClassCounts = stages.count.parse(text)?;
         let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
         tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
-        for one in each_vs_rest(label, scribe) {
-            let counts = &counts.one_vs_rest()[one.class];
-            one.write(
-                ground.workers.within(|| measure_factual(counts, None, &one.builder.settings)),
-                tables,
-            );
+        for (one, counts) in each_vs_rest(label, scribe).zip(counts.one_vs_rest()) {
+            one.rows_measured(ground.workers, counts, None, tables);
         }
         groups(scribe, &counts, tables);
         let matrices = (0..scribe.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
@@ -75,17 +69,12 @@ pub(crate) fn measure(
     tables
         .transitions
         .extend(transitions.iter().map(|transition| transition_row(scribe, transition)));
-    for one in each_vs_rest(label, scribe) {
-        let (counts, shift) = (
-            &counts.one_vs_rest()[one.class],
-            shift.as_ref().and_then(|shift| shift.get(one.class)),
-        );
-        let measured = ground
-            .workers
-            .within(|| measure_counterfactual(counts, shift, None, &one.builder.settings));
-        one.write(measured, tables);
+    let of_classes = each_vs_rest(label, scribe).zip(counts.one_vs_rest()).enumerate();
+    for (class, (one, counts)) in of_classes {
+        let shift = shift.as_ref().and_then(|shift| shift.get(class));
+        one.switches_measured(ground.workers, counts, (shift, None), tables);
         for (from, to) in directions(scribe) {
-            one.builder.histogram_rows(
+            one.histogram_rows(
                 (counts.shift(from, to), counts.weight_shift(from, to)),
                 from,
                 to,
@@ -122,45 +111,25 @@ fn directions(scribe: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> +
     (0..n).flat_map(move |from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)))
 }
 
-/// One class against all others.
-struct OneVsRestRows<'a> {
-    class: usize,
-    /// Whether it has its side of the label for itself.
-    is_side: bool,
-    builder: RowBuilder<'a>,
-}
-
-impl OneVsRestRows<'_> {
-    fn write(&self, measured: Vec<MeasuredValue>, tables: &mut ResultTables) {
-        let named = |measured: MeasuredValue| {
-            if self.is_side { measured } else { MeasuredValue { impaired: None, ..measured } }
-        };
-        tables
-            .metrics
-            .extend(measured.into_iter().map(|measured| self.builder.metric_row(&named(measured))));
-    }
-}
-
+/// One class against all others, class by class: each is an audit of two sides.
 fn each_vs_rest<'a>(
     label: &'a LabelColumn,
     all: &RowBuilder<'a>,
-) -> impl Iterator<Item = OneVsRestRows<'a>> {
-    let (part, layout, settings): (_, &'a Layout, MeasureSettings) =
-        (all.audit, all.layout, all.settings.clone());
-    let selective = all.selective;
-    label.classes.iter().flatten().enumerate().map(move |(class, name)| {
+) -> impl Iterator<Item = RowBuilder<'a>> {
+    let (audit, layout, selective): (_, &'a Layout, _) = (all.audit, all.layout, all.selective);
+    let settings = all.settings.clone();
+    label.classes.iter().flatten().map(move |name| {
         let wanted = label.positive.contains(name) == label.favours_positive();
         let favourable = if wanted { FavourableClass::Positive } else { FavourableClass::Negative };
-        let settings = MeasureSettings { favourable, ..settings.clone() };
-        let scribe = RowBuilder {
-            audit: part,
+        RowBuilder {
+            audit,
             layout,
-            settings,
+            settings: MeasureSettings { favourable, ..settings.clone() },
             slice: "",
             class: name.as_str(),
             selective,
-        };
-        OneVsRestRows { class, is_side: label.is_side(name), builder: scribe }
+            names_impaired: label.is_side(name),
+        }
     })
 }
 

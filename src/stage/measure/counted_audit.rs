@@ -4,11 +4,11 @@ use crate::data::Attribute;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::param;
-use crate::stage::count::{CountStage, FlipsStage};
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::generate::{GenerateStage, PlaceboStage};
+use crate::stage::kinds::{
+    CountStage, FlipsStage, GenerateStage, PlaceboStage, ScoreStage,
+};
 use crate::stage::planner::StageInput;
-use crate::stage::score::ScoreStage;
 
 /// What is counted.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +34,8 @@ pub(crate) struct AuditInputs {
     pub(crate) audit: CountedAudit,
     /// The stage that counted.
     pub(crate) count: StageInput<CountStage>,
+    /// Whether it counted folds apart.
+    pub(crate) by_fold: bool,
     /// Whether it counted score metrics.
     pub(crate) has_shift: bool,
     /// Repeats of the placebo that the set asks for.

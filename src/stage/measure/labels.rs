@@ -17,10 +17,11 @@ use crate::metric::rate::Rate;
 use crate::model::ThresholdComparison;
 use crate::param::Seed;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
+use crate::stage::kinds::LabelStage;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
-use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
+use crate::stage::row_inputs::RowInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Code of issues, and what carries it in tables.
@@ -191,9 +192,6 @@ pub(crate) type CountedRows = Vec<(String, Vec<FactualCounts>)>;
 
 /// File of the stage `labels`.
 const COUNTED: &str = "labels.json";
-
-/// Counts the rows before any model has run.
-pub(crate) struct LabelStage;
 
 impl Stage for LabelStage {
     type Output = Self;

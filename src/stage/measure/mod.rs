@@ -8,17 +8,21 @@ pub(crate) mod examples;
 pub mod labels;
 pub mod quality;
 mod row_builder;
+mod spread;
+mod stage;
 mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::data::Attribute;
+use serde::de::DeserializeOwned;
+
 use crate::data::prepare::PrepareFindings;
+use crate::data::{Attribute, Layout};
 use crate::error::Result;
 use crate::exec::{StageContext, files};
+use crate::job;
 use crate::job::check::CheckedJob;
-use crate::job::{self, ModelBlock};
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -27,29 +31,28 @@ use crate::metric::evidence::labels::MissingLabels;
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::FactualClassCounts;
 use crate::metric::value::compare::{compare_counterfactual, compare_factual};
-use crate::metric::value::measured::measure_factual;
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::metric::value::worlds::measure_worlds;
-use crate::stage::artifact::{EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES};
+use crate::param::Word;
+use crate::stage::artifact::{
+    EVIDENCE, FOLD_EVIDENCE, LABELS, SHIFT_EVIDENCE, SLICE_EVIDENCE, SMALL_SLICES,
+};
 use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, FactualSlices};
-use crate::stage::count::CountStage;
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
-use crate::stage::generate::{QualityStage, placebo};
+use crate::stage::generate::placebo;
+use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::planner::StageInput;
 use crate::stage::row_context::RowContext;
-use crate::stage::score::{ThresholdStage, threshold};
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
-    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow,
-    IssueRow, ThresholdRow, whole,
+    ArmFoldRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ComparisonRow,
+    FilterRow, IssueRow, whole,
 };
-
-pub(crate) use crate::stage::gate::judge;
-pub use crate::stage::gate::{questions, recourse_of, recourse_questions, verdicts};
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
 /// Writes what preparing found as tables beside the rows.
@@ -86,7 +89,8 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
     write_rows(out, &issues)
 }
 
-/// Writes the tables of all parts.
+/// Writes the tables of all audits: of the job, or of the arms of an experiment. `pairs` are set
+/// against each other, each by arm and model.
 ///
 /// # Errors
 /// Evidence that cannot be read, or a disk that refuses.
@@ -94,138 +98,255 @@ pub(crate) fn measure(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
     ground: RowContext<'_>,
-    parts: &[AuditInputs],
+    audits: &[AuditInputs],
     graphs: &[GraphSetScenario],
-    fitted: &[(&str, &ModelBlock, StageInput<ThresholdStage>)],
+    pairs: &[[(String, String); 2]],
 ) -> Result<()> {
     let layout = ground.rows.layout();
-    let mut across = worlds::WorldTables::new();
-    let mut tables = ResultTables::new();
-    // By model and attribute; the rows as they are stand before the sets.
-    let mut selective: BTreeMap<(&str, usize), bool> = BTreeMap::new();
-    let parts = parts
+    let mut measuring = AuditMeasurement {
+        ctx,
+        checked,
+        context: ground,
+        graphs,
+        across: worlds::WorldTables::new(),
+        tables: ResultTables::new(),
+        spreads: Vec::new(),
+        selective: BTreeMap::new(),
+    };
+    let audits = audits
         .iter()
-        .map(|part| {
-            let attribute = &layout.attributes[part.audit.attribute];
-            Ok((part.with_untaught(ctx, attribute, graphs)?, part))
+        .map(|audit| {
+            let attribute = &layout.attributes[audit.audit.attribute];
+            Ok((audit.with_untaught(ctx, attribute, graphs)?, audit))
         })
         .collect::<Result<Vec<_>>>()?;
-    for (part, stages) in &parts {
+    for (audit, stages) in &audits {
         ctx.check()?;
-        let attribute = &layout.attributes[part.attribute];
-        let text = stages.count.text(ctx, EVIDENCE)?;
-        let of_part = (part.model.as_str(), part.attribute);
-        if part.set.is_none() {
-            let found = missing_labels(&text, &stages.count, checked)?;
-            let classes = checked.job.data.label.column().and_then(|label| {
-                let named = label.classes.as_ref()?.iter();
-                Some(
-                    named
-                        .map(|class| (class.as_str(), label.positive.contains(class)))
-                        .collect::<Vec<_>>(),
-                )
-            });
-            let sides = labels::sides(&part.model, checked.job.data.favours_positive());
-            labels::add_all_decisions(
-                &mut tables.labels,
-                attribute,
-                &found,
-                (&part.model, &sides),
-                classes.as_deref(),
-            );
-            selective.insert(of_part, found.iter().any(MissingLabels::are_selective));
-        }
-        let selective = selective.get(&of_part).copied().unwrap_or(false);
-        let scribe = RowBuilder {
-            audit: part,
+        measuring.add(audit, stages)?;
+    }
+    let compared = measuring.compare(&audits, pairs)?;
+    measuring.write(&compared)
+}
+
+/// Audits that are being measured, and the tables of them.
+struct AuditMeasurement<'a> {
+    ctx: &'a StageContext<'a>,
+    checked: &'a CheckedJob,
+    context: RowContext<'a>,
+    graphs: &'a [GraphSetScenario],
+    across: worlds::WorldTables,
+    tables: ResultTables,
+    /// Of arms what single folds give.
+    spreads: Vec<ArmFoldRow>,
+    /// By arm, model and attribute whether labels are missing for some people more often than for
+    /// others. The rows as they are stand before the sets.
+    selective: BTreeMap<(String, String, usize), bool>,
+}
+
+impl AuditMeasurement<'_> {
+    fn is_selective(&self, arm: &str, model: &str, attribute: usize) -> bool {
+        let of = (arm.to_owned(), model.to_owned(), attribute);
+        self.selective.get(&of) == Some(&true)
+    }
+
+    fn builder<'b>(&self, audit: &'b CountedAudit, layout: &'b Layout) -> RowBuilder<'b> {
+        RowBuilder {
+            audit,
             layout,
-            settings: settings(checked, attribute),
+            settings: settings(self.checked, &layout.attributes[audit.attribute]),
             slice: "",
             class: "",
-            selective,
-        };
-        if let Some(label) = checked.job.data.label.column().filter(|label| label.classes.is_some())
-        {
-            classes::measure(ctx, label, ground, (&scribe, stages), &text, &mut tables)?;
-            continue;
+            selective: self.is_selective(&audit.arm, &audit.model, audit.attribute),
+            names_impaired: true,
         }
-        if part.set.is_none() {
-            let counts: FactualCounts = stages.count.parse(&text)?;
-            let flips = stages.flips.as_ref();
-            let flips = flips.map(|stage| stage.read::<FlipTestResult>(ctx, EVIDENCE));
-            let flips = flips.transpose()?;
-            let measured = ground
-                .workers
-                .within(|| measure_factual(&counts, flips.as_ref(), &scribe.settings));
-            tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
-            scribe.factual_counts(&counts, &mut tables);
+    }
+
+    fn add(&mut self, audit: &CountedAudit, stages: &AuditInputs) -> Result<()> {
+        let (ctx, layout) = (self.ctx, self.context.rows.layout());
+        let text = stages.count.text(ctx, EVIDENCE)?;
+        if audit.set.is_none() {
+            self.add_labels(audit, &missing_labels(&text, &stages.count, self.checked)?);
+        }
+        let builder = self.builder(audit, layout);
+        let label = self.checked.job.data.label.column();
+        if let Some(label) = label.filter(|label| label.classes.is_some()) {
+            let part = (&builder, stages);
+            return classes::measure(ctx, label, self.context, part, &text, &mut self.tables);
+        }
+        if audit.set.is_none() {
+            self.add_rows(&builder, stages, &stages.count.parse(&text)?)?;
         } else {
-            let counts: CounterfactualCounts = stages.count.parse(&text)?;
-            let read = || stages.count.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
-            let second = stages.has_shift.then(read);
-            let placebo = match (&stages.placebo_stage, stages.placebo) {
-                (Some(stage), Some(_)) => {
-                    let file = placebo::evidence_file(&part.model);
-                    Some(PlaceboEvidence::Repeats(stage.read(ctx, &file)?))
-                }
-                (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
-            };
-            let second = second.transpose()?;
-            if let Some(branched) = &stages.graph_scores {
-                let branched = branched.graph_scores(ctx)?;
-                let level = checked.job.metrics.worlds.level;
-                let measured = ground
-                    .workers
-                    .within(|| measure_worlds(&branched.counts, level, &scribe.settings));
-                let own = |set: &&GraphSetScenario| {
-                    Some(&set.name) == part.set.as_ref() && set.position == part.attribute
-                };
-                let follows =
-                    graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
-                tables.metrics.extend(measured.iter().map(|m| scribe.metric_across(m, follows)));
-                across.add(&scribe, &branched, &measured);
-            } else {
-                let of_world = || {
-                    measure_counterfactual(
-                        &counts,
-                        second.as_ref(),
-                        placebo.as_ref(),
-                        &scribe.settings,
-                    )
-                };
-                let measured = ground.workers.within(of_world);
-                tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
-            }
-            scribe.counterfactual_counts(&counts, &mut tables);
+            self.add_counterfactuals(&builder, stages, &stages.count.parse(&text)?)?;
         }
         if stages.has_slices {
             measure_slices(
                 (&stages.count, &stages.count.text(ctx, SLICE_EVIDENCE)?),
-                &scribe,
-                checked.job.metrics.smallest_cell.get(),
-                ground,
-                &mut tables,
+                &builder,
+                self.checked.job.metrics.smallest_cell.get(),
+                self.context,
+                &mut self.tables,
             )?;
         }
+        Ok(())
     }
-    if !graphs.is_empty() {
-        let mut of_graphs = GraphTables::default();
-        for set in graphs {
-            of_graphs.add(set, layout, checked.job.metrics.worlds.level);
-            tables.metrics.extend(worlds::metrics_of_graphs(set, layout));
+
+    /// Who lacks a label; the page says it of the plain audit.
+    fn add_labels(&mut self, audit: &CountedAudit, found: &[MissingLabels]) {
+        if audit.arm.is_empty() {
+            let data = &self.checked.job.data;
+            let classes = data.label.column().and_then(|label| {
+                let named = label.classes.as_ref()?.iter();
+                let positive = |class: &Word| label.positive.contains(class);
+                Some(named.map(|class| (class.as_str(), positive(class))).collect::<Vec<_>>())
+            });
+            labels::add_all_decisions(
+                &mut self.tables.labels,
+                &self.context.rows.layout().attributes[audit.attribute],
+                found,
+                (&audit.model, &labels::sides(&audit.model, data.favours_positive())),
+                classes.as_deref(),
+            );
         }
-        of_graphs.write(ctx.out())?;
-        across.write(ctx.out())?;
+        let of = (audit.arm.clone(), audit.model.clone(), audit.attribute);
+        self.selective.insert(of, found.iter().any(MissingLabels::are_selective));
     }
-    files::write_json(&ctx.out().join(SMALL_SLICES), &tables.small_slices)?;
-    files::write_json(&ctx.out().join(LABELS), &tables.labels)?;
-    write_rows(ctx.out(), &tables.metrics)?;
-    write_rows(ctx.out(), &tables.counts)?;
-    write_rows(ctx.out(), &tables.shift)?;
-    write_rows(ctx.out(), &tables.groups)?;
-    write_rows(ctx.out(), &tables.transitions)?;
-    write_rows(ctx.out(), &thresholds(ctx, fitted)?)?;
-    write_rows(ctx.out(), &compare(ctx, checked, ground, &parts, &selective)?)
+
+    fn add_rows(
+        &mut self,
+        builder: &RowBuilder<'_>,
+        stages: &AuditInputs,
+        counts: &FactualCounts,
+    ) -> Result<()> {
+        let flips = stages.flips.as_ref();
+        let flips = flips.map(|stage| stage.read::<FlipTestResult>(self.ctx, EVIDENCE));
+        let flips = flips.transpose()?;
+        let workers = self.context.workers;
+        builder.rows_measured(workers, counts, flips.as_ref(), &mut self.tables);
+        builder.factual_counts(counts, &mut self.tables);
+        self.add_folds(builder, stages, |counts: &FactualCounts, settings| {
+            // Nobody of a fold may have a group.
+            let counted = counts.confusion(GroupSelection::All).predicted() > 0;
+            counted.then(|| measure_factual(counts, None, settings))
+        })
+    }
+
+    fn add_counterfactuals(
+        &mut self,
+        builder: &RowBuilder<'_>,
+        stages: &AuditInputs,
+        counts: &CounterfactualCounts,
+    ) -> Result<()> {
+        let (ctx, audit, workers) = (self.ctx, builder.audit, self.context.workers);
+        let read = || stages.count.read::<ShiftEvidence>(ctx, SHIFT_EVIDENCE);
+        let second = stages.has_shift.then(read).transpose()?;
+        let placebo = match (&stages.placebo_stage, stages.placebo) {
+            (Some(stage), Some(_)) => {
+                let file = placebo::evidence_file(&audit.model);
+                Some(PlaceboEvidence::Repeats(stage.read(ctx, &file)?))
+            }
+            (_, repeats) => repeats.map(PlaceboEvidence::Unmoved),
+        };
+        if let Some(branched) = &stages.graph_scores {
+            let branched = branched.graph_scores(ctx)?;
+            let level = self.checked.job.metrics.worlds.level;
+            let measured =
+                workers.within(|| measure_worlds(&branched.counts, level, &builder.settings));
+            let own = |set: &&GraphSetScenario| {
+                Some(&set.name) == audit.set.as_ref() && set.position == audit.attribute
+            };
+            let follows =
+                self.graphs.iter().find(own).is_some_and(GraphSetScenario::attribute_follows);
+            let rows = measured.iter().map(|m| builder.metric_across(m, follows));
+            self.tables.metrics.extend(rows);
+            self.across.add(builder, &branched, &measured);
+        } else {
+            let beside = (second.as_ref(), placebo.as_ref());
+            builder.switches_measured(workers, counts, beside, &mut self.tables);
+        }
+        builder.counterfactual_counts(counts, &mut self.tables);
+        self.add_folds(builder, stages, |counts: &CounterfactualCounts, settings| {
+            Some(measure_counterfactual(counts, None, None, settings))
+        })
+    }
+
+    /// Of an arm what single folds give.
+    fn add_folds<S: DeserializeOwned>(
+        &mut self,
+        builder: &RowBuilder<'_>,
+        stages: &AuditInputs,
+        measured: impl Fn(&S, &MeasureSettings) -> Option<Vec<MeasuredValue>>,
+    ) -> Result<()> {
+        if stages.by_fold {
+            let folds: Vec<S> = stages.count.read(self.ctx, FOLD_EVIDENCE)?;
+            let settings = spread::without_intervals(&builder.settings);
+            let folds = folds.iter().filter_map(|counts| measured(counts, &settings));
+            spread::push_fold_spread(&mut self.spreads, builder, folds.collect());
+        }
+        Ok(())
+    }
+
+    /// The pairs of audits that are compared, on every set and attribute that both were counted on.
+    fn compare(
+        &self,
+        audits: &[(CountedAudit, &AuditInputs)],
+        pairs: &[[(String, String); 2]],
+    ) -> Result<Vec<ComparisonRow>> {
+        let (ctx, workers) = (self.ctx, self.context.workers);
+        let mut rows = Vec::new();
+        for [first, (arm, model)] in pairs {
+            let of_first = audits.iter().filter(|(audit, of)| {
+                (&audit.arm, &audit.model) == (&first.0, &first.1) && of.graph_scores.is_none()
+            });
+            for (audit, stages) in of_first {
+                let same = |(other, _): &&(CountedAudit, &AuditInputs)| {
+                    (&other.arm, &other.model) == (arm, model)
+                        && (&other.set, other.attribute) == (&audit.set, audit.attribute)
+                };
+                let Some((_, others)) = audits.iter().find(same) else { continue };
+                ctx.check()?;
+                let builder = self.builder(audit, self.context.rows.layout());
+                let selective = builder.selective || self.is_selective(arm, model, audit.attribute);
+                let builder = RowBuilder { selective, ..builder };
+                let (one, two) = (&stages.count, &others.count);
+                let compared = if audit.set.is_none() {
+                    let counts: [FactualCounts; 2] =
+                        [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
+                    workers.within(|| compare_factual(&counts[0], &counts[1], &builder.settings))
+                } else {
+                    let counts: [CounterfactualCounts; 2] =
+                        [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
+                    workers.within(|| {
+                        compare_counterfactual(&counts[0], &counts[1], &builder.settings)
+                    })
+                };
+                rows.extend(compared.iter().map(|of| builder.comparison_row((arm, model), of)));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn write(self, compared: &[ComparisonRow]) -> Result<()> {
+        let (out, tables, layout) = (self.ctx.out(), self.tables, self.context.rows.layout());
+        let mut metrics = tables.metrics;
+        if !self.graphs.is_empty() {
+            let mut of_graphs = GraphTables::default();
+            for set in self.graphs {
+                of_graphs.add(set, layout, self.checked.job.metrics.worlds.level);
+                metrics.extend(worlds::metrics_of_graphs(set, layout));
+            }
+            of_graphs.write(out)?;
+            self.across.write(out)?;
+        }
+        files::write_json(&out.join(SMALL_SLICES), &tables.small_slices)?;
+        files::write_json(&out.join(LABELS), &tables.labels)?;
+        write_rows(out, &metrics)?;
+        write_rows(out, &tables.counts)?;
+        write_rows(out, &tables.shift)?;
+        write_rows(out, &tables.groups)?;
+        write_rows(out, &tables.transitions)?;
+        write_rows(out, &self.spreads)?;
+        write_rows(out, compared)
+    }
 }
 
 /// Who of the rows as they are lacks a label; of several classes with the decisions of each class
@@ -240,19 +361,6 @@ fn missing_labels(
         return Ok(counts.one_vs_rest().iter().map(MissingLabels::from_counts).collect());
     }
     Ok(vec![MissingLabels::from_counts(&stage.parse(text)?)])
-}
-
-/// The thresholds that were fitted.
-fn thresholds(
-    ctx: &StageContext<'_>,
-    fitted: &[(&str, &ModelBlock, StageInput<ThresholdStage>)],
-) -> Result<Vec<ThresholdRow>> {
-    let mut rows = Vec::new();
-    for (name, model, stage) in fitted {
-        let fitted = stage.open(ctx)?;
-        threshold::push_thresholds(&mut rows, ("", name), &model.threshold, (0, &fitted));
-    }
-    Ok(rows)
 }
 
 /// Measures one part inside every slice. A slice of fewer than `smallest` people is counted, and
@@ -278,9 +386,7 @@ fn measure_slices(
                 smallest,
                 tables,
             ) {
-                let measured =
-                    ground.workers.within(|| measure_factual(counts, None, &scribe.settings));
-                tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
+                scribe.rows_measured(ground.workers, counts, None, tables);
             }
             scribe.factual_counts(counts, tables);
         }
@@ -289,68 +395,11 @@ fn measure_slices(
     for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
         let scribe = scribe(*slice);
         if scribe.is_measured(counts.cell_profiles().total().people(), smallest, tables) {
-            let measured = ground
-                .workers
-                .within(|| measure_counterfactual(counts, second.as_ref(), None, &scribe.settings));
-            tables.metrics.extend(measured.iter().map(|m| scribe.metric_row(m)));
+            scribe.switches_measured(ground.workers, counts, (second.as_ref(), None), tables);
         }
         scribe.counterfactual_counts(counts, tables);
     }
     Ok(())
-}
-
-/// The models that the job compares, on every set and attribute that both were counted on.
-/// `selective` says of which models and attributes labels are missing for some people more often
-/// than for others.
-fn compare(
-    ctx: &StageContext<'_>,
-    checked: &CheckedJob,
-    ground: RowContext<'_>,
-    parts: &[(CountedAudit, &AuditInputs)],
-    selective: &BTreeMap<(&str, usize), bool>,
-) -> Result<Vec<ComparisonRow>> {
-    let (layout, mut rows) = (ground.rows.layout(), Vec::new());
-    for (first, second) in &checked.job.metrics.compare {
-        let of_first = parts
-            .iter()
-            .filter(|(part, of)| part.model == first.as_str() && of.graph_scores.is_none());
-        for (part, stages) in of_first {
-            let same = |(other, _): &&(CountedAudit, &AuditInputs)| {
-                other.model == second.as_str()
-                    && (&other.set, other.attribute) == (&part.set, part.attribute)
-            };
-            let Some((_, others)) = parts.iter().find(same) else { continue };
-            ctx.check()?;
-            let scribe = RowBuilder {
-                audit: part,
-                layout,
-                settings: settings(checked, &layout.attributes[part.attribute]),
-                slice: "",
-                class: "",
-                selective: [first, second]
-                    .iter()
-                    .any(|model| selective.get(&(model.as_str(), part.attribute)) == Some(&true)),
-            };
-            let (one, two) = (&stages.count, &others.count);
-            let compared = if part.set.is_none() {
-                let counts: [FactualCounts; 2] =
-                    [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
-                ground.workers.within(|| compare_factual(&counts[0], &counts[1], &scribe.settings))
-            } else {
-                let counts: [CounterfactualCounts; 2] =
-                    [one.read(ctx, EVIDENCE)?, two.read(ctx, EVIDENCE)?];
-                ground
-                    .workers
-                    .within(|| compare_counterfactual(&counts[0], &counts[1], &scribe.settings))
-            };
-            rows.extend(
-                compared
-                    .iter()
-                    .map(|compared| scribe.comparison_row(("", second.as_str()), compared)),
-            );
-        }
-    }
-    Ok(rows)
 }
 
 /// Puts the tables of quality of all sets and attributes together.

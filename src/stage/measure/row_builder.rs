@@ -3,17 +3,22 @@
 use std::borrow::Cow;
 
 use crate::data::Layout;
+use crate::exec::pieces::WorkerPool;
 use crate::metric;
+use crate::metric::bootstrap::placebo::PlaceboEvidence;
+use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::shift;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::{CELLS, Confusion, Eccm};
 use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
+use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
@@ -116,6 +121,9 @@ pub(crate) struct RowBuilder<'a> {
     pub(crate) class: &'a str,
     /// Whether labels are missing for some people more often than for others.
     pub(crate) selective: bool,
+    /// Whether the group that is worse off is named: not for a class that shares its side of the
+    /// label with others.
+    pub(crate) names_impaired: bool,
 }
 
 impl RowBuilder<'_> {
@@ -166,6 +174,32 @@ impl RowBuilder<'_> {
         }
     }
 
+    /// The values of the rows as they are, with a label of two sides or one class against all
+    /// others.
+    pub(crate) fn rows_measured(
+        &self,
+        workers: &WorkerPool,
+        counts: &FactualCounts,
+        flips: Option<&FlipTestResult>,
+        tables: &mut ResultTables,
+    ) {
+        let measured = workers.within(|| measure_factual(counts, flips, &self.settings));
+        tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+    }
+
+    /// The same of counterfactuals.
+    pub(crate) fn switches_measured(
+        &self,
+        workers: &WorkerPool,
+        counts: &CounterfactualCounts,
+        (shift, placebo): (Option<&ShiftEvidence>, Option<&PlaceboEvidence>),
+        tables: &mut ResultTables,
+    ) {
+        let measured =
+            workers.within(|| measure_counterfactual(counts, shift, placebo, &self.settings));
+        tables.metrics.extend(measured.iter().map(|of| self.metric_row(of)));
+    }
+
     /// A row of `metrics`.
     pub(crate) fn metric_row(&self, measured: &MeasuredValue) -> MetricRow {
         let measured = &self.undefined_if_untaught(measured);
@@ -200,7 +234,11 @@ impl RowBuilder<'_> {
             ideal: measured.ideal.and_then(finite),
             flags: self.flags(measured).join(",").into(),
             // Where the job names no side that people want nobody is worse off.
-            impaired_group: group(measured.impaired.filter(|_| self.settings.favourable_stated)),
+            impaired_group: group(
+                measured
+                    .impaired
+                    .filter(|_| self.names_impaired && self.settings.favourable_stated),
+            ),
             highest_group: group(furthest.and_then(|furthest| furthest.highest)),
             lowest_group: group(furthest.and_then(|furthest| furthest.lowest)),
             groups_undefined: furthest.map(|furthest| whole(furthest.n_undefined)),

@@ -7,18 +7,17 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::exec::misfit;
 use crate::param::ColumnName;
+use crate::stage::kinds::{RecourseStage, ScoreStage};
+use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::RowInputs;
 use crate::stage::recourse;
 use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
-use crate::stage::score::{AskedModel, RuleInputs, ScoreStage};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::rule::RuleInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
-
-/// Subgroups and what they would have to change.
-pub(crate) struct RecourseStage;
 
 /// The stages of all blocks, to be opened.
 pub(crate) struct RecourseFolders(Vec<(String, StageInput<RecourseStage>)>);
@@ -66,7 +65,7 @@ impl Stage for RecourseStage {
         if block.chance.is_some() {
             b.seed();
         }
-        let asked = AskedModel::need(b, name, model)?;
+        let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
         work(move |ctx| {
             rows.with(ctx, 0, |ground| {
                 let scores = scores.open(ctx, ground)?;

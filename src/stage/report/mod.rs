@@ -5,7 +5,9 @@
 //! Publishing copies it.
 
 pub mod exports;
+pub(crate) mod inputs;
 pub mod origins;
+mod stage;
 pub(crate) mod words;
 
 use std::collections::BTreeMap;
@@ -32,28 +34,19 @@ use crate::report::export::{deciding, gate_sentence};
 use crate::stage::artifact::{
     GATE_OUTCOME, GateOutcome, LABELS, QUALITY, SMALL_SLICES, SmallSlices,
 };
-use crate::stage::count::OutcomesStage;
-use crate::stage::discover::GraphSetInputs;
 use crate::stage::discover::tables::{self, GraphSetScenario};
-use crate::stage::experiment::SelectedStage;
 use crate::stage::gate::baseline;
 use crate::stage::gate::blind::{self, BLIND_GATE, BlindGate};
-use crate::stage::generate::GenerateStage;
-use crate::stage::generate::refits::{self, FitInputs};
+use crate::stage::generate::refits;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::JobInputs;
-use crate::stage::input::request::AnswerInputs;
 use crate::stage::measure::catalog;
 use crate::stage::measure::labels::{
     self, SELECTIVE_LABELS, SelectiveLabels, UNLABELLED_PEOPLE, UnlabelledPeople,
 };
-use crate::stage::planner::StageInput;
-use crate::stage::recourse::stage::RecourseFolders;
+use crate::stage::report::inputs::FolderInputs;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
-use crate::stage::results::{BaselineStage, GateStage, MeasuredTables, OriginInputs};
 use crate::stage::score::join::RecheckResult;
-use crate::stage::score::recheck::RecheckInputs;
-use crate::stage::score::{ScoreStage, TreeInputs};
 use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_rows, write_rows};
@@ -144,40 +137,6 @@ pub fn extras(
 
 fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The stages that a folder is put together from.
-pub(crate) struct FolderInputs<'a> {
-    /// Where it comes from.
-    pub(crate) origins: OriginInputs<'a>,
-    /// The tables of metrics.
-    pub(crate) measured: MeasuredTables,
-    /// The verdicts.
-    pub(crate) gate: StageInput<GateStage>,
-    /// The rows that arms added, where they are kept.
-    pub(crate) selected: Option<StageInput<SelectedStage>>,
-    /// The outcomes, where they are kept.
-    pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
-    /// The stage that compared the run with an earlier one.
-    pub(crate) baseline: Option<StageInput<BaselineStage>>,
-    /// The blocks of recourse in the order of their keys.
-    pub(crate) recourse: RecourseFolders,
-    /// The model of each file of scores that holds rows again, and the stage that joined it.
-    pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
-    /// The models that were asked twice.
-    pub(crate) rechecks: RecheckInputs,
-    /// Set, attribute and stage of all counterfactuals.
-    pub(crate) sets: Vec<(String, String, StageInput<GenerateStage>)>,
-    /// The sets that rest on causal graphs.
-    pub(crate) graphs: GraphSetInputs<'a>,
-    /// The sets that were fitted.
-    pub(crate) fits: FitInputs,
-    /// The files of scores.
-    pub(crate) answers: AnswerInputs,
-    /// The models that grow trees.
-    pub(crate) trees: TreeInputs<'a>,
-    /// In so many folds.
-    pub(crate) n_folds: usize,
 }
 
 impl FolderInputs<'_> {

@@ -27,7 +27,7 @@ use crate::stage::applied_set::canonical_text;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::join::RecheckSample;
-use crate::stage::score::threshold;
+use crate::stage::score::rows::training_rows;
 
 /// What a program sees of the environment beside `LANG` and `TZ`, which are fixed: where programs
 /// are, where its user's libraries are, where temporary files go.
@@ -217,30 +217,12 @@ impl<'a> CommandCall<'a> {
         Ok(env)
     }
 
-    /// Trains the model of every fold into [`StageContext::out`].
-    ///
-    /// # Errors
-    /// A fold has no training rows with a label; the program fails or writes no model; the rows
-    /// cannot be read; the run is to stop.
-    pub fn train(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
-        (0..self.n_folds).try_for_each(|fold| {
-            let role = u8::try_from(fold).unwrap_or(u8::MAX);
-            let rows = TrainingRows::of_fold(
-                ground.rows,
-                ground.roles,
-                role,
-                ground.workers,
-                ground.watch,
-            );
-            self.train_on(ctx, ground.rows.layout(), &rows, fold)
-        })
-    }
-
     /// Trains the model of a fold, counted from the first one, on these rows into
     /// [`StageContext::out`].
     ///
     /// # Errors
-    /// As [`CommandCall::train`].
+    /// A fold has no training rows with a label; the program fails or writes no model; the rows
+    /// cannot be read; the run is to stop.
     pub fn train_on(
         &self,
         ctx: &StageContext<'_>,
@@ -313,7 +295,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// Writes one score per prepared row or counterfactual into the folder `out`; rows that are not
-    /// asked for get none. `trained` is the folder that [`CommandCall::train`] wrote to.
+    /// asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
     ///
     /// # Errors
     /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be
@@ -519,9 +501,7 @@ impl CommandRows<'_> {
             CommandRows::Training(fold) => {
                 let batch = ground.rows.read_keys(group)?;
                 let mut folds = vec![None; roles.0.len()];
-                threshold::training_rows(&batch, &roles, fold)
-                    .into_iter()
-                    .for_each(|i| folds[i] = Some(fold));
+                training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
                 folds
             }
             CommandRows::Counterfactuals(reader, _) => reader

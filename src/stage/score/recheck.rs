@@ -10,13 +10,14 @@ use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::job::ModelBlock;
 use crate::model::Scorer;
-use crate::stage::generate::rows::score_by_fold;
+use crate::stage::kinds::{RecheckStage, ScoreStage};
+use crate::stage::models::AskedModels;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::prepare::RowInputs;
 use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
-use crate::stage::score::{AskedModel, ScoreStage};
+use crate::stage::score::rows::score_by_fold;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Share of the audited rows that are scored twice.
@@ -31,9 +32,6 @@ pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 /// Models that answer differently when asked twice, each with what scoring rows again gave.
 pub type UnsteadyModels = BTreeMap<String, RecheckResult>;
 
-/// Rows of a model that are scored a second time.
-pub(crate) struct RecheckStage;
-
 impl StageInput<RecheckStage> {
     /// What asking twice gave.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
@@ -47,10 +45,9 @@ impl Stage for RecheckStage {
     const FIELDS: &'static [UnitField] = &[UnitField::Model];
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-        let (name, model) = b.plan.model_of(unit)?;
         let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
         let seed = b.seed();
-        let asked = AskedModel::need(b, name, model)?;
+        let asked = AskedModels::need(b, unit)?;
         work(move |ctx| {
             rows.with(ctx, 1, |ground| {
                 let again =

@@ -2,24 +2,109 @@
 //! the scores of its training rows, one for each fold.
 //!
 //! The rows of a fold are those that train in it and have a label; they are scored by the model of
-//! the fold, which has learned from them. The result is small and kept as JSON; the stage `measure`
-//! writes it into the table `thresholds`.
+//! the fold, which has learned from them. In an arm of an experiment these are the same rows,
+//! without those that the arm adds: a threshold is a rule for people, and these are the same in all
+//! arms. The result is small and kept as JSON; the stage `measure` writes it into the table
+//! `thresholds`.
 
 use std::path::Path;
 
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::split::RowRoles;
+use crate::data::rows::aligned::{ScoreReader, create_scores};
 use crate::error::{Fault, Result};
-use crate::exec::files;
+use crate::exec::{StageContext, files, misfit};
+use crate::job::ModelBlock;
 use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::Scorer;
 use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::stage::count::evidence::{check_weight_total, weight_units};
+use crate::stage::kinds::ThresholdStage;
+use crate::stage::models::AskedModels;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::row_context::RowContext;
+use crate::stage::score::command::{CommandCall, CommandRows};
+use crate::stage::score::rows::{carried_column, training_rows};
 use crate::table::{ThresholdRow, whole};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage.
 const FITTED: &str = "thresholds.json";
+
+impl Stage for ThresholdStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Threshold;
+    const FIELDS: &'static [UnitField] =
+        &[UnitField::Model, UnitField::Experiment, UnitField::Arm, UnitField::Fold];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let objective = fitted_objective(name, model)?;
+        b.value("threshold", &model.threshold);
+        if let Some(scores) = &model.scores {
+            b.value("scores", &scores.factual);
+        }
+        let asked = AskedModels::need(b, unit)?;
+        work(move |ctx| {
+            asked
+                .models
+                .rows
+                .with(ctx, 0, |ground| {
+                    let fitted = match (asked.call(), &model.scores) {
+                        (Some(call), _) => {
+                            fit_by_command(ctx, ground, call, objective, asked.trained(ctx))?
+                        }
+                        (None, Some(scores)) => {
+                            let column =
+                                scores.factual.column.as_ref().map_or("", |column| column.as_str());
+                            let carried = carried_column(ground, column)?;
+                            fit_carried(ground, objective, carried)?
+                        }
+                        (None, None) => fit_scored(
+                            ground,
+                            objective,
+                            &asked.scorers(ctx, ground.rows.layout())?,
+                        )?,
+                    };
+                    write(ctx.out(), &fitted)
+                })
+                .map_err(|e| plan.with_model_place(e, &["models", name, "threshold"]))
+        })
+    }
+}
+
+/// What the threshold of a model is fitted for.
+fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective> {
+    objective(&model.threshold)
+        .ok_or_else(|| misfit(format!("the threshold of `{name}` is not fitted")))
+}
+
+/// Asks a command for the scores of the training rows, fold after fold. `trained` is the folder of
+/// the models that it trained.
+fn fit_by_command(
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    call: &CommandCall<'_>,
+    objective: ThresholdObjective,
+    trained: Option<&Path>,
+) -> Result<Vec<FittedThreshold>> {
+    let mut readers = Vec::new();
+    for fold in 0..ground.roles.n_folds() {
+        let scored = CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
+        let out = ctx.out().join(format!("fold-{fold}"));
+        files::make_folder(&out)?;
+        let (encoder, mut writer) = create_scores(&out)?;
+        call.score_into(ctx, ground, scored, trained, &mut |scores| {
+            writer.append(encoder.encode(&scores)?)
+        })?;
+        writer.finish()?;
+        readers.push(ScoreReader::pooled(&[out.as_path()])?);
+    }
+    fit(ground, objective, |g, fold, _, mine| {
+        let scores = readers[fold].read(g)?;
+        Ok(mine.iter().map(|&i| scores[i]).collect())
+    })
+}
 
 /// What the threshold of a model is to reach; none where it is not fitted.
 pub fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
@@ -31,13 +116,6 @@ pub fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
         ThresholdBlock::Of(ThresholdOf::Youden(_)) => Some(ThresholdObjective::Youden),
         ThresholdBlock::Of(ThresholdOf::FBeta(beta)) => Some(ThresholdObjective::FBeta(beta.get())),
     }
-}
-
-/// The rows of a group that train for a fold and have a label.
-pub fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -> Vec<usize> {
-    (0..batch.row.len())
-        .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
-        .collect()
 }
 
 /// Fits one threshold per fold. `score` gives the scores of the rows of a row group that it is

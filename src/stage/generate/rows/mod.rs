@@ -11,17 +11,14 @@ use crate::counterfactual::write_back::{RawCounts, WriteBack, WriteBackRow, Writ
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
-    CarriedScores, CounterfactualKeys, CounterfactualReader, CounterfactualVerdicts, NaiveKeys,
-    create_counterfactuals,
-    create_scores,
+    CounterfactualKeys, CounterfactualVerdicts, NaiveKeys, create_counterfactuals,
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
-use crate::error::{Fault, Result};
+use crate::error::Result;
 use crate::exec::files;
-use crate::exec::state::Accumulator;
+use crate::exec::state::{Accumulator, merge_each};
 use crate::folder::manifest::WrittenValue;
-use crate::model::Scorer;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
 
@@ -165,10 +162,7 @@ pub fn write_backs(
             }
             Ok(0)
         };
-        let of_folds = |whole: &mut Vec<RawCounts>, part: Vec<RawCounts>| {
-            whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
-        };
-        counts = ground.pieces(basis.n_groups()).fold(|| counts.clone(), add, of_folds)?;
+        counts = ground.pieces(basis.n_groups()).fold(|| counts.clone(), add, merge_each)?;
     }
     Ok(counts.iter().map(|counts| WriteBack::new(layout, attribute, counts)).collect())
 }
@@ -351,149 +345,6 @@ fn judged_in_order(
         judged.counters.iter_mut().zip(counts).for_each(|(column, n)| column.push(n));
     }
     judged
-}
-
-/// Writes one score per prepared row by models trained here (one per fold, or one for all); rows
-/// that are not audited get none.
-///
-/// # Errors
-/// The rows cannot be read, the disk refuses, or the run is to stop.
-pub fn score_rows(ground: RowContext<'_>, scorers: &[Box<dyn Scorer>], out: &Path) -> Result<()> {
-    let (encoder, mut writer) = create_scores(out)?;
-    ground.row_groups().in_order(
-        |g| {
-            let batch = ground.rows.read(g)?;
-            let roles = ground.roles.read(g)?;
-            let fold = |i: usize| roles.audited(i);
-            let scores = score_by_fold(scorers, &batch.rows, fold)?;
-            Ok((batch.rows.n as u64, encoder.encode(&scores)?))
-        },
-        |_, encoded| writer.append(encoded),
-    )?;
-    writer.finish()
-}
-
-/// Writes one score per counterfactual by models trained here or read from a file; the row's own
-/// fold decides which model. A model that was trained without anybody of a group knows nothing of
-/// it (`known`, see [`trained_groups`]): there its counterfactuals get no score, rather than one
-/// that looks as if nothing changed.
-///
-/// # Errors
-/// As [`score_rows`].
-pub fn score_counterfactuals(
-    ground: RowContext<'_>,
-    scorers: &[Box<dyn Scorer>],
-    counterfactuals: &CounterfactualReader,
-    known: &[Vec<bool>],
-    out: &Path,
-) -> Result<()> {
-    let (encoder, mut writer) = create_scores(out)?;
-    ground.row_groups().in_order(
-        |g| {
-            let (keys, rows) = counterfactuals.rows(g, ground.rows.layout())?;
-            let roles = ground.roles.read(g)?;
-            let fold = |i: usize| roles.audited(keys.parent[i] as usize);
-            let mut scores = score_by_fold(scorers, &rows, fold)?;
-            for (i, score) in scores.iter_mut().enumerate() {
-                let fold = if known.len() == 1 { 0 } else { fold(i).map_or(0, usize::from) };
-                if !known[fold][usize::from(keys.to_group[i])] {
-                    *score = f64::NAN;
-                }
-            }
-            Ok((rows.n as u64, encoder.encode(&scores)?))
-        },
-        |_, encoded| writer.append(encoded),
-    )?;
-    writer.finish()
-}
-
-/// For each fold whether a model trained in it can know each group: somebody of it is among the
-/// rows that train. What a derived attribute is made of is known by its own.
-///
-/// # Errors
-/// The rows cannot be read, or the run is to stop.
-pub fn trained_groups(
-    ground: RowContext<'_>,
-    attribute: usize,
-    n_folds: usize,
-) -> Result<Vec<Vec<bool>>> {
-    let layout = ground.rows.layout();
-    let of = &layout.attributes[attribute];
-    let derived = layout.derivation(of.feature).is_some();
-    let none = vec![vec![derived; of.groups.len()]; n_folds];
-    if derived {
-        return Ok(none);
-    }
-    let look = |known: &mut Vec<Vec<bool>>, g: usize| {
-        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
-        for (i, &group) in
-            batch.groups[attribute].iter().enumerate().filter(|(_, group)| **group != MISSING_GROUP)
-        {
-            for (fold, known) in (0..).zip(&mut *known) {
-                known[usize::from(group)] |= roles.trains(i, fold);
-            }
-        }
-        Ok(0)
-    };
-    let either = |known: &mut Vec<Vec<bool>>, other: Vec<Vec<bool>>| {
-        let other = other.into_iter().flatten();
-        known.iter_mut().flatten().zip(other).for_each(|(known, here)| *known |= here);
-    };
-    ground.row_groups().fold(|| none.clone(), look, either)
-}
-
-pub(crate) fn score_by_fold(
-    scorers: &[Box<dyn Scorer>],
-    rows: &FeatureRows,
-    fold: impl Fn(usize) -> Option<u8>,
-) -> Result<Vec<f64>> {
-    let mut scores = vec![f64::NAN; rows.n];
-    for (k, scorer) in scorers.iter().enumerate() {
-        let mine: Vec<usize> = (0..rows.n)
-            .filter(|&i| fold(i).is_some_and(|f| scorers.len() == 1 || usize::from(f) == k))
-            .collect();
-        let mut part = Vec::with_capacity(mine.len());
-        if mine.len() == rows.n {
-            scorer.score(rows, &mut part)?;
-        } else {
-            scorer.score(&rows.take(&mine), &mut part)?;
-        }
-        mine.iter().zip(part).for_each(|(&i, score)| scores[i] = score);
-    }
-    Ok(scores)
-}
-
-/// Checks the scores of a carried column of the audited rows, and notes that these are the scores.
-///
-/// `place` says where a row stands in the user's files.
-///
-/// # Errors
-/// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run
-/// is to stop.
-pub fn check_carried(
-    ground: RowContext<'_>,
-    (carried, column): (usize, &str),
-    place: &(dyn Fn(Fault, u64) -> Fault + Sync),
-    out: &Path,
-) -> Result<()> {
-    let scores = CarriedScores { carried };
-    ground.row_groups().in_order(
-        |g| {
-            let found = scores.read(ground.rows, ground.roles, g)?;
-            let wrong = |score: &f64| !score.is_nan() && !(0.0..=1.0).contains(score);
-            let Some(i) = found.iter().position(wrong) else {
-                return Ok((found.len() as u64, ()));
-            };
-            let what = format!("the score `{}` is not in [0, 1]", found[i]);
-            let row = ground.rows.read_keys(g)?.row[i];
-            Err(place(Fault::new("bad-scores", what), row)
-                .in_column(column)
-                .hint("scores are probabilities; rescale them where they are made")
-                .into())
-        },
-        |_, ()| Ok(()),
-    )?;
-    scores.write(out)
 }
 
 #[cfg(test)]

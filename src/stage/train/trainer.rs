@@ -1,5 +1,4 @@
-//! What the stage `train` fits: the trainer that a model of the job asks for, and its artifact read
-//! back.
+//! The trainer that a model of the job asks for, and its artifact read back.
 //!
 //! Whoever has training rows (`data::rows::training`), from files or in memory and with any
 //! weights, trains the same models by these two.

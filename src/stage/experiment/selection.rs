@@ -1,0 +1,149 @@
+//! What an arm adds to the rows that train for a fold, as stages need and open it.
+
+use crate::augment::ExperimentArm;
+use crate::augment::adasyn::AdasynSettings;
+use crate::augment::choose::{CounterfactualSelection, SelectionRule};
+use crate::data::Layout;
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::job::blocks::experiments::{self, LabelSide};
+use crate::param::Word;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::experiment::folds::{self, ArmSelection, CandidatePool, CandidateScores};
+use crate::stage::experiment::plan::{ExperimentPlan, with_set};
+use crate::stage::kinds::{GenerateStage, ScoreStage};
+use crate::stage::plan::StagePlan;
+use crate::stage::planner::{StageBuilder, StageInput};
+use crate::stage::row_context::RowContext;
+use crate::stage::rule::RuleInputs;
+
+/// The counterfactuals that an arm may add in one attribute, to be opened.
+struct PoolInputs {
+    position: usize,
+    made: StageInput<GenerateStage>,
+    /// Where predictions are asked for those of the rows and of the counterfactuals.
+    base: Option<(StageInput<ScoreStage>, StageInput<ScoreStage>)>,
+}
+
+/// What an arm adds to the rows that train for a fold, to be opened.
+pub(crate) struct SelectionInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    pub(crate) trial: ExperimentPlan<'a>,
+    arm: ExperimentArm,
+    pools: Vec<PoolInputs>,
+    /// How the base decides, where predictions are asked for.
+    rule: Option<RuleInputs<'a>>,
+}
+
+impl<'a> SelectionInputs<'a> {
+    /// What an arm adds in a fold; the key names it with this prefix.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        trial: &ExperimentPlan<'a>,
+        fold: usize,
+        arm: ExperimentArm,
+        prefix: &str,
+    ) -> Result<Self> {
+        let plan = b.plan;
+        let named = |key: &str| format!("{prefix}{key}");
+        b.texts([(named("arm"), arm.to_string())]);
+        let adasyn = trial.adasyn(arm);
+        if let Some(adasyn) = &adasyn {
+            b.value(&named("adasyn"), adasyn);
+            b.input(&named("data.features.onehot"), |job| &job.data.features.onehot);
+            b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
+        }
+        let chosen = trial.chosen_as(arm);
+        b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
+        let directed = trial.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
+        if let Some(directed) = directed {
+            b.value(&named("directed"), directed);
+        }
+        if directed.is_some() || adasyn.is_some() {
+            b.value(&named("run.seed"), plan.job.run.seed.0);
+        }
+        let by = trial.prediction_source(arm);
+        let mut pools = Vec::new();
+        for world in trial.sets.iter().filter(|_| chosen.is_some()) {
+            let made = b.need::<GenerateStage>(&trial.training_set_unit(world, fold))?;
+            let base = match by.map(|by| trial.predicted_unit(by, fold)) {
+                None => None,
+                Some(unit) => {
+                    let rows = b.need::<ScoreStage>(&unit)?;
+                    Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(world)))?))
+                }
+            };
+            pools.push(PoolInputs { position: world.position, made, base });
+        }
+        let base = [trial.fold_unit(ExperimentArm::Base, fold)];
+        let rule = by.map(|_| RuleInputs::of_units(b, prefix, trial.model, base)).transpose()?;
+        Ok(SelectionInputs { plan, trial: trial.clone(), arm, pools, rule })
+    }
+
+    /// Opens it for the rows of the fold.
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+    ) -> Result<ArmSelection> {
+        let seed = self.plan.job.run.seed.0;
+        let pool = |pool: &PoolInputs| {
+            let base = match (&pool.base, &self.rule) {
+                (Some((scores, scores_cf)), Some(rule)) => Some(CandidateScores {
+                    scores: scores.open(ctx, ground)?,
+                    scores_cf: scores_cf.open(ctx, ground)?,
+                    rule: rule.open(ctx, ground)?,
+                }),
+                _ => None,
+            };
+            let counterfactuals = pool.made.open(ctx, ground)?;
+            Ok(CandidatePool { attribute: pool.position, counterfactuals, base })
+        };
+        let pools: Vec<CandidatePool> = self.pools.iter().map(pool).collect::<Result<_>>()?;
+        let choice = match (self.trial.chosen_as(self.arm), self.trial.directed()) {
+            (Some(ExperimentArm::Switched), _) => CounterfactualSelection::Switched,
+            (Some(ExperimentArm::Directed), Some(directed)) => {
+                let rules: Vec<SelectionRule> = directed
+                    .rules
+                    .values()
+                    .map(|rule| engine_rule(rule, ground.rows.layout(), &self.trial.sets))
+                    .collect();
+                CounterfactualSelection::Drawn(
+                    folds::rule_matches(ground, &pools, &rules, seed)?
+                        .draw(directed.fraction.get()),
+                )
+            }
+            _ => CounterfactualSelection::All,
+        };
+        let adasyn = self.trial.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
+        Ok(ArmSelection { pools, choice, adasyn })
+    }
+}
+
+/// A rule of the job by positions. Where it names no attribute and the set changes one, it is that
+/// one.
+fn engine_rule(
+    rule: &experiments::DirectedRule,
+    layout: &Layout,
+    worlds: &[AppliedSet<'_>],
+) -> SelectionRule {
+    let named = rule.sensitive.as_ref().and_then(|name| layout.attribute(name.as_str()));
+    let only = if let [world] = worlds { Some(world.position) } else { None };
+    let attribute = named.or(only);
+    let group = |name: &Option<Word>| {
+        let groups = &layout.attributes[attribute?].groups;
+        let place = groups
+            .iter()
+            .position(|group| name.as_ref().is_some_and(|name| group == name.as_str()))?;
+        u16::try_from(place).ok()
+    };
+    let is = |class: Option<LabelSide>| class.map(|class| class == LabelSide::Positive);
+    SelectionRule {
+        attribute,
+        from: group(&rule.source_group),
+        to: group(&rule.target_group),
+        label: is(rule.label),
+        predicted: is(rule.original_prediction),
+        predicted_cf: is(rule.cf_prediction),
+    }
+}

@@ -1,0 +1,84 @@
+//! The stages `baseline` and `gate`: the comparison with an earlier run, and the verdicts.
+
+use crate::diff::compared_run::ComparedRun;
+use crate::error::Result;
+use crate::exec::misfit;
+use crate::stage::gate::{self, baseline};
+use crate::stage::generate::refits::FitInputs;
+use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage};
+use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::recourse::stage::RecourseFolders;
+use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::recheck::RecheckInputs;
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+impl Stage for BaselineStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Baseline;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let named = plan.baseline.clone().zip(plan.settings.baseline.as_deref());
+        let Some((fingerprint, folder)) = named else {
+            return Err(misfit("the run has no baseline".to_owned()));
+        };
+        let rows = RowInputs::of_job(b)?;
+        let measured = MeasuredTables::need(b)?;
+        let (fits, outcomes) = (FitInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
+        b.texts([("baseline".to_owned(), fingerprint)]);
+        // The job says what differs; what varies besides does not.
+        b.texts(
+            folder_inputs(plan)
+                .into_iter()
+                .filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())),
+        );
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                let new = baseline::running_side(
+                    plan.checked,
+                    plan.input,
+                    ground,
+                    plan.run_id,
+                    [measured.all.folder(ctx), measured.plain.folder(ctx)],
+                    outcomes.as_ref().map(|stage| stage.folder(ctx)),
+                )?;
+                let new = ComparedRun { fitted_on: fits.open(ctx)?, ..new };
+                baseline::compare(ctx, ground, folder, &new)
+            })
+        })
+    }
+}
+
+impl Stage for GateStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Gate;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        b.input("gates", |job| &job.gates);
+        b.input("on_inconclusive", |job| &job.on_inconclusive);
+        b.value("lines of the gates", gate_lines(plan));
+        let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
+        let (recourse, asked) = (RecourseFolders::need(b)?, RecheckInputs::need(b)?);
+        work(move |ctx| {
+            gate::judge(
+                ctx,
+                plan.checked,
+                &measured,
+                baseline.as_ref(),
+                &recourse.open(ctx),
+                &asked.unsteady(ctx)?,
+            )
+        })
+    }
+}
+
+fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
+    let of_metrics = gate::questions(plan.checked).into_iter().map(|question| question.line);
+    let of_recourse = gate::recourse_questions(plan.checked).into_iter();
+    of_metrics.chain(of_recourse.map(|question| question.line)).collect()
+}

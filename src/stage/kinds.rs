@@ -1,0 +1,84 @@
+//! The stages as types, in the order of a run: what [`StageBuilder::need`] names.
+//!
+//! Each is planned in the file of its work; whoever reads its files needs this type alone.
+//!
+//! [`StageBuilder::need`]: crate::stage::planner::StageBuilder::need
+
+/// Rows that are no Parquet, as Parquet.
+pub(crate) struct SourceStage;
+
+/// Rows that strategies learn from, where they stand in a file of their own.
+pub(crate) struct ReferenceStage;
+
+/// Rows as numbers.
+pub(crate) struct PrepareStage;
+
+/// Which rows train and which are audited.
+pub(crate) struct SplitStage;
+
+/// Counts the rows before any model has run.
+pub(crate) struct LabelStage;
+
+/// The causal graphs of all scenarios of a set.
+pub(crate) struct DiscoverStage;
+
+/// The models of all folds, or those of an arm.
+pub(crate) struct TrainStage;
+
+/// What a strategy learnt.
+pub(crate) struct FitStage;
+
+/// Counterfactuals.
+pub(crate) struct GenerateStage;
+
+/// Which rows a file of scores answers.
+pub(crate) struct RequestStage;
+
+/// The thresholds of a model, fitted to its training rows.
+pub(crate) struct ThresholdStage;
+
+/// Scores of rows, or of the counterfactuals of a set.
+pub(crate) struct ScoreStage;
+
+/// Rows of a model that are scored a second time.
+pub(crate) struct RecheckStage;
+
+/// The rows that are to be scored elsewhere.
+pub(crate) struct ToScoreStage;
+
+/// Evidence of a set with shuffled group names.
+pub(crate) struct PlaceboStage;
+
+/// Evidence of an audit and of its slices, with score metrics and their intervals; of an experiment
+/// that of an arm.
+pub(crate) struct CountStage;
+
+/// The flip test.
+pub(crate) struct FlipsStage;
+
+/// Outcomes row by row.
+pub(crate) struct OutcomesStage;
+
+/// Quality of counterfactuals.
+pub(crate) struct QualityStage;
+
+/// The tables of the audit, or of an experiment.
+pub(crate) struct MeasureStage;
+
+/// The rows that arms added.
+pub(crate) struct SelectedStage;
+
+/// The tables of the audit and of all experiments.
+pub(crate) struct TablesStage;
+
+/// Subgroups and what they would have to change.
+pub(crate) struct RecourseStage;
+
+/// The comparison with an earlier run.
+pub(crate) struct BaselineStage;
+
+/// Verdicts.
+pub(crate) struct GateStage;
+
+/// The output folder but for what varies between runs.
+pub(crate) struct ReportStage;

@@ -1,0 +1,50 @@
+//! What single folds give, beside the value of all: mean, deviation and ends.
+
+use std::collections::BTreeMap;
+
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
+use crate::stage::measure::RowBuilder;
+use crate::table::{ArmFoldRow, finite, whole};
+
+/// Without intervals.
+pub(crate) fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
+    MeasureSettings { level: None, ..settings.clone() }
+}
+
+/// Mean, deviation and ends of the values of folds.
+pub(crate) fn push_fold_spread(
+    spreads: &mut Vec<ArmFoldRow>,
+    scribe: &RowBuilder<'_>,
+    folds: Vec<Vec<MeasuredValue>>,
+) {
+    let n_folds = folds.len();
+    if n_folds < 2 {
+        return;
+    }
+    let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for measured in folds.iter().flatten() {
+        let scope = measured.scope;
+        let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+        values
+            .entry((key, measured.metric.id))
+            .or_default()
+            .extend(measured.value.ok().filter(|_| !scribe.is_untaught(scope)));
+    }
+    for ((key, metric), values) in values {
+        let n = values.len();
+        let mean = (n > 0).then(|| values.iter().sum::<f64>() / n as f64);
+        let squares = |mean: f64| values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>();
+        let sd = mean.filter(|_| n > 1).map(|mean| (squares(mean) / (n - 1) as f64).sqrt());
+        spreads.push(ArmFoldRow {
+            metric: metric.into(),
+            folds: whole(n as u64),
+            folds_undefined: whole((n_folds - n) as u64),
+            mean: mean.and_then(finite),
+            sd: sd.and_then(finite),
+            lowest: values.iter().copied().min_by(f64::total_cmp).and_then(finite),
+            highest: values.iter().copied().max_by(f64::total_cmp).and_then(finite),
+            ..key.into()
+        });
+    }
+}

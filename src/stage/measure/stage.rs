@@ -1,0 +1,250 @@
+//! The stage `measure`: every audit of the job, or of an experiment, with what it is measured from.
+
+use crate::augment::ExperimentArm;
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::job::ModelBlock;
+use crate::param::Name;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::discover::GraphSetInputs;
+use crate::stage::experiment::plan::{ExperimentPlan, with_set};
+use crate::stage::kinds::{
+    CountStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage, ScoreStage,
+    ThresholdStage, TrainStage,
+};
+use crate::stage::measure;
+use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
+use crate::stage::plan::StagePlan;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::threshold;
+use crate::table::file::write_rows;
+use crate::table::{ArmRow, ThresholdRow};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+impl AuditInputs {
+    /// What an audit counts of the rows by an attribute. Only the plain audit has slices and the
+    /// flip test.
+    fn of_rows(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let (position, _) = b.plan.attribute_of(unit)?;
+        let (job, plain) = (b.plan.job, unit.experiment.is_empty());
+        let sliced = plain && !job.metrics.by.is_empty();
+        let flips = job.flip_test().filter(|_| plain);
+        let flips = flips.map(|_| b.need::<FlipsStage>(unit)).transpose()?;
+        let audit = CountedAudit {
+            arm: arm_name(unit),
+            model: unit.model.clone(),
+            attribute: position,
+            ..CountedAudit::default()
+        };
+        Ok(AuditInputs {
+            audit,
+            count: b.need::<CountStage>(unit)?,
+            by_fold: b.plan.counted_folds(unit)? > 1,
+            has_shift: false,
+            placebo: None,
+            placebo_stage: None,
+            has_slices: sliced,
+            flips,
+            graph_scores: None,
+            generate: None,
+        })
+    }
+
+    /// What it counts of the counterfactuals of a set.
+    fn of_set(
+        world: &AppliedSet<'_>,
+        unit: &AuditUnit,
+        b: &mut StageBuilder<'_, '_>,
+    ) -> Result<Self> {
+        let (plan, block) = (b.plan, world.block);
+        let graphs = world.graphs().is_some();
+        let shift = plan.wants_shift() && !graphs;
+        let plain = unit.experiment.is_empty();
+        let sliced = plain && !plan.job.metrics.by.is_empty() && !graphs;
+        let placebo = block.placebo.filter(|_| plain);
+        let repeated = placebo.and(block.knobs()).is_some();
+        let audit = CountedAudit {
+            arm: arm_name(unit),
+            model: unit.model.clone(),
+            set: Some(world.set.to_owned()),
+            attribute: world.position,
+            by_label: block.conditions_on_label(),
+            ..CountedAudit::default()
+        };
+        Ok(AuditInputs {
+            audit,
+            count: b.need::<CountStage>(unit)?,
+            by_fold: b.plan.counted_folds(unit)? > 1,
+            has_shift: shift,
+            // What is written for a group of a derived attribute rests on reference rows, so its
+            // noise is not that of naive.
+            placebo: placebo
+                .filter(|_| block.knobs().is_some() || !plan.is_written_back(world))
+                .map(|placebo| placebo.repeats),
+            placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
+            has_slices: sliced,
+            flips: None,
+            graph_scores: graphs.then(|| b.need::<ScoreStage>(unit)).transpose()?,
+            generate: Some(b.need::<GenerateStage>(&world.unit())?),
+        })
+    }
+
+    /// All that there is to measure: every model on the rows by every attribute, and on every set.
+    fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
+        let (plan, mut audits) = (b.plan, Vec::new());
+        for (name, model) in &plan.job.models {
+            for attribute in plan.job.data.sensitive.keys() {
+                let attribute = attribute.to_string();
+                let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
+                audits.push(AuditInputs::of_rows(&unit, b)?);
+            }
+            let worlds = plan.applied_sets().into_iter();
+            for world in worlds.filter(|_| StagePlan::scores_counterfactuals(model)) {
+                audits.push(AuditInputs::of_set(&world, &world.unit_of(name.as_str()), b)?);
+            }
+        }
+        Ok(audits)
+    }
+    /// The same of every arm of an experiment.
+    fn of_experiment(
+        experiment: &ExperimentPlan<'_>,
+        b: &mut StageBuilder<'_, '_>,
+    ) -> Result<Vec<Self>> {
+        let mut audits = Vec::new();
+        for arm in experiment.arms() {
+            let unit = experiment.arm_unit(arm);
+            for attribute in b.plan.job.data.sensitive.keys() {
+                let attribute = attribute.to_string();
+                audits.push(AuditInputs::of_rows(&AuditUnit { attribute, ..unit.clone() }, b)?);
+            }
+            for world in &experiment.sets {
+                let unit = with_set(unit.clone(), Some(world));
+                audits.push(AuditInputs::of_set(world, &unit, b)?);
+            }
+        }
+        Ok(audits)
+    }
+}
+
+/// The name of the arm of a unit in tables; empty in the plain audit.
+fn arm_name(unit: &AuditUnit) -> String {
+    match unit.experiment.as_str() {
+        "" => String::new(),
+        experiment => format!("{experiment}/{}", unit.arm),
+    }
+}
+
+/// Which audits are set against each other: two models of the job, or an arm and the base.
+fn compared_pairs(
+    plan: &StagePlan<'_>,
+    experiment: Option<&ExperimentPlan<'_>>,
+) -> Vec<[(String, String); 2]> {
+    let Some(experiment) = experiment else {
+        let models = plan.job.metrics.compare.iter();
+        let of = |model: &Name| (String::new(), model.to_string());
+        return models.map(|(first, second)| [of(first), of(second)]).collect();
+    };
+    let model = experiment.block.model.as_str();
+    let of = |arm| (experiment.arm_name(arm), model.to_owned());
+    let others = experiment.arms().into_iter().filter(|arm| *arm != ExperimentArm::Base);
+    others.map(|arm| [of(arm), of(ExperimentArm::Base)]).collect()
+}
+
+/// The rows of the tables that say how models were made: thresholds, and what arms added.
+struct ModelRows<'a> {
+    thresholds: Vec<(String, usize, &'a str, &'a ModelBlock, StageInput<ThresholdStage>)>,
+    added: Vec<(String, usize, &'a str, &'a str, StageInput<TrainStage>)>,
+}
+
+impl<'a> ModelRows<'a> {
+    fn need(b: &mut StageBuilder<'_, 'a>, experiment: Option<&ExperimentPlan<'a>>) -> Result<Self> {
+        let (mut thresholds, mut added) = (Vec::new(), Vec::new());
+        let Some(experiment) = experiment else {
+            for (name, model) in b.plan.job.models.iter().filter(|(_, m)| m.threshold.is_fitted()) {
+                let stage = b.need::<ThresholdStage>(&AuditUnit::of_model(name.as_str()))?;
+                thresholds.push((String::new(), 0, name.as_str(), model, stage));
+            }
+            return Ok(ModelRows { thresholds, added });
+        };
+        let (model, block) = (experiment.model, experiment.block);
+        for fold in 0..experiment.n_folds {
+            for arm in experiment.arms() {
+                let (unit, name) = (experiment.fold_unit(arm, fold), experiment.arm_name(arm));
+                if model.threshold.is_fitted() {
+                    let stage = b.need::<ThresholdStage>(&unit)?;
+                    thresholds.push((name.clone(), fold, block.model.as_str(), model, stage));
+                }
+                let stage = b.need::<TrainStage>(&unit)?;
+                added.push((name, fold, block.model.as_str(), block.from.as_str(), stage));
+            }
+        }
+        Ok(ModelRows { thresholds, added })
+    }
+
+    fn write(&self, ctx: &StageContext<'_>) -> Result<()> {
+        let mut rows = Vec::<ThresholdRow>::new();
+        for (arm, fold, name, model, stage) in &self.thresholds {
+            let fitted = stage.open(ctx)?;
+            threshold::push_thresholds(&mut rows, (arm, name), &model.threshold, (*fold, &fitted));
+        }
+        write_rows(ctx.out(), &rows)?;
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        let mut rows = Vec::<ArmRow>::new();
+        for (arm, fold, model, set, stage) in &self.added {
+            rows.push(stage.added(ctx)?.row((arm, model, set, *fold)));
+        }
+        write_rows(ctx.out(), &rows)
+    }
+}
+
+impl Stage for MeasureStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Measure;
+    const FIELDS: &'static [UnitField] = &[UnitField::Experiment];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let named = !unit.experiment.is_empty();
+        let experiment = named.then(|| plan.experiment_of(unit)).transpose()?;
+        let rows = RowInputs::of_audit(b, unit)?;
+        let (mut graphs, mut quality) = (None, Vec::new());
+        let audits = match &experiment {
+            Some(experiment) => AuditInputs::of_experiment(experiment, b)?,
+            None => {
+                graphs = Some(GraphSetInputs::need(b)?);
+                let sets = plan.applied_sets().into_iter();
+                let moved = sets.filter(|set| plan.wants_quality() && set.block.knobs().is_some());
+                for set in moved {
+                    quality.push(b.need::<QualityStage>(&set.unit())?);
+                }
+                AuditInputs::of_job(b)?
+            }
+        };
+        let models = ModelRows::need(b, experiment.as_ref())?;
+        let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
+        b.input("metrics", |job| &job.metrics);
+        let told: Vec<_> = models.thresholds.iter().map(|of| (of.2, &of.3.threshold)).collect();
+        b.value("thresholds", &told);
+        b.input("data.label", |job| &job.data.label);
+        b.input("data.favourable", |job| &job.data.favourable);
+        b.seed();
+        b.input("placebo", |job| {
+            let sets = job.counterfactuals.iter();
+            sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
+        });
+        work(move |ctx| {
+            rows.with(ctx, 0, |ground| {
+                if plan.wants_quality() && !named {
+                    measure::gather_quality(ctx, &quality)?;
+                }
+                let graphs = graphs.as_ref().map(|graphs| graphs.open(ctx)).transpose()?;
+                let graphs = graphs.unwrap_or_default();
+                models.write(ctx)?;
+                measure::measure(ctx, plan.checked, ground, &audits, &graphs, &pairs)
+            })
+        })
+    }
+}

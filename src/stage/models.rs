@@ -1,0 +1,350 @@
+//! The models of a job as stages train and ask them: how many there are in the plain audit, in an
+//! arm of an experiment and in inner folds, and the rows that they learn from.
+
+use std::path::Path;
+
+use crate::augment::ExperimentArm;
+use crate::data::Layout;
+use crate::data::rows::training::TrainingRows;
+use crate::error::{Error, Fault, Result};
+use crate::exec::misfit;
+use crate::exec::{StageContext, files};
+use crate::job::blocks::experiments::PredictionSource;
+use crate::job::{self, ModelBlock};
+use crate::model::onnx::OnnxParams;
+#[cfg(feature = "onnx")]
+use crate::model::onnx::library;
+use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::stage::experiment::folds::{ADDED, AddedRows, FoldRoles, INNER_FOLDS};
+use crate::stage::experiment::plan::{arm_of, source_of};
+use crate::stage::kinds::TrainStage;
+use crate::stage::memory;
+use crate::stage::plan::StagePlan;
+use crate::stage::planner::{StageBuilder, StageInput};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::command::CommandCall;
+use crate::stage::score::rows::trained_groups;
+use crate::stage::train::trainer;
+use crate::unit::AuditUnit;
+
+/// The file of a model, by its number.
+fn artifact(fold: usize) -> String {
+    format!("model-{fold}.json")
+}
+
+impl<'a> StagePlan<'a> {
+    /// The trainer of a model, where there is memory enough for it; none for a model that is not
+    /// trained here.
+    pub(crate) fn trainer(
+        &self,
+        name: &str,
+        model: &ModelBlock,
+        layout: &Layout,
+        n_training: u64,
+    ) -> Result<Option<Box<dyn ModelTrainer>>> {
+        let Some(trainer) = trainer::trainer(model, layout, self.job.run.seed) else {
+            return Ok(None);
+        };
+        let (threads, allowed) = (self.settings.threads, memory::allowed(self.settings));
+        trainer::check_memory(trainer.as_ref(), layout, n_training, threads, allowed)
+            .map_err(|e| self.with_model_place(e, &["models", name]))?;
+        Ok(Some(trainer))
+    }
+
+    /// The model as a command, if it is one.
+    pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
+        let (n_folds, threads, secret) =
+            (self.n_folds(), self.settings.threads, self.secret.as_deref());
+        Some(CommandCall {
+            model: name,
+            command: model.command.as_ref()?,
+            checked: self.checked,
+            n_folds,
+            first_fold: 0,
+            arm: None,
+            threads,
+            secret,
+        })
+    }
+
+    /// A fault with the line of the key that asks for what is faulty.
+    pub(crate) fn with_model_place(&self, error: Error, keys: &[&str]) -> Error {
+        error.asked_at(self.checked.places.at(&job::check::path(keys)).filter(|p| p.line > 0))
+    }
+
+    #[cfg(feature = "onnx")]
+    fn load_onnx(&self, params: OnnxParams) -> Result<Box<dyn Scorer>> {
+        Ok(Box::new(crate::model::onnx::OnnxScorer::load(params, &library::libraries())?))
+    }
+
+    /// `check` has refused jobs with such models.
+    #[cfg(not(feature = "onnx"))]
+    fn load_onnx(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
+        Err(Fault::new("no-runtime", "this build of cfaudit does without ONNX models").into())
+    }
+}
+
+impl StageInput<TrainStage> {
+    /// What an arm added.
+    pub(crate) fn added(&self, ctx: &StageContext<'_>) -> Result<AddedRows> {
+        self.read(ctx, ADDED)
+    }
+
+    /// So many models that were trained here, for what asks them in their own encoding.
+    pub(crate) fn models(
+        &self,
+        ctx: &StageContext<'_>,
+        model: &ModelBlock,
+        n: usize,
+    ) -> Result<Vec<Box<dyn TrainedModel>>> {
+        (0..n)
+            .map(|fold| self.read_artifact(ctx, fold, |json| trainer::trained(model, json)))
+            .collect()
+    }
+
+    /// The same as scorers.
+    pub(crate) fn scorers(
+        &self,
+        ctx: &StageContext<'_>,
+        model: &ModelBlock,
+        n: usize,
+    ) -> Result<Vec<Box<dyn Scorer>>> {
+        let models = self.models(ctx, model, n)?.into_iter();
+        Ok(models.map(|model| model as Box<dyn Scorer>).collect())
+    }
+
+    fn read_artifact<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        fold: usize,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<T> {
+        let path = self.folder(ctx).join(artifact(fold));
+        let json = files::read_text(&path)?;
+        read(&json).map_err(|cause| {
+            Error::operator("read", &path, cause, "delete the cache and run again")
+        })
+    }
+}
+
+/// The models of a unit: how many there are, the rows that they learn from, and how they are asked.
+/// The plain audit has one for each fold, an arm of an experiment one in each of its stages.
+pub(crate) struct UnitModels<'a> {
+    plan: &'a StagePlan<'a>,
+    name: &'a str,
+    block: &'a ModelBlock,
+    /// The unit of the stage that trains them.
+    unit: AuditUnit,
+    /// The rows that they learn from, with one fold of roles for each model.
+    pub(crate) rows: RowInputs<'a>,
+    /// How many.
+    pub(crate) n: usize,
+    /// What `{fold}` of a command is for the first of them.
+    first_fold: usize,
+    /// What messages call the arm; none in the plain audit.
+    arm: Option<&'static str>,
+}
+
+impl<'a> UnitModels<'a> {
+    /// Those of a unit. A unit that names a source of predictions has the models that predict the
+    /// rows which train for its fold: the base model, or those of inner folds.
+    pub(crate) fn of(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        let (name, block) = plan.model_of(unit)?;
+        if unit.experiment.is_empty() {
+            let (rows, unit) = (RowInputs::of_job(b)?, AuditUnit::of_model(name));
+            let (n, first_fold, arm) = (plan.n_folds(), 0, None);
+            return Ok(UnitModels { plan, name, block, unit, rows, n, first_fold, arm });
+        }
+        let experiment = plan.experiment_of(unit)?;
+        let source = source_of(unit);
+        let arm = if source.is_some() { Some(ExperimentArm::Base) } else { arm_of(unit) };
+        let Some((arm, fold)) = arm.zip(unit.fold) else {
+            return Err(misfit(format!("no arm and fold of `{}`", unit.experiment)));
+        };
+        let rows = RowInputs::of_experiment(b, unit)?;
+        Ok(match source {
+            Some(by @ PredictionSource::OutOfFold) => UnitModels {
+                plan,
+                name,
+                block,
+                unit: experiment.predicted_unit(by, fold),
+                rows: rows.in_fold(FoldRoles::Inner, fold),
+                n: usize::from(INNER_FOLDS),
+                first_fold: 0,
+                arm: Some("base, out of fold"),
+            },
+            Some(PredictionSource::InSample) | None => UnitModels {
+                plan,
+                name,
+                block,
+                unit: experiment.fold_unit(arm, fold),
+                rows: rows.in_fold(FoldRoles::Audited, fold),
+                n: 1,
+                first_fold: fold,
+                arm: Some(arm.as_str()),
+            },
+        })
+    }
+
+    /// The rows that a unit of these models scores: those that are audited, or for predictions in
+    /// sample those that train.
+    pub(crate) fn scored_rows(&self, unit: &AuditUnit) -> RowInputs<'a> {
+        match (source_of(unit), unit.fold) {
+            (Some(PredictionSource::InSample), Some(fold)) => {
+                self.rows.in_fold(FoldRoles::Training, fold)
+            }
+            _ => self.rows.clone(),
+        }
+    }
+
+    /// The model as a command, if it is one.
+    fn call(&self) -> Option<CommandCall<'a>> {
+        let call = self.plan.call(self.name, self.block)?;
+        Some(CommandCall { n_folds: self.n, first_fold: self.first_fold, arm: self.arm, ..call })
+    }
+
+    /// Puts what makes trained models stale into the key, beside their rows.
+    pub(crate) fn training_inputs(&self, b: &mut StageBuilder<'_, 'a>) {
+        match self.call() {
+            Some(call) => {
+                b.texts(call.model_inputs());
+                model_files(b, self.name);
+            }
+            None => {
+                b.texts(trainer::model_inputs(self.block, self.plan.job.run.seed));
+                b.value("folds", self.n);
+            }
+        }
+    }
+
+    /// Trains one of them on rows, of which there are so many, into the folder of the stage.
+    pub(crate) fn train_on(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+        (rows, n_rows): (&TrainingRows<'_>, u64),
+        number: usize,
+    ) -> Result<()> {
+        if let Some(trainer) = self.plan.trainer(self.name, self.block, layout, n_rows)? {
+            let path = ctx.out().join(artifact(number));
+            return files::write_json(&path, &trainer.fit(rows)?.to_json());
+        }
+        match self.call() {
+            Some(call) => call.train_on(ctx, layout, rows, number),
+            None => {
+                let what = format!("the model `{}` cannot be trained", self.name);
+                Err(Fault::new("no-training", what).into())
+            }
+        }
+    }
+}
+
+/// Models that are asked for scores, to be opened.
+pub(crate) struct AskedModels<'a> {
+    pub(crate) models: UnitModels<'a>,
+    call: Option<CommandCall<'a>>,
+    train: Option<StageInput<TrainStage>>,
+}
+
+impl<'a> AskedModels<'a> {
+    /// The models of a unit, trained or as their files say.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, unit: &AuditUnit) -> Result<Self> {
+        let models = UnitModels::of(unit, b)?;
+        let (call, block) = (models.call(), models.block);
+        let trains = block.is_trained();
+        let train = trains.then(|| b.need::<TrainStage>(&models.unit)).transpose()?;
+        if let Some(onnx) = &block.onnx {
+            b.value("onnx", onnx);
+        }
+        b.texts(call.iter().flat_map(CommandCall::score_inputs));
+        model_files(b, models.name);
+        Ok(AskedModels { models, call, train })
+    }
+
+    /// The model as a command, if it is one.
+    pub(crate) fn call(&self) -> Option<&CommandCall<'a>> {
+        self.call.as_ref()
+    }
+
+    /// The folder of the models that a command trained.
+    pub(crate) fn trained<'c>(&self, ctx: &'c StageContext<'_>) -> Option<&'c Path> {
+        self.train.as_ref().map(|train| train.folder(ctx))
+    }
+
+    /// One for each fold, or the one for all: trained here, or an ONNX file.
+    pub(crate) fn scorers(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+    ) -> Result<Vec<Box<dyn Scorer>>> {
+        let UnitModels { plan, name, block, n, .. } = &self.models;
+        if let Some(onnx) = &block.onnx {
+            let loaded = plan.load_onnx(trainer::onnx_params(onnx, layout));
+            let loaded = loaded.map(|scorer| vec![scorer]);
+            return loaded.map_err(|e| plan.with_model_place(e, &["models", name, "onnx"]));
+        }
+        match &self.train {
+            Some(train) => train.scorers(ctx, block, *n),
+            None => Err(misfit(format!("the model `{name}` cannot be asked"))),
+        }
+    }
+
+    /// For each of them the groups of an attribute that it knows, by the rows that it was trained
+    /// on. What a model made elsewhere has learned is not known here.
+    pub(crate) fn known_groups(
+        &self,
+        ctx: &StageContext<'_>,
+        layout: &Layout,
+        attribute: usize,
+    ) -> Result<Vec<Vec<bool>>> {
+        if !self.models.block.is_trained_here() {
+            return Ok(vec![vec![true; layout.attributes[attribute].groups.len()]]);
+        }
+        let n = self.models.n;
+        self.models.rows.with(ctx, 0, |rows| trained_groups(rows, attribute, n))
+    }
+}
+
+/// The files that decide what the command or the ONNX file of a model says.
+fn model_files(b: &mut StageBuilder<'_, '_>, model: &str) {
+    let files = b.plan.input.files_of_model(model);
+    files.for_each(|file| {
+        b.file(file);
+    });
+}
+
+/// The models trained here that grow trees, to be opened.
+pub(crate) struct TreeInputs<'a>(Vec<(&'a str, &'a ModelBlock, StageInput<TrainStage>)>);
+
+impl<'a> TreeInputs<'a> {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let models = b.plan.job.models.iter().filter(|(_, model)| model.grows_trees());
+        let trees = models.map(|(name, model)| {
+            let trained = b.need::<TrainStage>(&AuditUnit::of_model(name.as_str()))?;
+            Ok((name.as_str(), model, trained))
+        });
+        Ok(TreeInputs(trees.collect::<Result<_>>()?))
+    }
+
+    /// Those whose growth ended early: the name, and of the fold with the fewest trees how many it
+    /// has and was to have.
+    pub(crate) fn short_of_trees(
+        &self,
+        ctx: &StageContext<'_>,
+        n_folds: usize,
+    ) -> Result<Vec<(&'a str, u64, u64)>> {
+        let mut all = Vec::new();
+        for (name, model, trained) in &self.0 {
+            let found: Vec<Option<(u64, u64)>> = (0..n_folds)
+                .map(|fold| {
+                    trained.read_artifact(ctx, fold, |json| trainer::missing_trees(model, json))
+                })
+                .collect::<Result<_>>()?;
+            let fewest = found.into_iter().flatten().min();
+            all.extend(fewest.map(|(grown, asked)| (*name, grown, asked)));
+        }
+        Ok(all)
+    }
+}

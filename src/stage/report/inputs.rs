@@ -1,0 +1,175 @@
+//! What the output folder is put together from, as stages need and open it.
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::job::ModelBlock;
+use crate::stage::applied_set::canonical_text;
+use crate::stage::discover::GraphSetInputs;
+use crate::stage::generate::refits::FitInputs;
+use crate::stage::input::request::AnswerInputs;
+use crate::stage::kinds::{
+    BaselineStage, GateStage, GenerateStage, MeasureStage, OutcomesStage, ScoreStage,
+    SelectedStage, TablesStage,
+};
+use crate::stage::models::TreeInputs;
+use crate::stage::params::prepare_params;
+use crate::stage::plan::{StagePlan, reads_features};
+use crate::stage::planner::{StageBuilder, StageInput};
+use crate::stage::recourse::stage::RecourseFolders;
+use crate::stage::report::origins::FolderOrigins;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::recheck::RecheckInputs;
+use crate::unit::AuditUnit;
+
+/// The tables of everything that is measured, and those of the plain audit.
+#[derive(Clone)]
+pub(crate) struct MeasuredTables {
+    pub(crate) all: StageInput<MeasureStage>,
+    pub(crate) plain: StageInput<MeasureStage>,
+}
+
+impl MeasuredTables {
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
+        let plain = b.need::<MeasureStage>(&AuditUnit::default())?;
+        let all = match b.plan.job.experiments.is_empty() {
+            true => plain.clone(),
+            false => b.need::<TablesStage>(&AuditUnit::default())?,
+        };
+        Ok(MeasuredTables { all, plain })
+    }
+}
+
+/// The comparison with the baseline, where one is named.
+pub(crate) fn need_baseline(
+    b: &mut StageBuilder<'_, '_>,
+) -> Result<Option<StageInput<BaselineStage>>> {
+    let named = b.plan.baseline.is_some();
+    named.then(|| b.need::<BaselineStage>(&AuditUnit::default())).transpose()
+}
+
+/// The stages that a folder is put together from.
+pub(crate) struct FolderInputs<'a> {
+    /// Where it comes from.
+    pub(crate) origins: OriginInputs<'a>,
+    /// The tables of metrics.
+    pub(crate) measured: MeasuredTables,
+    /// The verdicts.
+    pub(crate) gate: StageInput<GateStage>,
+    /// The rows that arms added, where they are kept.
+    pub(crate) selected: Option<StageInput<SelectedStage>>,
+    /// The outcomes, where they are kept.
+    pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
+    /// The stage that compared the run with an earlier one.
+    pub(crate) baseline: Option<StageInput<BaselineStage>>,
+    /// The blocks of recourse in the order of their keys.
+    pub(crate) recourse: RecourseFolders,
+    /// The model of each file of scores that holds rows again, and the stage that joined it.
+    pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
+    /// The models that were asked twice.
+    pub(crate) rechecks: RecheckInputs,
+    /// Set, attribute and stage of all counterfactuals.
+    pub(crate) sets: Vec<(String, String, StageInput<GenerateStage>)>,
+    /// The sets that rest on causal graphs.
+    pub(crate) graphs: GraphSetInputs<'a>,
+    /// The sets that were fitted.
+    pub(crate) fits: FitInputs,
+    /// The files of scores.
+    pub(crate) answers: AnswerInputs,
+    /// The models that grow trees.
+    pub(crate) trees: TreeInputs<'a>,
+    /// In so many folds.
+    pub(crate) n_folds: usize,
+}
+
+impl<'a> FolderInputs<'a> {
+    /// All that the folder of a run is put together from.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        let origins = OriginInputs::need(b)?;
+        let measured = MeasuredTables::need(b)?;
+        let gate = b.need::<GateStage>(&AuditUnit::default())?;
+        let has_chosen = plan.keeps_rows() && !plan.job.experiments.is_empty();
+        let selected =
+            has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
+        let outcomes = StageInput::<OutcomesStage>::need(b)?;
+        let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
+        let mut rechecks_of_files = Vec::new();
+        let checks =
+            |model: &ModelBlock| model.scores.as_ref().is_some_and(|s| s.recheck.is_some());
+        for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
+            for world in plan.applied_sets() {
+                let scored = b.need::<ScoreStage>(&world.unit_of(name.as_str()))?;
+                rechecks_of_files.push((name.to_string(), scored));
+            }
+        }
+        let rechecks = RecheckInputs::need(b)?;
+        let mut sets = Vec::new();
+        for world in plan.applied_sets() {
+            let made = b.need::<GenerateStage>(&world.unit())?;
+            sets.push((world.set.to_owned(), world.attribute.to_owned(), made));
+        }
+        Ok(FolderInputs {
+            origins,
+            measured,
+            gate,
+            selected,
+            outcomes,
+            baseline,
+            recourse,
+            rechecks_of_files,
+            rechecks,
+            sets,
+            graphs: GraphSetInputs::need(b)?,
+            fits: FitInputs::need(b)?,
+            answers: AnswerInputs::need(b)?,
+            trees: TreeInputs::need(b)?,
+            n_folds: plan.n_folds(),
+        })
+    }
+}
+
+/// What makes an output folder stale beside what it is made of.
+pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Vec<(String, String)> {
+    vec![
+        ("job".to_owned(), plan.checked.hash.clone()),
+        ("run".to_owned(), plan.run_id.to_owned()),
+        ("--set".to_owned(), canonical_text(&plan.checked.sets)),
+        ("job file".to_owned(), plan.settings.job_file.clone()),
+        ("inputs".to_owned(), canonical_text(&plan.input.files)),
+    ]
+}
+
+/// Where a folder comes from, to be opened.
+pub(crate) struct OriginInputs<'a> {
+    plan: &'a StagePlan<'a>,
+    rows: RowInputs<'a>,
+}
+
+impl<'a> OriginInputs<'a> {
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        b.texts(folder_inputs(plan));
+        Ok(OriginInputs { plan, rows: RowInputs::of_job(b)? })
+    }
+
+    /// Tells `work` where the folder comes from.
+    pub(crate) fn with<T>(
+        &self,
+        ctx: &StageContext<'_>,
+        work: impl FnOnce(&FolderOrigins<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let plan = self.plan;
+        let params = prepare_params(plan.job, reads_features(plan.job));
+        self.rows.with(ctx, 0, |ground| {
+            work(&FolderOrigins {
+                checked: plan.checked,
+                settings: plan.settings,
+                input: plan.input,
+                run: plan.run_id,
+                context: ground,
+                params: &params,
+                prepared: self.rows.prepared().folder(ctx),
+            })
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! How scores of a model become decisions: the threshold that the job says, a column of the rows,
+//! or what was fitted.
+
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::job::{self, ModelBlock};
+use crate::model::ThresholdComparison;
+use crate::model::threshold::FittedThreshold;
+use crate::stage::kinds::ThresholdStage;
+use crate::stage::planner::{StageBuilder, StageInput};
+use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
+use crate::stage::score::threshold;
+use crate::unit::AuditUnit;
+
+impl StageInput<ThresholdStage> {
+    /// The thresholds, fold by fold.
+    pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<FittedThreshold>> {
+        threshold::read(self.folder(ctx))
+    }
+}
+
+/// How scores of a model become decisions, to be opened.
+pub(crate) struct RuleInputs<'a> {
+    model: &'a ModelBlock,
+    /// The thresholds of the folds; none where the job says the threshold.
+    fitted: Vec<StageInput<ThresholdStage>>,
+}
+
+impl<'a> RuleInputs<'a> {
+    /// The rule of a model in the plain audit.
+    pub(crate) fn need(
+        b: &mut StageBuilder<'_, 'a>,
+        name: &str,
+        model: &'a ModelBlock,
+    ) -> Result<Self> {
+        RuleInputs::of_units(b, "", model, [AuditUnit::of_model(name)])
+    }
+
+    /// The same for a stage of several models.
+    pub(crate) fn of_several(
+        b: &mut StageBuilder<'_, 'a>,
+        name: &str,
+        model: &'a ModelBlock,
+    ) -> Result<Self> {
+        RuleInputs::of_units(b, &format!("models.{name}."), model, [AuditUnit::of_model(name)])
+    }
+
+    /// The rule by the thresholds of some units, which the key names with this prefix.
+    pub(crate) fn of_units(
+        b: &mut StageBuilder<'_, 'a>,
+        prefix: &str,
+        model: &'a ModelBlock,
+        units: impl IntoIterator<Item = AuditUnit>,
+    ) -> Result<Self> {
+        b.value(&format!("{prefix}threshold"), &model.threshold);
+        b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
+        let units = units.into_iter().filter(|_| model.threshold.is_fitted());
+        let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
+        Ok(RuleInputs { model, fitted })
+    }
+
+    /// The rule.
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        ground: RowContext<'_>,
+    ) -> Result<DecisionRule> {
+        let decision = match self.model.threshold_rule {
+            job::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
+            job::ThresholdRule::Gt => ThresholdComparison::Above,
+        };
+        let threshold = match &self.model.threshold {
+            ThresholdBlock::Fixed(share) => RowThreshold::Fixed(share.get()),
+            ThresholdBlock::Of(ThresholdOf::Column(column)) => {
+                let carried = &ground.rows.layout().carried;
+                RowThreshold::Carried(
+                    carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX),
+                )
+            }
+            ThresholdBlock::Of(_) => {
+                let fitted = self.fitted.iter().map(|stage| stage.open(ctx));
+                let fitted = fitted.collect::<Result<Vec<_>>>()?.concat();
+                RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
+            }
+        };
+        Ok(DecisionRule { decision, threshold })
+    }
+}

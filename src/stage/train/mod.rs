@@ -1,0 +1,71 @@
+//! The stage `train`: the models of the plain audit, one for each fold; the model of an arm in a
+//! fold, with the rows that the arm adds; those of inner folds.
+
+pub mod trainer;
+
+use crate::data::rows::training::TrainingRows;
+use crate::error::Result;
+use crate::exec::files;
+use crate::stage::experiment::folds::ADDED;
+use crate::stage::experiment::plan::arm_of;
+use crate::stage::experiment::selection::SelectionInputs;
+use crate::stage::kinds::TrainStage;
+use crate::stage::models::UnitModels;
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+impl Stage for TrainStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Train;
+    const FIELDS: &'static [UnitField] = &[
+        UnitField::Model,
+        UnitField::Experiment,
+        UnitField::Arm,
+        UnitField::Fold,
+        UnitField::Predictions,
+    ];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let (plan, models) = (b.plan, UnitModels::of(unit, b)?);
+        // Only an arm adds rows.
+        let selection = match arm_of(unit).zip(unit.fold) {
+            Some((arm, fold)) => {
+                Some(SelectionInputs::need(b, &plan.experiment_of(unit)?, fold, arm, "")?)
+            }
+            None => None,
+        };
+        models.training_inputs(b);
+        let experiment = unit.experiment.clone();
+        work(move |ctx| {
+            let trained = models.rows.with(ctx, 0, |rows| {
+                let layout = rows.rows.layout();
+                if let Some(selection) = &selection {
+                    let selection = selection.open(ctx, rows)?;
+                    return selection.with_training_rows(
+                        rows,
+                        &plan.extras(layout),
+                        |all, added| {
+                            models.train_on(ctx, layout, (all, added.n_training()), 0)?;
+                            files::write_json(&ctx.out().join(ADDED), &added)
+                        },
+                    );
+                }
+                (0..models.n).try_for_each(|fold| {
+                    let number = u8::try_from(fold).unwrap_or(u8::MAX);
+                    let training = TrainingRows::of_fold(
+                        rows.rows,
+                        rows.roles,
+                        number,
+                        rows.workers,
+                        rows.watch,
+                    );
+                    models.train_on(ctx, layout, (&training, rows.roles.n_trained()), fold)
+                })
+            });
+            if experiment.is_empty() {
+                return trained;
+            }
+            trained.map_err(|e| plan.with_model_place(e, &["experiments", &experiment]))
+        })
+    }
+}
