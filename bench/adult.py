@@ -4,11 +4,6 @@ The kinds and the rules for missing values are those of `generation-data.yaml`: 
 row with a number that is missing is dropped. Levels are in the order of their bytes.
 """
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 CONTINUOUS = ["age", "hours-per-week", "capital-gain", "capital-loss"]
 ORDINAL = ["education-num"]
 NOMINAL = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]
@@ -29,6 +24,11 @@ COUNTERS = ["n_changed", "n_impossible", "n_clamped", "n_fallback", "n_kept"]
 
 def read(path):
     """Numbers as float64, levels as codes, the levels of each nominal feature, the group and the label of each row, its number."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     table = pq.read_table(path, columns=COLUMNS, read_dictionary=[SENSITIVE, *NOMINAL, LABEL]).unify_dictionaries()
     row = np.arange(table.num_rows)
     known = np.ones(table.num_rows, dtype=bool)

@@ -3,10 +3,10 @@
 The rows are generated: a group, a label, a score, four numbers and a nominal column; and a second file with the score of every row in each
 other group. So twenty groups mean 19 counterfactual scores a row. Each program runs in a process of its own:
 
-    cfaudit      `metrics-two.yaml`, `metrics-twenty.yaml`, cold: performance, group, ccm, eccm and shift with all intervals
+    cfaudit      `metrics.yaml`, cold: performance, group, ccm, eccm and shift with all intervals
     cfaudit, Clarify    `metrics-clarify.yaml`, cold: what smclarify computes, with all intervals; two groups only
     cfaudit, FT  `metrics-flip.yaml`, cold: the flip test of everybody on four columns, and the line above but for CDDPL; two groups only
-    floor        pyarrow, and duckdb, read the columns of both files that the job reads, and do nothing with them
+    floor        the Parquet crate reads the columns of both files that the job reads, and does nothing with them (`floor.rs`)
     polars       one query: join of the two files, counts of the extended matrix of each direction, and by them the confusion counts
     duckdb       the same
     fairlearn    MetricFrame: ten metrics of each group, differences and ratios; no counterfactuals, no intervals
@@ -22,34 +22,27 @@ chance. A library that would need more than `--most` seconds, going by the small
     python3 bench/metrics.py [--rows 1000000 10000000] [--groups 2 20] [--threads 2] [--repeats 3] [--library-repeats 1]
                              [--most 1800] [--leave-out fairlearn ...] [--cfaudit target/debug/cfaudit] [--folder target/bench]
 
-Wall and CPU seconds and the peak of resident memory are those that the kernel counts for the finished process (`wait4`): start and imports of
-Python count. Runs alternate, the tables show the median and the range.
+Start and imports of Python count. Runs alternate, the tables show the median and the range.
 """
 
 import argparse
 import json
-import os
-import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from run import measured
+import timing
+from timing import measured, span
+from works import cold, group_names, metrics_sets, read_floor
 
-HERE = Path(__file__).parent
-# The jobs of cfaudit by groups.
-JOBS = {2: {"cfaudit": "two", "cfaudit, Clarify": "clarify", "cfaudit, FT": "flip"}, 20: {"cfaudit": "twenty"}}
-NAMES = {2: ["male", "female"], 20: [f"g{i:02}" for i in range(1, 21)]}
+# The jobs of cfaudit; all but the first for two groups only.
+JOBS = {"cfaudit": "metrics.yaml", "cfaudit, Clarify": "metrics-clarify.yaml", "cfaudit, FT": "metrics-flip.yaml"}
 ROWS_AT_ONCE = 250_000
 FT_ROWS = 20_000
 FT_COLUMNS = ["age", "income", "employment_years", "utilisation"]
 TOLERANCE = 1e-12
-# The columns that the job reads, the text second.
-PEOPLE = ["id", "group", "label", "score"]
-MOVED = ["row_id", "to_group", "score"]
 
 
 def write_files(folder: Path, rows: int, groups: int) -> None:
@@ -62,7 +55,7 @@ def write_files(folder: Path, rows: int, groups: int) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    names = pa.array(NAMES[groups])
+    names = pa.array(group_names(groups))
     # Groups of unequal size, each with its own effect on the score and a smaller one on the label.
     share = 1 / (np.arange(groups) + 3)
     share /= share.sum()
@@ -114,20 +107,6 @@ def key(*parts) -> str:
     return " ".join(str(int(part)) if isinstance(part, bool) else str(part) for part in parts)
 
 
-def floor_pyarrow(folder: Path, threads: int, groups: int) -> dict:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    pa.set_cpu_count(threads)
-    rows = 0
-    # Texts are read as positions, without which pyarrow would need several times as long.
-    for name, columns in (("people", PEOPLE), ("moved", MOVED)):
-        file = pq.ParquetFile(folder / f"{name}.parquet", read_dictionary=[columns[1]])
-        for group in range(file.num_row_groups):
-            rows += file.read_row_group(group, columns=columns).num_rows
-    return {"rows": rows}
-
-
 def connection(threads: int):
     import duckdb
 
@@ -136,24 +115,12 @@ def connection(threads: int):
     return opened
 
 
-def floor_duckdb(folder: Path, threads: int, groups: int) -> dict:
-    opened = connection(threads)
-    rows = 0
-    for name, columns in (("people", PEOPLE), ("moved", MOVED)):
-        # Sums, since a column that no part of a query needs is not read, and least and largest values stand in the footer.
-        text = columns[1]
-        sums = [f'sum(length("{text}"))'] + [f'sum("{column}")' for column in columns if column != text]
-        query = f"select count(*), {', '.join(sums)} from read_parquet(?)"
-        rows += opened.execute(query, [str(folder / f"{name}.parquet")]).fetchone()[0]
-    return {"rows": rows}
-
-
 def cells(rows: list[tuple], groups: int) -> dict:
     """Counts of the extended matrix, and by those of one target of each group its confusion counts."""
     counts: dict[str, int] = {}
     for own, to, label, predicted, predicted_cf, n in rows:
         counts[key(own, to, label, predicted, predicted_cf)] = n
-        if to == NAMES[groups][1 if own == NAMES[groups][0] else 0]:
+        if to == group_names(groups)[1 if own == group_names(groups)[0] else 0]:
             cell = key(own, label, predicted)
             counts[cell] = counts.get(cell, 0) + n
     return {"counts": counts}
@@ -199,7 +166,7 @@ def peer_fairlearn(folder: Path, threads: int, groups: int) -> dict:
     people = frame(folder, ["group", "label", "score"])
     found = fair.MetricFrame(metrics=functions, y_true=people["label"], y_pred=people["predicted"], sensitive_features=people["group"])
     difference, ratio = found.difference(), found.ratio()
-    values = {key("group", name, group): float(found.by_group.loc[group, name]) for name in functions for group in NAMES[groups]}
+    values = {key("group", name, group): float(found.by_group.loc[group, name]) for name in functions for group in group_names(groups)}
     values |= {key("total", name): float(found.overall[name]) for name in functions}
     # The largest difference and the smallest ratio of all pairs of groups.
     values |= {key("widest", f"{name}_difference"): float(difference[name]) for name in functions}
@@ -213,7 +180,7 @@ def peer_aif360(folder: Path, threads: int, groups: int) -> dict:
     from aif360.metrics import ClassificationMetric
 
     people = frame(folder, ["group", "label", "score"])
-    reference, other = NAMES[groups]
+    reference, other = group_names(groups)
     people["group"] = (people["group"] == reference).astype("int64")
     predicted = people.pop("predicted").to_numpy(dtype=float).reshape(-1, 1)
     truth = BinaryLabelDataset(df=people, label_names=["label"], protected_attribute_names=["group"], favorable_label=1, unfavorable_label=0)
@@ -256,7 +223,7 @@ def clarify(people, other: str, metrics: list[str], strata) -> dict[str, float]:
 
 
 def peer_smclarify(folder: Path, threads: int, groups: int) -> dict:
-    reference, other = NAMES[groups]
+    reference, other = group_names(groups)
     people = frame(folder, ["group", "label", "region", "score"])
     strata = people.pop("region")
     found = clarify(people, other, ["AD", "CDDPL", "DAR", "DCA", "DCR", "DI", "DPPL", "DRR", "GE", "RD", "SD", "TE"], strata)
@@ -271,13 +238,13 @@ def peer_smclarify_ft(folder: Path, threads: int, groups: int) -> dict:
 
     people = frame(folder, ["group", "label", *FT_COLUMNS, "score"], FT_ROWS)
     start = time.process_time()
-    value = clarify(people, NAMES[groups][1], ["FT"], None)["FT"]
+    value = clarify(people, group_names(groups)[1], ["FT"], None)["FT"]
     return {"ft": value, "ft_rows": len(people), "ft_cpu": time.process_time() - start}
 
 
 PEERS = {
-    "floor, pyarrow": floor_pyarrow, "floor, duckdb": floor_duckdb, "polars": peer_polars, "duckdb": peer_duckdb,
-    "fairlearn": peer_fairlearn, "aif360": peer_aif360, "smclarify": peer_smclarify, "smclarify FT": peer_smclarify_ft,
+    "polars": peer_polars, "duckdb": peer_duckdb, "fairlearn": peer_fairlearn, "aif360": peer_aif360, "smclarify": peer_smclarify,
+    "smclarify FT": peer_smclarify_ft,
 }
 LIBRARIES = ["fairlearn", "aif360", "smclarify", "smclarify FT"]
 TWO_GROUPS = ["aif360", "smclarify", "smclarify FT"]
@@ -309,11 +276,6 @@ def ours(out: Path) -> dict:
     return {"counts": counts, "values": values, "intervals": intervals}
 
 
-def asked(*arguments: str) -> dict:
-    """What this script prints as JSON in a process that is not timed."""
-    return json.loads(subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True).stdout)
-
-
 def compare(name: str, theirs: dict, mine: dict) -> int:
     """Fails unless what both have is equal; how many numbers that were."""
     counts, values = theirs.get("counts", {}), theirs.get("values", {})
@@ -326,11 +288,6 @@ def compare(name: str, theirs: dict, mine: dict) -> int:
     if wrong:
         sys.exit(f"{name} and cfaudit differ in {len(wrong)} numbers (cfaudit first): {dict(sorted(wrong.items())[:20])}")
     return len(counts) + len(values)
-
-
-def span(values: list[float], digits: int = 2) -> str:
-    middle = f"{statistics.median(values):,.{digits}f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
 
 
 def case(args: argparse.Namespace, rows: int, groups: int) -> None:
@@ -346,9 +303,10 @@ def case(args: argparse.Namespace, rows: int, groups: int) -> None:
     expected = {name: wall * rows / before for name in names for before, wall in [args.walls.get((name, groups), (rows, 0.0))]}
     slow = [name for name in names if name != "smclarify FT" and expected[name] > args.most]
     names = [name for name in names if name not in slow]
-    outs = {name: folder / f"out-{job}" for name, job in JOBS[groups].items()}
-    runs = {name: [args.cfaudit, "run", str(HERE / f"metrics-{job}.yaml"), "--set", f"folder={data}", "--out", str(outs[name]),
-                   "--cache", str(cache), "--threads", threads, "--quiet"] for name, job in JOBS[groups].items()}
+    outs = {name: folder / f"out-{job}" for name, job in JOBS.items() if groups == 2 or name == "cfaudit"}
+    sets = {name: metrics_sets(data, groups) if name == "cfaudit" else ["--set", f"folder={data}"] for name in outs}
+    runs = {name: cold(args, JOBS[name], out, cache, *sets[name], "--quiet") for name, out in outs.items()}
+    runs["floor"] = read_floor(args.floor_program, data, args.threads)
     runs |= {name: [sys.executable, __file__, "--peer", name, str(data), threads, str(groups)] for name in names}
     found: dict[str, list[dict]] = {name: [] for name in runs}
     for turn in range(args.repeats):
@@ -362,31 +320,30 @@ def case(args: argparse.Namespace, rows: int, groups: int) -> None:
             # Libraries write pages of warnings; those of others are seen.
             found[name].append(measured(command, environment, log=log if name in LIBRARIES else None))
     phases = json.loads((outs["cfaudit"] / "run.json").read_text())["stages"]
-    tables = [asked("--ours", str(out)) for out in outs.values()]
+    tables = [timing.asked([sys.executable, __file__, "--ours", str(out)]) for out in outs.values()]
     mine = {part: {k: v for table in tables for k, v in table[part].items()} for part in ("counts", "values")}
     intervals = tables[0]["intervals"]
     # Libraries write notes to stdout as well; what was found stands in the last line.
     answers = {name: json.loads(found[name][0]["out"].splitlines()[-1]) for name in names}
     equal = {name: compare(name, answer, mine) for name, answer in answers.items()}
-    args.walls |= {(name, groups): (rows, statistics.median(run["wall"] for run in found[name])) for name in names if name in LIBRARIES}
+    args.walls |= {(name, groups): (rows, timing.median(found[name], "wall")) for name in names if name in LIBRARIES}
 
-    cpu = {name: statistics.median(run["cpu"] for run in runs_of) for name, runs_of in found.items()}
+    cpu = {name: timing.median(runs_of, "cpu") for name, runs_of in found.items()}
     for name, runs_of in found.items():
         few = name == "smclarify FT"
-        cpu_s, wall, memory = ([run[part] for run in runs_of] for part in ("cpu", "wall", "memory"))
         # Of fewer rows no ratio: it would compare different work.
-        ratio = "" if few or name in outs else f"{cpu[name] / cpu[BESIDE.get(name, 'cfaudit')]:.2f}"
-        print(f"| {name} | {FT_ROWS if few else rows:,} | {groups} | {span(cpu_s)} | {span(wall)} | {span(memory, 0)} | {ratio} |")
+        peer = "" if few or name in outs else f"{cpu[name] / cpu[BESIDE.get(name, 'cfaudit')]:.2f}"
+        above = "" if few else f"{cpu[name] / cpu['floor']:.2f}"
+        timing.line(name, FT_ROWS if few else rows, groups, args.threads, *timing.cells(runs_of), peer, above)
         if few:
             per_row = answers[name]["ft_cpu"] / answers[name]["ft_rows"]
-            print(f"| {name}, extrapolated | {rows:,} | {groups} | {per_row * rows:,.0f} | | | |")
+            timing.line(f"{name}, extrapolated", rows, groups, args.threads, f"{per_row * rows:,.0f}", "", "", "", "")
     notes = [f"{rows * (groups - 1):,} counterfactual scores; {intervals:,} intervals"]
-    if "floor, pyarrow" in cpu:
-        notes.append(f"cfaudit over reading with pyarrow: {cpu['cfaudit'] - cpu['floor, pyarrow']:+.2f} CPU s")
+    notes.append(f"cfaudit beyond the floor: {cpu['cfaudit'] - cpu['floor']:+.2f} CPU s")
     if "smclarify FT" in answers:
         ft = answers["smclarify FT"]
         theirs, own = ft["ft_rows"] / ft["ft_cpu"], rows / cpu["cfaudit, FT"]
-        value = mine["values"][key("pair", "ft_library_sign", *NAMES[groups])]
+        value = mine["values"][key("pair", "ft_library_sign", *group_names(groups))]
         notes.append(f"FT of smclarify {ft['ft']:.4f}, {theirs:,.0f} rows per CPU s without imports; of cfaudit {value:.4f}, {own:,.0f} rows "
                      f"per CPU s with everything from reading to the report, {own / theirs:.1f} times as many")
     notes += [f"{name} left out: by the smaller case it would need {expected[name] / 60:,.0f} minutes" for name in slow]
@@ -397,16 +354,12 @@ def case(args: argparse.Namespace, rows: int, groups: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = timing.parser(__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
-    parser.add_argument("--groups", type=int, nargs="+", default=[2, 20], choices=list(JOBS))
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--groups", type=int, nargs="+", default=[2, 20])
     parser.add_argument("--library-repeats", type=int, default=1, help="of fairlearn, aif360 and smclarify, which may take minutes")
     parser.add_argument("--most", type=float, default=1800, help="seconds that a library may be expected to need")
     parser.add_argument("--leave-out", nargs="+", default=[], choices=list(PEERS), metavar="PROGRAM", help="programs not to run")
-    parser.add_argument("--cfaudit", default="target/debug/cfaudit")
-    parser.add_argument("--folder", type=Path, default=Path("target/bench"))
     parser.add_argument("--only-write", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--peer", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--ours", type=Path, help=argparse.SUPPRESS)
@@ -421,10 +374,10 @@ def main() -> None:
         return print(json.dumps(ours(args.ours)))
     args.notes, args.walls = [], {}
     (args.folder / "metrics").mkdir(parents=True, exist_ok=True)
-    version = subprocess.run([args.cfaudit, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"{args.threads} threads, {args.repeats} runs each ({args.library_repeats} of the libraries), {version}, {platform.machine()}, "
-          f"{os.cpu_count()} cores; median (least to most); ratio: CPU seconds over those of cfaudit, of smclarify over those of cfaudit, Clarify")
-    print("| program | rows | groups | CPU s | wall s | peak MB | ratio |\n| --- | --- | --- | --- | --- | --- | --- |")
+    args.floor_program = timing.executable(args.floor)
+    timing.heading(args, f" ({args.library_repeats} of the libraries)")
+    print("over cfaudit: CPU seconds over those of cfaudit, of smclarify over those of cfaudit, Clarify")
+    timing.table("program | rows | groups | threads | CPU s | wall s | peak MB | over cfaudit | over the floor")
     for rows in args.rows:
         for groups in args.groups:
             case(args, rows, groups)

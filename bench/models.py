@@ -13,23 +13,19 @@ A million rows of Adult repeated, numbers only, scored by the ONNX file of a Lig
 
     python3 bench/models.py --data-dir data [--rows 1000000] [--repeats 3] [--cfaudit target/debug/cfaudit] [--folder target/bench]
 
-Every program gets one thread. CPU seconds and the peak of resident memory of a whole program are those that the kernel counts for the finished
-process (`wait4`); training alone is timed inside. Runs alternate, tables show the median and the range.
+Every program gets one thread. Training alone is timed inside. Runs alternate, tables show the median and the range.
 """
 
 import argparse
 import json
-import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 from pathlib import Path
 
-from run import measured
+import timing
+from timing import HERE, measured, span
 
-HERE = Path(__file__).parent
 NUMBERS = ["age", "hours-per-week", "capital-gain", "capital-loss", "education-num"]
 WORDS = ["workclass", "marital-status", "occupation", "relationship", "race", "native-country"]
 
@@ -149,13 +145,8 @@ def compared(cache: str, other: str) -> None:
 
 
 def asked(*arguments: str) -> dict:
-    """What a step of this file prints, in a process of its own: a child's peak of memory counts from the size of its parent."""
-    done = subprocess.run([sys.executable, __file__, *arguments], stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout or "{}")
-
-
-def cell(values: list[float], digits: int = 2) -> str:
-    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+    """What a step of this file prints, in a process of its own."""
+    return timing.asked([sys.executable, __file__, *arguments])
 
 
 def stages(log: Path) -> dict[str, float]:
@@ -174,14 +165,14 @@ def training(args: argparse.Namespace, source: Path, folder: Path) -> None:
                         str(cache), "--threads", "1", "--log", "json"], {}, log=log)
         auc, seconds = asked("--step", "aucs", str(out)), stages(log)
         for model in ["boosting", "forest", "logistic"]:
-            found.setdefault(("cfaudit", model), []).append({"fit": seconds[f"train/{model}"], "auc": auc[model], "memory": run["memory"]})
+            found.setdefault(("cfaudit", model), []).append({"fit": seconds[f"train/model={model}"], "auc": auc[model], "memory": run["memory"]})
         for program, model in others:
             run = measured([sys.executable, __file__, "--step", "train", program, model, str(source)], {"OMP_NUM_THREADS": "1"})
             found.setdefault((program, model), []).append({**json.loads(run["out"]), "memory": run["memory"]})
     print("\ntraining on Adult\n| model | program | s | AUC on the test rows | peak MB of the program |\n| --- | --- | --- | --- | --- |")
     for (program, model), runs in sorted(found.items(), key=lambda item: item[0][1]):
         fit, memory = ([run[key] for run in runs] for key in ("fit", "memory"))
-        print(f"| {model} | {program} | {cell(fit)} | {runs[-1]['auc']:.4f} | {cell(memory, 0)} |")
+        print(f"| {model} | {program} | {span(fit)} | {runs[-1]['auc']:.4f} | {span(memory, 0)} |")
     print("cfaudit: the stage `train` by the clock, which reads the rows, learns the encoding and writes the model, and one run for all three "
           "models; the others: CPU seconds of `fit` with the encoded rows in memory", flush=True)
 
@@ -194,14 +185,14 @@ def scoring(args: argparse.Namespace, source: Path, folder: Path) -> None:
         shutil.rmtree(cache, ignore_errors=True)
         run = measured([args.cfaudit, "run", str(HERE / "models-onnx.yaml"), "--set", f"rows={rows}", "--set", f"model={model}", "--until",
                         "score", "--out", str(folder / "out-onnx"), "--cache", str(cache), "--threads", "1", "--log", "json"], {}, log=log)
-        found["cfaudit"].append({**run, "score": stages(log)["score/onnx"]})
+        found["cfaudit"].append({**run, "score": stages(log)["score/model=onnx"]})
         run = measured([sys.executable, __file__, "--step", "score", str(model), str(rows), str(out)], {})
         found["onnxruntime"].append({**run, "score": json.loads(run["out"])["inside"]})
     print(f"\nscoring {args.rows:,} rows by ONNX\n| program | scoring s | rows per s of it | CPU s of the program | peak MB |\n"
           "| --- | --- | --- | --- | --- |")
     for program, runs in found.items():
         score, cpu, memory = ([run[key] for run in runs] for key in ("score", "cpu", "memory"))
-        print(f"| {program} | {cell(score)} | {args.rows / statistics.median(score):,.0f} | {cell(cpu)} | {cell(memory, 0)} |")
+        print(f"| {program} | {span(score)} | {args.rows / statistics.median(score):,.0f} | {span(cpu)} | {span(memory, 0)} |")
     print("cfaudit: the stage `score` by the clock, which reads and writes Parquet; the program also prepares the rows. onnxruntime: the runs of "
           "the session; the program also reads and writes Parquet")
     print("largest difference of a score: {largest:.1e} over {rows:,} rows".format(**asked("--step", "compared", str(cache), str(out))))
@@ -213,20 +204,16 @@ def main() -> None:
         if step == "many":
             arguments[1] = int(arguments[1])
         return {"train": train, "aucs": aucs, "many": many, "score": score, "compared": compared}[step](*arguments)
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, default=Path("data"), help="folder of public data sets; adult/adult.parquet is read")
+    parser = timing.parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="rows to score by ONNX")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--cfaudit", default="target/debug/cfaudit")
-    parser.add_argument("--folder", type=Path, default=Path("target/bench"))
+    parser.set_defaults(threads=1)
     args = parser.parse_args()
     source = (args.data_dir / "adult" / "adult.parquet").resolve()
     if not source.exists():
         sys.exit(f"{source} is absent: --data-dir names the folder that has adult/adult.parquet")
     folder = (args.folder / "models").resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    version = subprocess.run([args.cfaudit, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"1 thread, {args.repeats} runs each, {version}, {platform.machine()}, {os.cpu_count()} cores; median (least to most)")
+    timing.heading(args)
     training(args, source, folder)
     scoring(args, source, folder)
 

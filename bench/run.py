@@ -6,21 +6,17 @@ query that any tool must make.
 
     python3 bench/run.py [--rows 10000000] [--threads 2] [--repeats 3] [--cfaudit target/debug/cfaudit] [--folder target/bench]
 
-Wall and CPU seconds and the peak of resident memory are those that the kernel counts for the finished process (`wait4`).
-Runs alternate (cfaudit, polars, duckdb, cfaudit, ...), the table shows the median and the range.
+The floor is the Parquet crate reading the columns of both files, and nothing else. Runs alternate (cfaudit, polars, duckdb, cfaudit, ...), the table shows the median and the range.
 """
 
 import argparse
-import contextlib
 import json
-import os
-import platform
 import shutil
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+import timing
 
 ROWS_AT_ONCE = 1_000_000
 
@@ -100,28 +96,10 @@ def write_files(folder: Path, rows: int) -> None:
     mark.touch()
 
 
-def measured(command: list[str], environment: dict, log: Path | None = None) -> dict:
-    """Runs a command to its end: wall and CPU seconds, peak resident memory in MB. What it says on stderr goes to `log`, where given."""
-    start = time.monotonic()
-    with open(log, "w") if log else contextlib.nullcontext() as stderr:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env={**os.environ, **environment})
-        out = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    wall = time.monotonic() - start
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != 0:
-        sys.exit(f"`{' '.join(command)}` ended with status {child.returncode}")
-    return {"wall": wall, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss / 1024, "out": out.decode()}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = timing.parser(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--cfaudit", default="target/debug/cfaudit")
-    parser.add_argument("--folder", type=Path, default=Path("target/bench"))
-    parser.add_argument("--job", type=Path, default=Path(__file__).parent / "scores.yaml")
+    parser.add_argument("--job", type=Path, default=timing.HERE / "scores.yaml")
     parser.add_argument("--only-write", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     data = args.folder / "data"
@@ -129,13 +107,14 @@ def main() -> None:
         return write_files(data, args.rows)
     # In a process of its own: a child's peak of memory counts from the size of its parent, which therefore stays small.
     subprocess.run([sys.executable, __file__, "--only-write", "--rows", str(args.rows), "--folder", str(args.folder)], check=True)
-    people = str(data / "people.parquet")
-    threads = str(args.threads)
-    out = args.folder / "out"
-    cache = args.folder / "cache"
+    people, threads = str(data / "people.parquet"), str(args.threads)
+    out, cache = args.folder / "out", args.folder / "cache"
+    columns = ["id,sex,repaid,score,age,income,employment_years,utilisation,open_accounts,balance,inquiries,region,channel,purpose",
+               "row_id,to_group,score"]
     runs = {
         "cfaudit": ([args.cfaudit, "run", str(args.job), "--set", f"folder={data}", "--out", str(out), "--cache", str(cache),
                      "--threads", threads, "--quiet"], {}),
+        "floor": ([timing.executable(args.floor), "read", threads, f"{people}={columns[0]}", f"{data}/moved.parquet={columns[1]}"], {}),
         "polars": ([sys.executable, "-c", POLARS, people], {"POLARS_MAX_THREADS": threads}),
         "duckdb": ([sys.executable, "-c", DUCKDB, people, threads], {}),
     }
@@ -145,28 +124,17 @@ def main() -> None:
             # A cold run each time: nothing of the run before may be taken from the cache.
             shutil.rmtree(cache, ignore_errors=True)
             shutil.rmtree(out, ignore_errors=True)
-            found[name].append(measured(command, environment))
+            found[name].append(timing.measured(command, environment))
             if name == "cfaudit":
                 phases = json.loads((out / "run.json").read_text())
     answers = {name: found[name][0]["out"].strip() for name in ("polars", "duckdb")}
     if len(set(answers.values())) > 1:
         sys.exit(f"the peers disagree: {answers}")
-    version = subprocess.run([args.cfaudit, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"{args.rows:,} rows, 15 columns, {args.threads} threads, {args.repeats} runs each, {version}, {platform.machine()}, "
-          f"{os.cpu_count()} cores; median (least to most)")
-    print("| program | wall s | CPU s | peak MB |\n| --- | --- | --- | --- |")
-    middle = {}
-    for name, runs_of in found.items():
-        cells = []
-        for key in ("wall", "cpu", "memory"):
-            values = [run[key] for run in runs_of]
-            middle[name, key] = statistics.median(values)
-            cells.append(f"{statistics.median(values):.2f} ({min(values):.2f} to {max(values):.2f})")
-        print(f"| {name} | " + " | ".join(cells) + " |")
-    for peer in ("polars", "duckdb"):
-        print(f"cfaudit over {peer}: {middle['cfaudit', 'cpu'] / middle[peer, 'cpu']:.1f} times the CPU, "
-              f"{middle['cfaudit', 'wall'] / middle[peer, 'wall']:.1f} times the wall, "
-              f"{middle['cfaudit', 'memory'] / middle[peer, 'memory']:.2f} times the memory")
+    timing.heading(args)
+    timing.table("program | rows | threads | CPU s | wall s | peak MB | cfaudit over it, CPU | wall | memory")
+    for name, others in found.items():
+        ratios = [f"{timing.median(found['cfaudit'], part) / timing.median(others, part):.2f}" for part in ("cpu", "wall", "memory")]
+        timing.line(name, args.rows, args.threads, *timing.cells(others), *ratios)
     print("stages of the last run, ms: " + ", ".join(f"{s['id']} {s['ms']}" for s in phases["stages"]))
 
 
