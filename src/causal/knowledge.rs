@@ -103,7 +103,7 @@ impl Knowledge {
     /// # Errors
     /// Every contradiction, in the order of tiers, forbidden and required edges.
     pub fn new(variables: &[String], stated: &StatedKnowledge) -> Result<Self, Vec<Contradiction>> {
-        debug_assert!(variables.len() <= MAX_NODES, "too many variables");
+        assert!(variables.len() <= MAX_NODES, "too many variables");
         let mut wrong = Vec::new();
         let mut knowledge = Knowledge::none(variables.len());
         let position = |name: &str, wrong: &mut Vec<Contradiction>| {

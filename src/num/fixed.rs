@@ -50,21 +50,22 @@ impl FixedSum {
     /// The empty sum.
     pub const ZERO: FixedSum = FixedSum(0);
 
-    /// Adds a term; it must be finite and below 2^11 = 2048 in magnitude, so that it fits 64 bits.
+    /// Adds a term.
+    ///
+    /// # Panics
+    /// Unless it is finite and below 2^11 = 2048 in magnitude, so that it fits 64 bits.
     pub fn add(&mut self, term: f64) {
-        debug_assert!(term.abs() < 2048.0, "{term} is out of range");
+        assert!(term.abs() < 2048.0, "{term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64);
     }
 
     /// Adds a term as [`FixedSum::add`] does, `times` times.
     ///
-    /// Up to 2^32 times this equals repeated addition.
+    /// # Panics
+    /// As [`FixedSum::add`], and above 2^32 times; up to there this equals repeated addition.
     #[inline]
     pub fn add_times(&mut self, term: f64, times: u64) {
-        debug_assert!(
-            term.abs() < 2048.0 && times <= 1 << 32,
-            "{times} times {term} is out of range"
-        );
+        assert!(term.abs() < 2048.0 && times <= 1 << 32, "{times} times {term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
@@ -96,9 +97,9 @@ impl FixedSum {
         self.add_term(FixedSum::from_f64(term));
     }
 
-    /// Merges another sum.
+    /// Merges another sum. Only one of terms of any magnitude can go beyond 2^75: it stays there.
     pub fn merge(&mut self, other: FixedSum) {
-        self.0 += other.0;
+        self.add_term(other);
     }
 
     /// The sum as a number, rounded once.
@@ -116,7 +117,7 @@ impl std::ops::Sub for FixedSum {
     type Output = FixedSum;
 
     fn sub(self, other: FixedSum) -> FixedSum {
-        FixedSum(self.0 - other.0)
+        FixedSum(self.0.saturating_sub(other.0))
     }
 }
 
@@ -183,6 +184,30 @@ mod tests {
             [FixedSum::from_f64(1e300), FixedSum::from_f64(-1e300)].map(FixedSum::units),
             [i128::MAX, i128::MIN]
         );
+    }
+
+    #[test]
+    fn a_sum_that_is_full_stays_full() {
+        let (mut sum, mut other) = (FixedSum::ZERO, FixedSum::ZERO);
+        sum.add_wide(1e300);
+        other.add(1.0);
+        sum.merge(other);
+        assert_eq!(sum.units(), i128::MAX);
+        assert_eq!((FixedSum(i128::MIN) - other).units(), i128::MIN);
+    }
+
+    /// Also in builds without overflow checks: a wrapped sum would be a wrong number.
+    #[test]
+    fn terms_out_of_range_are_refused() {
+        let refused = |add: fn(&mut FixedSum, f64, u64), term: f64, times: u64| {
+            std::panic::catch_unwind(|| add(&mut FixedSum::default(), term, times)).is_err()
+        };
+        let once: fn(&mut FixedSum, f64, u64) = |sum, term, _| sum.add(term);
+        for term in [2048.0, -2048.0, f64::INFINITY, f64::NAN] {
+            assert!(refused(once, term, 1) && refused(FixedSum::add_times, term, 1), "{term}");
+        }
+        assert!(refused(FixedSum::add_times, 1.0, (1 << 32) + 1));
+        assert!(!refused(FixedSum::add_times, 1.0, 1 << 32));
     }
 
     #[test]

@@ -60,10 +60,7 @@ impl PoissonWeights {
 
     #[inline]
     fn lanes<T>(self, row: u64, first: usize, weights: &mut [[T; LANES]], of: impl Fn(u16) -> T) {
-        debug_assert!(
-            first.is_multiple_of(4),
-            "a hash holds four replicates, {first} stands inside one"
-        );
+        assert!(first.is_multiple_of(4), "a hash holds four replicates, {first} stands inside one");
         // The steps of `h(named_seed(seed, name), row, hash)` that do not depend on the replicate.
         let row = sm(self.0 ^ row);
         let mut hash = first as u64 / 4;
