@@ -170,20 +170,6 @@ impl<'a> RecoursePlan<'a> {
         self.joined(&self.changes[self.change_of[action] as usize])
     }
 
-    /// A subgroup as text after an action has changed it: `f = v, f = v`.
-    pub fn changed_text(&self, subgroup: usize, action: usize) -> String {
-        let changes = &self.changes[self.change_of[action] as usize];
-        let new = |&item: &u32| {
-            let own = self.items.feature(item);
-            changes
-                .iter()
-                .copied()
-                .find(|&change| self.items.feature(change) == own)
-                .unwrap_or(item)
-        };
-        self.joined(&self.subgroups.items_of(subgroup).iter().map(new).collect::<Vec<_>>())
-    }
-
     /// Number of distinct sets of changes.
     pub fn n_changes(&self) -> usize {
         self.changes.len()

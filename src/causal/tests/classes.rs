@@ -4,13 +4,19 @@ use serde_json::Value as Json;
 
 use super::frame::{CaseVariables, expected, near};
 use crate::causal::bag::{BagOfDags, DagLimits, MemberWeighting};
-use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, count_dags, list_or_sample};
+use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, list_or_sample};
 use crate::causal::entropy::EdgeShares;
 use crate::causal::given::given_class;
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
 use crate::num::seed::RandomStream;
 use crate::tests::json;
+
+/// Number of DAGs, of which none may be listed.
+fn count_dags(class: &Pdag) -> Option<u64> {
+    let mut stream = RandomStream::new(1, "");
+    list_or_sample(class, 0, LargeClassRule::Fail, &mut stream).unwrap_err().0
+}
 
 fn named(names: &Json) -> CaseVariables {
     let names: Vec<String> =

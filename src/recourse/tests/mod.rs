@@ -6,11 +6,20 @@ mod promises;
 
 use crate::error::Result;
 use crate::recourse;
-use crate::recourse::actions::RecoursePlan;
+use crate::recourse::actions::{ColumnLevel, RecoursePlan};
 use crate::recourse::definition::{RecourseCriterion, RecourseDefinition, RecourseView};
 use crate::recourse::effect::ActionEffects;
 use crate::recourse::rank::{DefinitionRanking, RankBy};
 use crate::recourse::{DecimalShare, SearchSettings};
+
+/// A subgroup as text after an action has changed it: `f = v, f = v`.
+fn changed_text(plan: &RecoursePlan<'_>, subgroup: usize, action: usize) -> String {
+    let level = |own: ColumnLevel<'_>| {
+        let new = plan.changes(action).find(|change| change.feature == own.feature);
+        format!("{} = {}", own.feature, new.map_or(own.level, |new| new.level))
+    };
+    plan.subgroup(subgroup).map(level).collect::<Vec<_>>().join(", ")
+}
 
 pub(super) fn share(text: &str) -> DecimalShare {
     DecimalShare::new(text.parse().unwrap()).unwrap()

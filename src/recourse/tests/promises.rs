@@ -1,6 +1,6 @@
 //! Properties that must hold for any data: on random rows, with random models.
 
-use super::{judge, questions, search, share};
+use super::{changed_text, judge, questions, search, share};
 use crate::error::Result;
 use crate::num::seed::RandomStream;
 use crate::recourse::actions::RecoursePlan;
@@ -209,7 +209,7 @@ fn counts_are_those_of_looking_at_each_row() {
         assert!(
             plan.actions(subgroup).is_sorted_by_key(|action| (
                 plan.cost(action),
-                plan.changed_text(subgroup, action)
+                changed_text(&plan, subgroup, action)
             ))
         );
         let (own, union) = by_hand(&audited, &model, &plan, subgroup);
@@ -347,7 +347,7 @@ fn every_row_twice_leaves_all_shares() {
         for action in once.actions(a) {
             let twin = both
                 .actions(b)
-                .find(|&other| both.changed_text(b, other) == once.changed_text(a, action));
+                .find(|&other| changed_text(&both, b, other) == changed_text(&once, a, action));
             if let Some(twin) = twin {
                 assert_eq!(of_both.helped[twin], of_once.helped[action].map(|k| 2 * k));
                 compared += 1;
