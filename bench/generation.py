@@ -34,6 +34,7 @@ STRATEGIES = ["greedy", "plausible"]
 ROWS_BY_ROW = 200
 ROWS_AT_ONCE = 250_000
 
+
 def write_rows(source: Path, out: Path, rows: int) -> None:
     """Adult again and again, up to a number of rows."""
     import pyarrow as pa
