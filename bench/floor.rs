@@ -2,10 +2,10 @@
 //! nothing else.
 //!
 //! `floor read THREADS FILE[=COLUMN,COLUMN...]...` decodes the columns (all where none is named),
-//! row group by row group on so many threads. `floor copy OUT FILE[=COLUMN,...]...` writes them
-//! again as well, with the codec and the encodings that each column has, file after file on one
-//! thread. Texts are decoded as positions. Prints the number of rows. The scripts that start it
-//! time the process from outside (`bench/timing.py`).
+//! row group by row group on so many threads. `floor copy OUT SOURCE[=COLUMN,...] FILE...` reads the
+//! source on one thread, and reads each other file and writes it to OUT again, with the codec and
+//! the encodings that each column has. Texts are decoded as positions. Prints the number of rows.
+//! The scripts that start it time the process from outside (`bench/timing.py`).
 
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]
 #![expect(
@@ -135,12 +135,12 @@ fn read(threads: usize, files: &[FloorFile]) -> usize {
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let Some(([work, to], files)) = args.split_first_chunk() else {
-        panic!("asked with `read THREADS FILE...` or `copy OUT FILE...`")
+        panic!("asked with `read THREADS FILE...` or `copy OUT SOURCE FILE...`")
     };
     let files: Vec<FloorFile> = files.iter().map(|file| FloorFile::open(file)).collect();
     let rows = match work.as_str() {
         "read" => read(to.parse().unwrap(), &files),
-        "copy" => files.iter().map(|file| file.copy(to)).sum(),
+        "copy" => read(1, &files[..1]) + files[1..].iter().map(|file| file.copy(to)).sum::<usize>(),
         other => panic!("`{other}` is neither `read` nor `copy`"),
     };
     println!("{{\"rows\": {rows}}}");

@@ -5,7 +5,8 @@ Adult (48,842 rows) and Adult repeated go from Parquet to Parquet through greedy
     cfaudit     `run --until generate`, cold: preparing the rows, learning, making counterfactuals
     numpy       `vectorised.py`: a script by columns, written from the specification of the strategies; holds all rows in memory
     pandas      `rowwise.py`: a script row by row, 200 seeded rows of Adult, from which the time for all rows is extrapolated
-    floor       the Parquet crate reads the columns of the rows and writes them again (`floor.rs`): what any program from file to file has to do
+    floor       the Parquet crate reads the columns of the rows, and reads and writes the two large files that cfaudit leaves: its prepared rows
+                and its counterfactuals (`floor.rs`)
 
 The counterfactuals of both scripts are compared with those of cfaudit cell by cell; the run fails where they differ. Beside this the figures in
 memory: what making the counterfactuals costs with rows and learnt state at hand, no file read or written (`memory.rs`, and the same section of
@@ -28,7 +29,7 @@ from pathlib import Path
 
 import timing
 from timing import HERE, asked, measured, span
-from works import cold, copy_floor
+from works import cold, copy_floor, stage
 
 STRATEGIES = ["greedy", "plausible"]
 ROWS_BY_ROW = 200
@@ -53,12 +54,6 @@ def write_rows(source: Path, out: Path, rows: int) -> None:
     unfinished.rename(out)
 
 
-def stage(cache: Path, kind: str) -> Path:
-    """The folder of the one stage of a kind in a cache that was empty before the run."""
-    (found,) = [path.parent for path in cache.glob("*/*/stage.json") if json.loads(path.read_text())["kind"] == kind]
-    return found
-
-
 def same(cache: Path, script: Path) -> str:
     """Fails unless the script made what cfaudit made."""
     found = asked([sys.executable, str(HERE / "same.py"), str(stage(cache, "prepare")), str(stage(cache, "generate")), str(script)])
@@ -76,17 +71,17 @@ def compare(args: argparse.Namespace, strategy: str, source: Path, rows: int, by
     threads = {"OMP_NUM_THREADS": str(args.threads), "OPENBLAS_NUM_THREADS": "1"}
     log = folder / "log.json"
     runs = {
-        "cfaudit": cold(args, f"generation-{strategy}.yaml", folder / "out", cache, "--set", f"rows={source}", "--until", "generate", "--log",
+        "cfaudit": lambda: cold(args, f"generation-{strategy}.yaml", folder / "out", cache, "--set", f"rows={source}", "--until", "generate", "--log",
                         "json"),
-        "floor": copy_floor(args.floor_program, source, copied),
-        "numpy": [sys.executable, str(HERE / "vectorised.py"), strategy, str(source), str(out)],
+        "floor": lambda: copy_floor(args.floor_program, source, cache, copied),
+        "numpy": lambda: [sys.executable, str(HERE / "vectorised.py"), strategy, str(source), str(out)],
     }
     found: dict[str, list[dict]] = {name: [] for name in runs}
     memory: list[dict] = []
     for _ in range(args.repeats):
         shutil.rmtree(cache, ignore_errors=True)
         for name, command in runs.items():
-            found[name].append(measured(command, threads, log=log if name == "cfaudit" else None))
+            found[name].append(measured(command(), threads, log=log if name == "cfaudit" else None))
         if args.memory:
             memory.append(asked([*shlex.split(args.memory), str(stage(cache, "prepare")), str(stage(cache, "fit")), str(rows)]))
     checked = [f"numpy {same(cache, out)}"]

@@ -1,14 +1,17 @@
 """The works whose cost is followed, each with its floor: the same files read, or copied, by the Parquet crate and nothing else (`floor.rs`).
 
     metrics     rows and the scores of their counterfactuals, cold, to all metrics with their intervals; floor: both files are read
-    greedy      Adult repeated, cold, from the source to the file of counterfactuals; floor: its columns are read and written again
+    greedy      Adult repeated, cold, from the source to the file of counterfactuals; floor: the source is read, the two large files that
+                cfaudit leaves (prepared rows, counterfactuals) are read and written again
     plausible   the same, with the filter
 """
 
 import argparse
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +25,8 @@ MOVED = ["row_id", "to_group", "score"]
 
 class Work(NamedTuple):
     cfaudit: list[str]
-    floor: list[str]
+    floor: Callable[[], list[str]]
+    """The command, asked once cfaudit has run."""
     fresh: list[Path]
     """What a cold run has not."""
 
@@ -30,7 +34,7 @@ class Work(NamedTuple):
         """One cold run of cfaudit and one of its floor."""
         for folder in self.fresh:
             shutil.rmtree(folder, ignore_errors=True)
-        return measured(self.cfaudit), measured(self.floor)
+        return measured(self.cfaudit), measured(self.floor())
 
 
 def group_names(groups: int) -> list[str]:
@@ -41,8 +45,15 @@ def read_floor(floor: str, data: Path, threads: int) -> list[str]:
     return [floor, "read", str(threads), f"{data}/people.parquet={','.join(PEOPLE)}", f"{data}/moved.parquet={','.join(MOVED)}"]
 
 
-def copy_floor(floor: str, source: Path, out: Path) -> list[str]:
-    return [floor, "copy", str(out), f"{source}={','.join(COLUMNS)}"]
+def copy_floor(floor: str, source: Path, cache: Path, out: Path) -> list[str]:
+    left = [stage(cache, "prepare") / "rows.parquet", stage(cache, "generate") / "counterfactuals.parquet"]
+    return [floor, "copy", str(out), f"{source}={','.join(COLUMNS)}", *map(str, left)]
+
+
+def stage(cache: Path, kind: str) -> Path:
+    """The folder of the one stage of a kind in a cache that was empty before the run."""
+    (found,) = [path.parent for path in cache.glob("*/*/stage.json") if json.loads(path.read_text())["kind"] == kind]
+    return found
 
 
 def cold(args: argparse.Namespace, job: str, out: Path, cache: Path, *more: str) -> list[str]:
@@ -55,7 +66,8 @@ def metrics(args: argparse.Namespace, floor: str, rows: int, groups: int) -> Wor
     data, out, cache = folder / f"rows-{rows}-{groups}", folder / "out-metrics", folder / "cache"
     # In a process of its own: a child's peak of memory counts from the size of its parent, which therefore stays small.
     subprocess.run([sys.executable, HERE / "metrics.py", "--only-write", data, str(rows), str(groups)], check=True)
-    return Work(cold(args, "metrics.yaml", out, cache, *metrics_sets(data, groups), "--quiet"), read_floor(floor, data, args.threads), [out, cache])
+    return Work(cold(args, "metrics.yaml", out, cache, *metrics_sets(data, groups), "--quiet"),
+                lambda: read_floor(floor, data, args.threads), [out, cache])
 
 
 def metrics_sets(data: Path, groups: int) -> list[str]:
@@ -68,7 +80,7 @@ def generation(args: argparse.Namespace, floor: str, strategy: str, rows: int) -
     subprocess.run([sys.executable, HERE / "generation.py", "--only-write", "--rows", str(rows), "--data-dir", args.data_dir,
                     "--folder", args.folder], check=True)
     command = cold(args, f"generation-{strategy}.yaml", folder / "out", cache, "--set", f"rows={source.resolve()}", "--until", "generate", "--quiet")
-    return Work(command, copy_floor(floor, source, folder / "copy.parquet"), [cache])
+    return Work(command, lambda: copy_floor(floor, source, cache, folder / "copy.parquet"), [cache])
 
 
 def work(args: argparse.Namespace, floor: str, name: str, rows: int) -> Work:

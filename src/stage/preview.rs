@@ -29,7 +29,7 @@ use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::{self, AbsentDataSet, AwaitedFile, JobInputs};
-use crate::stage::measure::labels;
+use crate::stage::measure::labels::{self, RowsLook};
 use crate::stage::open::{open_store, open_workers, with_place};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
@@ -160,28 +160,24 @@ pub fn check_data(
     cancel: &CancelFlag,
 ) -> Result<CheckFindings> {
     with_prepared(checked, settings, observer, cancel, None, |plan, input, records| {
-        plan.check_sum_memory(Some(
-            RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?.n_audited(),
-        ))?;
+        let look = RowsLook::read(&folder_of(records, UnitKind::Labels))?;
+        plan.check_sum_memory(Some(look.audited))?;
         let (_, mut warnings) = filters_and_issues(&folder_of(records, UnitKind::Prepare))?;
         // Another job may have prepared more of the same rows.
         let params = prepare_params(plan.job, reads_features(plan.job));
         let rows = RowsReader::open(&folder_of(records, UnitKind::Prepare))?;
-        let n_training =
-            RolesReader::open(&folder_of(records, UnitKind::Split).join(ROLES))?.n_trained();
         for (name, model) in &plan.job.models {
-            plan.trainer(name.as_str(), model, rows.layout(), n_training)?;
+            plan.trainer(name.as_str(), model, rows.layout(), look.trained)?;
         }
         warnings.retain(|issue| {
             issue.severity == IssueSeverity::Warning.as_str()
                 && params.reports_issue(&issue.code, &issue.place)
         });
-        let counted = labels::counted(&folder_of(records, UnitKind::Labels))?;
-        warnings.extend(blind_gates(checked, rows.layout(), &counted));
-        warnings.extend(unlabelled_people(plan, rows.layout(), &counted));
+        warnings.extend(blind_gates(checked, rows.layout(), &look.counted));
+        warnings.extend(unlabelled_people(plan, rows.layout(), &look.counted));
         let mut seen = CheckFindings::of_job(checked);
         seen.warnings.extend(warnings);
-        seen.warnings.extend(selective_labels(plan, rows.layout(), &counted));
+        seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
     })
 }
@@ -431,8 +427,8 @@ pub fn data(
         let profile = profile(plan, &rows, &roles, cancel)?;
         let layout = rows.layout();
         let (filters, mut issues) = filters_and_issues(&folder(UnitKind::Prepare))?;
-        let counted = labels::counted(&folder(UnitKind::Labels))?;
-        issues.extend(selective_labels(plan, layout, &counted));
+        let look = RowsLook::read(&folder(UnitKind::Labels))?;
+        issues.extend(selective_labels(plan, layout, &look.counted));
         let job = &checked.job;
         let label =
             job.data.label.column().zip(layout.label.as_ref()).map(|(role, label)| LabelPreview {
@@ -450,8 +446,8 @@ pub fn data(
             rows: RowsPreview {
                 source: filters.first().map_or(0, |f| f.rows_in),
                 kept: layout.n_rows,
-                trained: roles.n_trained(),
-                audited: roles.n_audited(),
+                trained: look.trained,
+                audited: look.audited,
             },
             filters: filters.into_iter().skip(1).collect(),
             columns: columns(checked, layout, &profile, &issues),

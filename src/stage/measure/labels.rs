@@ -208,18 +208,34 @@ impl Stage for LabelStage {
             job.models.iter().map(decides).collect::<Vec<_>>()
         });
         work(move |ctx| {
-            let counted = rows.with(ctx, 1, |ground| count(plan, ground))?;
-            files::write_compact(&ctx.out().join(COUNTED), &counted)
+            let look = rows.with(ctx, 1, |ground| {
+                let (audited, trained) = (ground.roles.n_audited(), ground.roles.n_trained());
+                Ok(RowsLook { audited, trained, counted: count(plan, ground)? })
+            })?;
+            files::write_compact(&ctx.out().join(COUNTED), &look)
         })
     }
 }
 
-/// What the stage counted, from its folder.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn counted(folder: &Path) -> Result<CountedRows> {
-    files::read_json(&folder.join(COUNTED), UnitKind::Labels.word())
+/// What the stage counted.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RowsLook {
+    /// People audited.
+    pub(crate) audited: u64,
+    /// Rows that train; with folds: in some fold.
+    pub(crate) trained: u64,
+    /// The audited rows.
+    pub(crate) counted: CountedRows,
+}
+
+impl RowsLook {
+    /// Reads it from the folder of the stage.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        files::read_json(&folder.join(COUNTED), UnitKind::Labels.word())
+    }
 }
 
 fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
