@@ -11,8 +11,7 @@
 
 use std::path::Path;
 
-use cfaudit::counterfactual::fitted::FittedStrategy;
-use cfaudit::counterfactual::generate::MapFlipGenerator;
+use cfaudit::counterfactual::generate::{FittedMapFlip, MapFlipGenerator};
 use cfaudit::counterfactual::{Generator, SampleBatch};
 use cfaudit::data::rows::RowsReader;
 
@@ -37,9 +36,8 @@ fn main() {
     let reader = RowsReader::open(Path::new(prepared)).expect("prepared rows");
     let text =
         std::fs::read_to_string(Path::new(fitted).join("learnt-0.json")).expect("what was learnt");
-    let Ok(FittedStrategy::Moving(learnt)) = serde_json::from_str(&text) else {
-        panic!("greedy or plausible learnt it")
-    };
+    let learnt: FittedMapFlip =
+        serde_json::from_str(&text).expect("greedy or plausible learnt it");
     let batches: Vec<_> =
         (0..reader.n_groups()).map(|group| reader.read(group).expect("a row group")).collect();
     let classes: Vec<Vec<_>> = batches
@@ -51,7 +49,7 @@ fn main() {
     let (mut made, mut seconds, mut fitting, mut total) = (0, f64::INFINITY, 0.0, 0);
     while total < least {
         let start = cpu_seconds();
-        let mover = MapFlipGenerator::new((*learnt).clone());
+        let mover = MapFlipGenerator::new(learnt.clone());
         let ready = cpu_seconds();
         made = 0;
         for (batch, classes) in batches.iter().zip(&classes) {

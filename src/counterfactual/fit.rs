@@ -21,7 +21,7 @@ use crate::counterfactual::forms::MovableFeatures;
 use crate::counterfactual::generate::{
     EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
 };
-use crate::counterfactual::greedy::RelationSettings;
+use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;

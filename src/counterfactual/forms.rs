@@ -26,6 +26,14 @@ impl MovableFeatures {
             MovableFeatures::These(names) => names.iter().any(|n| n.as_str() == name),
         }
     }
+
+    /// The names, where there is a list.
+    pub fn named(&self) -> Option<&[ColumnName]> {
+        match self {
+            MovableFeatures::All => None,
+            MovableFeatures::These(names) => Some(names),
+        }
+    }
 }
 
 impl Serialize for MovableFeatures {

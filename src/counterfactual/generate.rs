@@ -19,7 +19,7 @@ use crate::counterfactual::conditional::{
 };
 use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
-use crate::counterfactual::greedy::RelationSettings;
+use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};

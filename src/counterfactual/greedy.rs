@@ -1,86 +1,184 @@
 //! Greedy: every variable that is related to the pair of groups moves to its equal-probability
-//! value in the target group.
-//!
-//! Source: the greedy strategy of "Towards Counterfactual Group Fairness", which moves all features
-//! related to the sensitive attribute and does not say when one is. Choice: a two-sample test. D is
-//! the Kolmogorov-Smirnov statistic for numbers and the largest difference of shares for levels; a
-//! variable is related where for at least one class with enough values on both sides D >
-//! sqrt(-ln(alpha / 2) / 2) sqrt((n_a + n_b) / (n_a n_b)) and D >= min_effect.
-//! Reason: a map between two samples of the same distribution moves values by 0.34 standard
-//! deviations (30 rows per group), 0.105 (300), 0.05 (1,000): noise to which a model may react with
-//! switches.
-//! Cost: linear in the distinct values of the strata, once.
+//! value in the target group. When one is related says [`crate::counterfactual::relation`].
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::conditional::ReferenceStrata;
-use crate::counterfactual::joint::share_gaps;
-use crate::counterfactual::variable::StrategyVariable;
-use crate::num::ecdf::distances;
+use crate::counterfactual::check::{PermittedDirection, PermittedRange};
+use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::engine::{
+    FittedKnobs, KnobRefusal, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
+};
+use crate::counterfactual::fit::{MoveRule, StrategyPlan};
+use crate::counterfactual::flip::{CounterfactualsPerRow, NewLevelRule};
+use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::knobs::{
+    self, FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset, map_flip_knobs,
+    map_flip_settings,
+};
+use crate::counterfactual::relation::{RelationSettings, RelationTest};
+use crate::counterfactual::variable::VariableOptions;
+use crate::data::Layout;
+use crate::data::rows::reference::ReferenceRows;
+use crate::error::Result;
+use crate::num::ecdf::Cdf;
+use crate::param::{ColumnName, Count, Fraction, Level, Word};
 
-/// The two-sample test of greedy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RelationTest {
-    /// The test of Kolmogorov and Smirnov; for levels the largest difference of shares, at the same
-    /// limit.
-    #[default]
-    Ks,
-    /// None: every variable counts as related.
-    None,
-}
+/// What is known of greedy.
+pub(super) const RECORD: StrategyRecord = StrategyRecord {
+    effect: StrategyEffect::MovesFeatures,
+    example: "`greedy: {condition_on: label}` to move all that depends on it",
+    sentence: "Also moves every feature that differs between the two groups to the value that is \
+               as probable in the target group.",
+    sentence_if_derived: None,
+};
 
-/// When a variable is related to a pair of groups.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Moves every variable that differs between the groups to its equal-probability value in the
+/// target group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RelationSettings {
-    /// The test.
-    pub test: RelationTest,
-    /// Its significance level, in (0, 1).
-    pub alpha: f64,
-    /// The smallest difference of probabilities that counts, in [0, 1].
-    pub min_effect: f64,
+pub struct GreedyBlock {
+    /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
+    /// `{prediction: MODEL}` or `none`.
+    pub condition_on: ConditionOn,
+    /// Features that stay as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keep_fixed: Vec<ColumnName>,
+    /// When a feature counts as related to the attribute.
+    #[serde(default)]
+    pub relation: RelationBlock,
+    /// The source of settings that are left out.
+    #[serde(default)]
+    pub preset: StrategyPreset,
+    /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
+    /// lower by this. Left out: 0.5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Fraction>,
+    /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
+    /// and so on. Left out: 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cdf: Option<Cdf>,
+    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
+    /// dropped, then the change. Left out: 10; `as_printed`: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_stratum: Option<Count>,
+    /// The tests of flips.
+    #[serde(default)]
+    pub flip: FlipRulesBlock,
+    /// The new level of a nominal feature: the one that agrees best with the rest of the row
+    /// (`likely`), or the most frequent (`mode`). Left out: `likely`; `as_printed`: `mode`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_value: Option<NewLevelRule>,
+    /// For a feature, levels and the level that takes their place wherever the target group has it:
+    /// `relationship: {Husband: Wife}`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub counterpart: IndexMap<ColumnName, IndexMap<Word, Word>>,
+    /// One counterfactual per row and group (`single`), or also one per change at the root
+    /// (`multiple`).
+    #[serde(default)]
+    pub cfs: CounterfactualsPerRow,
+    /// At most this many per row and group with `cfs: multiple`. Left out: 8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cfs: Option<Count>,
+    /// Counterfactuals too far from the centroid of their target group and class are not valid.
+    /// Left out: no filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_within: Option<KeepWithinBlock>,
+    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decorrelate: Vec<DecorrelateBlock>,
+    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
+    /// clipped.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub range: IndexMap<ColumnName, PermittedRange>,
+    /// For a feature, the only direction in which it may change; a counterfactual that goes the
+    /// other way is not valid.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub direction: IndexMap<ColumnName, PermittedDirection>,
 }
 
-impl RelationSettings {
-    /// Whether each variable is related to a pair of groups.
-    pub fn related(
-        &self,
-        strata: &ReferenceStrata,
-        variables: &[StrategyVariable],
-        a: usize,
-        b: usize,
-        min_stratum: u64,
-    ) -> Vec<bool> {
-        let (mut numbers, mut levels) = (0, 0);
-        let mut next = |variable: &StrategyVariable| {
-            let counter = if variable.levels().is_none() { &mut numbers } else { &mut levels };
-            *counter += 1;
-            *counter - 1
+/// When a feature counts as related to the attribute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RelationBlock {
+    /// The test. Left out: `ks`; `as_printed`: `none`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<RelationTest>,
+    /// Its level. Left out: 0.05.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<Level>,
+    /// The smallest difference of probabilities that counts. Left out: 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_effect: Option<Fraction>,
+}
+
+impl GreedyBlock {
+    map_flip_settings!();
+
+    /// The plan with all settings resolved.
+    pub fn plan(&self) -> StrategyPlan {
+        let (as_printed, relation) = (self.preset == StrategyPreset::AsPrinted, &self.relation);
+        let test = if as_printed { RelationTest::None } else { RelationTest::Ks };
+        let relation = RelationSettings {
+            test: relation.test.unwrap_or(test),
+            alpha: relation.alpha.map_or(0.05, Level::get),
+            min_effect: relation.min_effect.map_or(0.0, Fraction::get),
         };
-        // Without classes the pooled stratum is the only one.
-        let slots = strata.n_classes().max(1);
-        let of_variable = |variable: &StrategyVariable| {
-            let j = next(variable);
-            self.test == RelationTest::None
-                || (0..slots).any(|slot| {
-                    let (of_a, of_b) = (strata.table(a, slot), strata.table(b, slot));
-                    let (n_a, n_b, difference) = if variable.levels().is_none() {
-                        let (x, y) = (&of_a.values[j], &of_b.values[j]);
-                        (x.n_rows(), y.n_rows(), distances(x, y).map(|d| d.0))
-                    } else {
-                        let (x, y) = (&of_a.levels[j], &of_b.levels[j]);
-                        (x.n, y.n, share_gaps(x, y).map(|gaps| gaps.fold(0.0, f64::max)))
-                    };
-                    let limit = |d: f64| {
-                        let (n_a, n_b) = (n_a as f64, n_b as f64);
-                        let factor = (-libm::log(self.alpha / 2.0) / 2.0).sqrt();
-                        d > factor * ((n_a + n_b) / (n_a * n_b)).sqrt() && d >= self.min_effect
-                    };
-                    n_a.min(n_b) >= min_stratum.max(1) && difference.is_some_and(limit)
-                })
-        };
-        variables.iter().map(of_variable).collect()
+        let keep_fixed = self.keep_fixed.clone();
+        self.common().plan(MoveRule::Relate { keep_fixed, relation })
+    }
+}
+
+impl RelationBlock {
+    fn resolve(&mut self, relation: &RelationSettings) {
+        self.test = Some(relation.test);
+        if relation.test == RelationTest::Ks {
+            self.alpha = self.alpha.or(Level::new(relation.alpha));
+            self.min_effect = self.min_effect.or(Fraction::new(relation.min_effect));
+        }
+    }
+}
+
+impl StrategyKnobs for GreedyBlock {
+    fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {
+        if let MoveRule::Relate { relation, .. } = self.plan().move_rule {
+            self.relation.resolve(&relation);
+        }
+        self.resolve_common();
+    }
+
+    fn fitted(&self) -> Option<&dyn FittedKnobs> {
+        Some(self)
+    }
+}
+
+impl FittedKnobs for GreedyBlock {
+    map_flip_knobs!();
+
+    fn may_move(&self, name: &str) -> bool {
+        self.keep_fixed.iter().all(|fixed| fixed.as_str() != name)
+    }
+
+    fn named_features(&self) -> Option<(&'static str, &[ColumnName])> {
+        (!self.keep_fixed.is_empty()).then_some(("keep_fixed", &self.keep_fixed))
+    }
+
+    fn refusals(&self) -> Vec<KnobRefusal> {
+        let RelationBlock { test, alpha, min_effect } = self.relation;
+        let useless =
+            test == Some(RelationTest::None) && (alpha.is_some() || min_effect.is_some());
+        let refusal = useless.then(|| {
+            KnobRefusal::new(
+                "relation",
+                "bad-value",
+                "without a test every feature counts as related",
+                "take `alpha` and `min_effect` out, or write `test: ks`",
+            )
+        });
+        self.common().refusals().into_iter().chain(refusal).collect()
     }
 }

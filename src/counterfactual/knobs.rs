@@ -1,4 +1,5 @@
-//! The settings of greedy, plausible and transport as a job writes them, resolved with presets.
+//! What greedy and plausible share: their settings as a job writes them, resolved with presets, and
+//! how they learn.
 //!
 //! Every setting that is left out takes the value of the preset: `default` is what is recommended,
 //! `as_printed` the formulas as the paper prints them, without guards. `move` and `condition_on`
@@ -9,190 +10,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::check::{PermittedDirection, PermittedRange};
-use crate::counterfactual::conditional::Conditioning;
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::filter::{PlausibilitySettings, SelectRule};
-use crate::counterfactual::fit::{MoveRule, StrategyPlan};
+use crate::counterfactual::engine::{FoldGenerator, FoldRows, KnobRefusal, LearntStrategy};
+use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings, SelectRule};
+use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
 use crate::counterfactual::flip::{
     CounterfactualsPerRow, FlipRule, FlipSettings, ImpossibleScope, NewLevelRule,
 };
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
-use crate::counterfactual::greedy::{RelationSettings, RelationTest};
-use crate::counterfactual::transport::cost::TransportCost;
-use crate::counterfactual::transport::{TransportImage, TransportSettings};
+use crate::counterfactual::forms::{ConditionOn, RatioGuard};
+use crate::counterfactual::generate::{EligibleVariables, FittedMapFlip, MapFlipGenerator};
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
+use crate::data::Layout;
+use crate::data::rows::reference::ReferenceRows;
+use crate::error::Result;
 use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Count, Finite, Fraction, Level, Word};
+use crate::param::{ColumnName, Count, Finite, Fraction, Word};
 
-/// Moves the allowed variables to their equal-probability values in the target group, and keeps the
-/// others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PlausibleBlock {
-    /// The features that may change: `all`, or a list. All others keep their values.
-    #[serde(rename = "move")]
-    pub moves: MovableFeatures,
-    /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
-    /// `{prediction: MODEL}` or `none`.
-    pub condition_on: ConditionOn,
-    /// The source of settings that are left out.
-    #[serde(default)]
-    pub preset: StrategyPreset,
-    /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
-    /// lower by this. Left out: 0.5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<Fraction>,
-    /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
-    /// and so on. Left out: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cdf: Option<Cdf>,
-    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
-    /// dropped, then the change. Left out: 10; `as_printed`: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_stratum: Option<Count>,
-    /// The tests of flips.
-    #[serde(default)]
-    pub flip: FlipRulesBlock,
-    /// The new level of a nominal feature: the one that agrees best with the rest of the row
-    /// (`likely`), or the most frequent (`mode`). Left out: `likely`; `as_printed`: `mode`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_value: Option<NewLevelRule>,
-    /// For a feature, levels and the level that takes their place wherever the target group has it:
-    /// `relationship: {Husband: Wife}`.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub counterpart: IndexMap<ColumnName, IndexMap<Word, Word>>,
-    /// One counterfactual per row and group (`single`), or also one per change at the root
-    /// (`multiple`).
-    #[serde(default)]
-    pub cfs: CounterfactualsPerRow,
-    /// At most this many per row and group with `cfs: multiple`. Left out: 8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cfs: Option<Count>,
-    /// Counterfactuals too far from the centroid of their target group and class are not valid.
-    /// Left out: no filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_within: Option<KeepWithinBlock>,
-    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decorrelate: Vec<DecorrelateBlock>,
-    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
-    /// clipped.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub range: IndexMap<ColumnName, PermittedRange>,
-    /// For a feature, the only direction in which it may change; a counterfactual that goes the
-    /// other way is not valid.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub direction: IndexMap<ColumnName, PermittedDirection>,
-}
-
-/// Moves every variable that differs between the groups to its equal-probability value in the
-/// target group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GreedyBlock {
-    /// What the distributions are conditioned on in addition to the group: `label`, `{label: raw}`,
-    /// `{prediction: MODEL}` or `none`.
-    pub condition_on: ConditionOn,
-    /// Features that stay as they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keep_fixed: Vec<ColumnName>,
-    /// When a feature counts as related to the attribute.
-    #[serde(default)]
-    pub relation: RelationBlock,
-    /// The source of settings that are left out.
-    #[serde(default)]
-    pub preset: StrategyPreset,
-    /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
-    /// lower by this. Left out: 0.5.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<Fraction>,
-    /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
-    /// and so on. Left out: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cdf: Option<Cdf>,
-    /// Smallest number of values in each of the two strata of a feature; with fewer the class is
-    /// dropped, then the change. Left out: 10; `as_printed`: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_stratum: Option<Count>,
-    /// The tests of flips.
-    #[serde(default)]
-    pub flip: FlipRulesBlock,
-    /// The new level of a nominal feature: the one that agrees best with the rest of the row
-    /// (`likely`), or the most frequent (`mode`). Left out: `likely`; `as_printed`: `mode`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_value: Option<NewLevelRule>,
-    /// For a feature, levels and the level that takes their place wherever the target group has it:
-    /// `relationship: {Husband: Wife}`.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub counterpart: IndexMap<ColumnName, IndexMap<Word, Word>>,
-    /// One counterfactual per row and group (`single`), or also one per change at the root
-    /// (`multiple`).
-    #[serde(default)]
-    pub cfs: CounterfactualsPerRow,
-    /// At most this many per row and group with `cfs: multiple`. Left out: 8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_cfs: Option<Count>,
-    /// Counterfactuals too far from the centroid of their target group and class are not valid.
-    /// Left out: no filter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_within: Option<KeepWithinBlock>,
-    /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decorrelate: Vec<DecorrelateBlock>,
-    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
-    /// clipped.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub range: IndexMap<ColumnName, PermittedRange>,
-    /// For a feature, the only direction in which it may change; a counterfactual that goes the
-    /// other way is not valid.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub direction: IndexMap<ColumnName, PermittedDirection>,
-}
-
-/// Gives the rows of a group the values of real rows of the other group, all of them together at
-/// the least total distance. Rows of a group and class are held in memory together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TransportBlock {
-    /// The features that may change: `all`, or a list. All others keep their values and do not
-    /// enter the distance.
-    #[serde(rename = "move")]
-    pub moves: MovableFeatures,
-    /// What rows are matched within, in addition to the group: `label`, `{label: raw}`,
-    /// `{prediction: MODEL}` or `none`.
-    pub condition_on: ConditionOn,
-    /// What a row becomes: `argmax` the real row that most of it goes to, `barycentre` the mean of
-    /// the rows it goes to.
-    #[serde(default)]
-    pub image: TransportImage,
-    /// The distance of two rows: `l2_squared` the sum of squared differences in standard
-    /// deviations, `l1_squared` the square of the sum of absolute differences, as FlipTest has it.
-    /// A category that differs counts 1.
-    #[serde(default)]
-    pub cost: TransportCost,
-    /// The most distinct rows a side that are matched exactly, 1 to 20,000; larger strata are
-    /// matched in blocks, and flagged. Memory grows with its square, 8 bytes each, for every
-    /// thread.
-    #[serde(default = "four_thousand")]
-    pub max_rows: Count,
-    /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never
-    /// clipped.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub range: IndexMap<ColumnName, PermittedRange>,
-    /// For a feature, the only direction in which it may change; a counterfactual that goes the
-    /// other way is not valid.
-    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
-    pub direction: IndexMap<ColumnName, PermittedDirection>,
-}
-
-fn four_thousand() -> Count {
-    Count::new(4000).expect("4000 is at least 1")
-}
+/// The most counterfactuals of a row in a group.
+const MOST_CFS: u64 = 1000;
 
 /// The source of settings that are left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -233,21 +69,6 @@ pub struct FlipRulesBlock {
     pub impossible_scope: ImpossibleScope,
 }
 
-/// When a feature counts as related to the attribute.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RelationBlock {
-    /// The test. Left out: `ks`; `as_printed`: `none`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<RelationTest>,
-    /// Its level. Left out: 0.05.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alpha: Option<Level>,
-    /// The smallest difference of probabilities that counts. Left out: 0.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_effect: Option<Fraction>,
-}
-
 /// How far a counterfactual may be from the centroid of its target group and class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -265,292 +86,114 @@ pub struct KeepWithinBlock {
     pub select: SelectRule,
 }
 
-/// The block of a fitted strategy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum StrategyBlock<'a> {
-    /// Greedy.
-    Greedy(&'a GreedyBlock),
-    /// Plausible.
-    Plausible(&'a PlausibleBlock),
-    /// Transport.
-    Transport(&'a TransportBlock),
-}
-
-impl<'a> StrategyBlock<'a> {
-    /// The key of the strategy in a job.
-    pub fn job_key(self) -> &'static str {
-        match self {
-            StrategyBlock::Greedy(_) => "greedy",
-            StrategyBlock::Plausible(_) => "plausible",
-            StrategyBlock::Transport(_) => "transport",
-        }
-    }
-
-    /// What distributions are conditioned on in addition to the group.
-    pub fn condition_on(self) -> &'a ConditionOn {
-        match self {
-            StrategyBlock::Greedy(greedy) => &greedy.condition_on,
-            StrategyBlock::Plausible(plausible) => &plausible.condition_on,
-            StrategyBlock::Transport(transport) => &transport.condition_on,
-        }
-    }
-
-    /// Whether a feature of this name may change.
-    pub fn may_move(self, name: &str) -> bool {
-        match self {
-            StrategyBlock::Greedy(greedy) => {
-                greedy.keep_fixed.iter().all(|fixed| fixed.as_str() != name)
-            }
-            StrategyBlock::Plausible(PlausibleBlock { moves, .. })
-            | StrategyBlock::Transport(TransportBlock { moves, .. }) => moves.contains(name),
-        }
-    }
-
-    /// The list of named features, and its key: those that may change, or for greedy those that may
-    /// not.
-    pub fn named_features(self) -> Option<(&'static str, &'a [ColumnName])> {
-        match self {
-            StrategyBlock::Greedy(greedy) => {
-                (!greedy.keep_fixed.is_empty()).then_some(("keep_fixed", &greedy.keep_fixed))
-            }
-            StrategyBlock::Plausible(PlausibleBlock { moves, .. })
-            | StrategyBlock::Transport(TransportBlock { moves, .. }) => match moves {
-                MovableFeatures::All => None,
-                MovableFeatures::These(names) => Some(("move", names)),
-            },
-        }
-    }
-
-    /// Permitted ranges.
-    pub fn range(self) -> &'a IndexMap<ColumnName, PermittedRange> {
-        match self {
-            StrategyBlock::Greedy(greedy) => &greedy.range,
-            StrategyBlock::Plausible(plausible) => &plausible.range,
-            StrategyBlock::Transport(transport) => &transport.range,
-        }
-    }
-
-    /// Permitted directions.
-    pub fn direction(self) -> &'a IndexMap<ColumnName, PermittedDirection> {
-        match self {
-            StrategyBlock::Greedy(greedy) => &greedy.direction,
-            StrategyBlock::Plausible(plausible) => &plausible.direction,
-            StrategyBlock::Transport(transport) => &transport.direction,
-        }
-    }
-
-    /// Declared counterparts of levels, by feature.
-    pub fn counterpart(self) -> Option<&'a IndexMap<ColumnName, IndexMap<Word, Word>>> {
-        match self {
-            StrategyBlock::Greedy(greedy) => Some(&greedy.counterpart),
-            StrategyBlock::Plausible(plausible) => Some(&plausible.counterpart),
-            StrategyBlock::Transport(_) => None,
-        }
-    }
-
-    /// The entries whose counterfactuals are appended to the reference first.
-    pub fn decorrelate(self) -> &'a [DecorrelateBlock] {
-        match self {
-            StrategyBlock::Greedy(greedy) => &greedy.decorrelate,
-            StrategyBlock::Plausible(plausible) => &plausible.decorrelate,
-            StrategyBlock::Transport(_) => &[],
-        }
-    }
-
-    /// The number of counterfactuals per row and group, the stated limit, and the filter.
-    pub fn counterfactual_limits(
-        self,
-    ) -> Option<(CounterfactualsPerRow, Option<Count>, Option<&'a KeepWithinBlock>)> {
-        match self {
-            StrategyBlock::Greedy(greedy) => {
-                Some((greedy.cfs, greedy.max_cfs, greedy.keep_within.as_ref()))
-            }
-            StrategyBlock::Plausible(plausible) => {
-                Some((plausible.cfs, plausible.max_cfs, plausible.keep_within.as_ref()))
-            }
-            StrategyBlock::Transport(_) => None,
-        }
-    }
-
-    /// The largest number of counterfactuals of a row in one group.
-    pub fn max_counterfactuals(self) -> usize {
-        match self {
-            StrategyBlock::Greedy(greedy) => greedy.plan().max_counterfactuals(),
-            StrategyBlock::Plausible(plausible) => plausible.plan().max_counterfactuals(),
-            StrategyBlock::Transport(_) => 1,
-        }
-    }
-
-    /// The tests of flips.
-    pub fn flip(self) -> Option<&'a FlipRulesBlock> {
-        match self {
-            StrategyBlock::Greedy(greedy) => Some(&greedy.flip),
-            StrategyBlock::Plausible(plausible) => Some(&plausible.flip),
-            StrategyBlock::Transport(_) => None,
-        }
-    }
-}
-
 /// The settings that greedy and plausible share.
-struct MapFlipBlock<'a> {
-    condition_on: &'a ConditionOn,
-    preset: StrategyPreset,
-    threshold: Option<Fraction>,
-    depth: Option<u32>,
-    cdf: Option<Cdf>,
-    min_stratum: Option<Count>,
-    flip: &'a FlipRulesBlock,
-    new_value: Option<NewLevelRule>,
-    counterpart: &'a IndexMap<ColumnName, IndexMap<Word, Word>>,
-    cfs: CounterfactualsPerRow,
-    max_cfs: Option<Count>,
-    keep_within: &'a Option<KeepWithinBlock>,
-    decorrelate: &'a [DecorrelateBlock],
-    range: &'a IndexMap<ColumnName, PermittedRange>,
-    direction: &'a IndexMap<ColumnName, PermittedDirection>,
+pub(super) struct MapFlipBlock<'a> {
+    pub(super) condition_on: &'a ConditionOn,
+    pub(super) preset: StrategyPreset,
+    pub(super) threshold: Option<Fraction>,
+    pub(super) depth: Option<u32>,
+    pub(super) cdf: Option<Cdf>,
+    pub(super) min_stratum: Option<Count>,
+    pub(super) flip: &'a FlipRulesBlock,
+    pub(super) new_value: Option<NewLevelRule>,
+    pub(super) counterpart: &'a IndexMap<ColumnName, IndexMap<Word, Word>>,
+    pub(super) cfs: CounterfactualsPerRow,
+    pub(super) max_cfs: Option<Count>,
+    pub(super) keep_within: Option<&'a KeepWithinBlock>,
+    pub(super) decorrelate: &'a [DecorrelateBlock],
+    pub(super) range: &'a IndexMap<ColumnName, PermittedRange>,
+    pub(super) direction: &'a IndexMap<ColumnName, PermittedDirection>,
 }
 
-impl PlausibleBlock {
-    /// The plan with all settings resolved.
-    pub fn plan(&self) -> StrategyPlan {
-        let PlausibleBlock {
-            moves,
-            condition_on,
-            preset,
-            threshold,
-            depth,
-            cdf,
-            min_stratum,
-            flip,
-            new_value,
-            counterpart,
-            cfs,
-            max_cfs,
-            keep_within,
-            decorrelate,
-            range,
-            direction,
-        } = self;
-        let (preset, threshold, depth, cdf, min_stratum) =
-            (*preset, *threshold, *depth, *cdf, *min_stratum);
-        let (new_value, cfs, max_cfs) = (*new_value, *cfs, *max_cfs);
-        let common = MapFlipBlock {
-            condition_on,
-            preset,
-            threshold,
-            depth,
-            cdf,
-            min_stratum,
-            flip,
-            new_value,
-            counterpart,
-            cfs,
-            max_cfs,
-            keep_within,
-            decorrelate,
-            range,
-            direction,
-        };
-        common.plan(MoveRule::Move(moves.clone()))
-    }
+/// The settings of [`MapFlipBlock`] in a block that has them all by these names.
+macro_rules! map_flip_settings {
+    () => {
+        fn common(&self) -> MapFlipBlock<'_> {
+            MapFlipBlock {
+                condition_on: &self.condition_on,
+                preset: self.preset,
+                threshold: self.threshold,
+                depth: self.depth,
+                cdf: self.cdf,
+                min_stratum: self.min_stratum,
+                flip: &self.flip,
+                new_value: self.new_value,
+                counterpart: &self.counterpart,
+                cfs: self.cfs,
+                max_cfs: self.max_cfs,
+                keep_within: self.keep_within.as_ref(),
+                decorrelate: &self.decorrelate,
+                range: &self.range,
+                direction: &self.direction,
+            }
+        }
 
-    /// Writes the values of the preset into the settings that are left out.
-    pub fn resolve(&mut self) {
-        let StrategyPlan { cdf, flips, filter, .. } = self.plan();
-        self.threshold = self.threshold.or(Fraction::new(flips.tau));
-        self.depth = Some(flips.max_depth);
-        self.cdf = Some(cdf);
-        self.min_stratum = self.min_stratum.or(Count::new(flips.min_stratum));
-        self.flip.resolve(&flips);
-        self.new_value = Some(flips.new_value);
-        if self.cfs == CounterfactualsPerRow::Multiple {
-            self.max_cfs = self.max_cfs.or(Count::new(flips.max_cfs as u64));
+        /// Writes the values of the preset into the settings that are left out.
+        fn resolve_common(&mut self) {
+            let StrategyPlan { cdf, flips, filter, .. } = self.plan();
+            self.threshold = self.threshold.or(Fraction::new(flips.tau));
+            self.depth = Some(flips.max_depth);
+            self.cdf = Some(cdf);
+            self.min_stratum = self.min_stratum.or(Count::new(flips.min_stratum));
+            self.flip.resolve(&flips);
+            self.new_value = Some(flips.new_value);
+            if self.cfs == CounterfactualsPerRow::Multiple {
+                self.max_cfs = self.max_cfs.or(Count::new(flips.max_cfs as u64));
+            }
+            if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
+                within.resolve(&filter);
+            }
         }
-        if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
-            within.explained = within.explained.or(Fraction::new(filter.explained));
-            within.max_components =
-                within.max_components.or(Count::new(filter.max_components as u64));
-        }
-    }
+    };
 }
 
-impl GreedyBlock {
-    /// The plan with all settings resolved.
-    pub fn plan(&self) -> StrategyPlan {
-        let GreedyBlock {
-            condition_on,
-            keep_fixed,
-            relation,
-            preset,
-            threshold,
-            depth,
-            cdf,
-            min_stratum,
-            flip,
-            new_value,
-            counterpart,
-            cfs,
-            max_cfs,
-            keep_within,
-            decorrelate,
-            range,
-            direction,
-        } = self;
-        let (preset, threshold, depth, cdf, min_stratum) =
-            (*preset, *threshold, *depth, *cdf, *min_stratum);
-        let (new_value, cfs, max_cfs) = (*new_value, *cfs, *max_cfs);
-        let common = MapFlipBlock {
-            condition_on,
-            preset,
-            threshold,
-            depth,
-            cdf,
-            min_stratum,
-            flip,
-            new_value,
-            counterpart,
-            cfs,
-            max_cfs,
-            keep_within,
-            decorrelate,
-            range,
-            direction,
-        };
-        let test =
-            if preset == StrategyPreset::AsPrinted { RelationTest::None } else { RelationTest::Ks };
-        let relation = RelationSettings {
-            test: relation.test.unwrap_or(test),
-            alpha: relation.alpha.map_or(0.05, Level::get),
-            min_effect: relation.min_effect.map_or(0.0, Fraction::get),
-        };
-        common.plan(MoveRule::Relate { keep_fixed: keep_fixed.clone(), relation })
-    }
+/// The part of `FittedKnobs` that greedy and plausible share.
+macro_rules! map_flip_knobs {
+    () => {
+        fn condition_on(&self) -> &ConditionOn {
+            &self.condition_on
+        }
 
-    /// Writes the values of the preset into the settings that are left out.
-    pub fn resolve(&mut self) {
-        let StrategyPlan { cdf, flips, filter, move_rule: may, .. } = self.plan();
-        if let MoveRule::Relate { relation, .. } = may {
-            self.relation.resolve(&relation);
+        fn range(&self) -> &IndexMap<ColumnName, PermittedRange> {
+            &self.range
         }
-        self.threshold = self.threshold.or(Fraction::new(flips.tau));
-        self.depth = Some(flips.max_depth);
-        self.cdf = Some(cdf);
-        self.min_stratum = self.min_stratum.or(Count::new(flips.min_stratum));
-        self.flip.resolve(&flips);
-        self.new_value = Some(flips.new_value);
-        if self.cfs == CounterfactualsPerRow::Multiple {
-            self.max_cfs = self.max_cfs.or(Count::new(flips.max_cfs as u64));
+
+        fn direction(&self) -> &IndexMap<ColumnName, PermittedDirection> {
+            &self.direction
         }
-        if let Some((within, filter)) = self.keep_within.as_mut().zip(filter) {
-            within.explained = within.explained.or(Fraction::new(filter.explained));
-            within.max_components =
-                within.max_components.or(Count::new(filter.max_components as u64));
+
+        fn counterpart(&self) -> Option<&IndexMap<ColumnName, IndexMap<Word, Word>>> {
+            Some(&self.counterpart)
         }
-    }
+
+        fn decorrelate(&self) -> &[DecorrelateBlock] {
+            &self.decorrelate
+        }
+
+        fn max_counterfactuals(&self) -> usize {
+            self.plan().max_counterfactuals()
+        }
+
+        fn fit(
+            &self,
+            layout: &Layout,
+            extras: &VariableOptions,
+            reference: &ReferenceRows<'_>,
+            position: usize,
+        ) -> Result<Box<dyn LearntStrategy>> {
+            knobs::learn(&self.plan(), layout, extras, reference, position)
+        }
+
+        fn read(&self, json: &str) -> serde_json::Result<Box<dyn LearntStrategy>> {
+            knobs::read(json)
+        }
+    };
 }
+
+pub(super) use {map_flip_knobs, map_flip_settings};
 
 impl FlipRulesBlock {
-    fn resolve(&mut self, flips: &FlipSettings) {
+    pub(super) fn resolve(&mut self, flips: &FlipSettings) {
         self.rule = Some(flips.rule);
         self.min_support = self.min_support.or(Count::new(flips.min_support));
         self.impossible = self.impossible.or(Finite::new(flips.impossible));
@@ -560,47 +203,125 @@ impl FlipRulesBlock {
     }
 }
 
-impl RelationBlock {
-    fn resolve(&mut self, relation: &RelationSettings) {
-        self.test = Some(relation.test);
-        if relation.test == RelationTest::Ks {
-            self.alpha = self.alpha.or(Level::new(relation.alpha));
-            self.min_effect = self.min_effect.or(Fraction::new(relation.min_effect));
-        }
+impl KeepWithinBlock {
+    pub(super) fn resolve(&mut self, filter: &PlausibilitySettings) {
+        self.explained = self.explained.or(Fraction::new(filter.explained));
+        self.max_components = self.max_components.or(Count::new(filter.max_components as u64));
     }
 }
 
-impl TransportBlock {
-    /// The plan: which variables may change, and the checks; transport has no tests.
-    pub fn plan(&self) -> StrategyPlan {
-        let common = MapFlipBlock {
-            condition_on: &self.condition_on,
-            preset: StrategyPreset::Default,
-            threshold: None,
-            depth: None,
-            cdf: None,
-            min_stratum: None,
-            flip: &FlipRulesBlock::default(),
-            new_value: None,
-            counterpart: &IndexMap::new(),
-            cfs: CounterfactualsPerRow::Single,
-            max_cfs: None,
-            keep_within: &None,
-            decorrelate: &[],
-            range: &self.range,
-            direction: &self.direction,
-        };
-        common.plan(MoveRule::Move(self.moves.clone()))
+/// Learns as a plan of maps and flips says.
+///
+/// # Errors
+/// The reference cannot be read, or lacks what the strategy needs.
+pub(super) fn learn(
+    plan: &StrategyPlan,
+    layout: &Layout,
+    extras: &VariableOptions,
+    reference: &ReferenceRows<'_>,
+    position: usize,
+) -> Result<Box<dyn LearntStrategy>> {
+    let fitted = plan.fit(layout, extras, reference, position)?;
+    let moving = match &fitted.rules.eligible {
+        EligibleVariables::Named(named) => named.clone(),
+        // Greedy moves only variables that differ between the groups, so none is sure to move.
+        EligibleVariables::Related(..) => vec![false; fitted.variables.len()],
+    };
+    check_reference(layout, &fitted.variables, &moving, &fitted.counts, plan)?;
+    Ok(Box::new(fitted))
+}
+
+/// Reads back what was learnt.
+///
+/// # Errors
+/// The text is something else.
+pub(super) fn read(json: &str) -> serde_json::Result<Box<dyn LearntStrategy>> {
+    Ok(Box::new(serde_json::from_str::<FittedMapFlip>(json)?))
+}
+
+impl LearntStrategy for FittedMapFlip {
+    fn variables(&self) -> &[StrategyVariable] {
+        &self.variables
     }
 
-    /// The settings of the transport plans.
-    pub fn settings(&self) -> TransportSettings {
-        TransportSettings { image: self.image, cost: self.cost, max_rows: self.max_rows }
+    fn n_groups(&self) -> usize {
+        self.n_groups
+    }
+
+    fn counts(&self) -> &ReferenceCounts {
+        &self.counts
+    }
+
+    fn condition(&self) -> Conditioning {
+        self.rules.condition
+    }
+
+    fn filter(&self) -> Option<&PlausibilityFilter> {
+        self.filter.as_ref()
+    }
+
+    fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    fn generator(self: Box<Self>, _rows: &FoldRows<'_>) -> Result<FoldGenerator> {
+        Ok(FoldGenerator { generator: Box::new(MapFlipGenerator::new(*self)), tallies: None })
     }
 }
 
 impl MapFlipBlock<'_> {
-    fn plan(&self, may: MoveRule) -> StrategyPlan {
+    /// What is wrong with the settings by themselves.
+    pub(super) fn refusals(&self) -> Vec<KnobRefusal> {
+        let (single, mut found) = (self.cfs == CounterfactualsPerRow::Single, Vec::new());
+        let mut refuse = |key, what: String, hint: &str| {
+            found.push(KnobRefusal::new(key, "bad-value", what, hint));
+        };
+        if single && self.max_cfs.is_some() {
+            let what = "`max_cfs` limits several counterfactuals, and there is one";
+            refuse("max_cfs", what.to_owned(), "take it out, or write `cfs: multiple`");
+        }
+        if let Some(max) = self.max_cfs.map(Count::get).filter(|&max| max > MOST_CFS) {
+            let what = format!("`{max}` counterfactuals of a row are too many");
+            refuse("max_cfs", what, &format!("at most {MOST_CFS}; 8 is usual"));
+        }
+        if let Some(within) = self.keep_within {
+            if within.centroid_sd.get() <= 0.0 {
+                let what = format!("a distance of `{}` keeps nothing", within.centroid_sd.get());
+                refuse(
+                    "keep_within.centroid_sd",
+                    what,
+                    "write a number above 0; 1.5 is usual",
+                );
+            }
+            if within.explained.is_some_and(|share| share.get() == 0.0) {
+                let what = "a share of `0` explains nothing".to_owned();
+                refuse("keep_within.explained", what, "write a share above 0; 0.9 is usual");
+            }
+            if within.select == SelectRule::Best && single {
+                let what = "`best` chooses among several counterfactuals, and there is one";
+                let hint = "take it out, or write `cfs: multiple`";
+                refuse("keep_within.select", what.to_owned(), hint);
+            }
+        }
+        let ratio = match self.flip.impossible_ratio {
+            Some(RatioGuard::AtMost(ratio)) => Some(ratio),
+            Some(RatioGuard::None) | None => None,
+        };
+        let bounded =
+            [("flip.impossible_ratio", ratio), ("flip.min_expected", self.flip.min_expected)];
+        for (key, value) in bounded {
+            if let Some(value) = value.map(Finite::get).filter(|value| *value < 0.0) {
+                refuse(key, format!("`{value}` is below 0"), "write 0 or more");
+            }
+        }
+        if let Some(share) = self.flip.impossible.map(Finite::get).filter(|share| *share > 1.0) {
+            let hint = "write a probability; below 0 no level is impossible";
+            refuse("flip.impossible", format!("`{share}` is above 1"), hint);
+        }
+        found
+    }
+
+    pub(super) fn plan(&self, may: MoveRule) -> StrategyPlan {
         let as_printed = self.preset == StrategyPreset::AsPrinted;
         let least = |knob: Option<Count>| knob.map_or(if as_printed { 1 } else { 10 }, Count::get);
         let ratio = match self.flip.impossible_ratio {
@@ -656,7 +377,7 @@ impl MapFlipBlock<'_> {
             cdf: self.cdf.unwrap_or(if as_printed { Cdf::Weak } else { Cdf::Midrank }),
             move_rule: may,
             flips,
-            filter: self.keep_within.as_ref().map(filter),
+            filter: self.keep_within.map(filter),
             counterparts: self
                 .counterpart
                 .iter()

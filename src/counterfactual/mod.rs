@@ -7,8 +7,9 @@
 //! it, or nothing. A *variable* is what a strategy may change: a feature other than the sensitive
 //! attribute, or a group of one-hot columns.
 //!
-//! Fitting and generating have separate types: [`fitted::fit_strategy`] gives the fitted state, and
-//! a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows of
+//! [`strategy`] lists the strategies, [`engine`] says what each of them is to the rest of the
+//! program. Fitting and generating have separate types: [`engine::FittedKnobs::fit`] gives what was
+//! learnt, and a [`Generator`] is built from it. So an unfitted strategy cannot generate, and rows of
 //! production can be generated from a training reference. Every decision for a row depends on that
 //! row and the fitted state only, so rows can be processed in any order and in parallel; the
 //! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
@@ -29,10 +30,10 @@ pub mod check;
 pub mod conditional;
 pub mod decorrelate;
 pub mod decorrelate_knobs;
+pub mod engine;
 pub mod filter;
 pub(crate) mod filter_fit;
 pub mod fit;
-pub mod fitted;
 pub mod flip;
 pub mod forms;
 pub mod generate;
@@ -43,8 +44,11 @@ pub mod knobs;
 pub mod map;
 mod moments;
 pub mod naive;
+pub mod plausible;
 pub mod quality;
+pub mod relation;
 pub mod space;
+pub mod strategy;
 pub mod transport;
 pub mod variable;
 pub mod write_back;

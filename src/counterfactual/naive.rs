@@ -7,8 +7,33 @@
 //! depend on it. It fits nothing and is deterministic.
 //! Cost: a copy of the rows.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::Attribute;
+
+/// What is known of naive.
+pub(super) const RECORD: StrategyRecord = StrategyRecord {
+    effect: StrategyEffect::SetsAttribute,
+    example: "`naive: {}` to change the attribute alone",
+    sentence: "Changes the sensitive attribute and nothing else. A switch rate of a naive set has \
+               no sampling noise of its own; it says what the model does with the column itself \
+               and nothing about columns that follow from it.",
+    sentence_if_derived: Some(
+        "Sets the columns that the attribute is made of, and nothing else. A group of several \
+         values is written as the one that is most frequent among reference rows of that group \
+         with the person's label: it stands for the whole group.",
+    ),
+};
+
+/// Changes the sensitive attribute and nothing else. It has no knobs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NaiveBlock {}
+
+impl StrategyKnobs for NaiveBlock {}
 
 /// The naive strategy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -23,6 +23,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::folder::manifest::{JobChange, PolicyVersions};
 use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::catalog::find;
@@ -232,18 +233,18 @@ impl DefinitionChanges {
             };
             differs.push((change, breaks));
         }
-        let set_with = |strategies: &[&str]| -> BTreeSet<String> {
+        let set_with = |is: fn(&StrategyRecord) -> bool| -> BTreeSet<String> {
             let of = |path: &Vec<String>| match path.iter().map(String::as_str).collect::<Vec<_>>()
                 [..]
             {
-                ["counterfactuals", set, strategy, ..] if strategies.contains(&strategy) => {
+                ["counterfactuals", set, key, ..] if strategy::find(key).is_some_and(is) => {
                     Some(set.to_owned())
                 }
                 _ => None,
             };
             old.keys().chain(new.keys()).filter_map(of).collect()
         };
-        let graphs = set_with(&["graph-uncertain"]);
+        let graphs = set_with(StrategyRecord::follows_graphs);
         let [before, after] = rules.map(|rules| rules.policies);
         for (name, old, new, breaks, is_there) in [
             (
@@ -272,7 +273,7 @@ impl DefinitionChanges {
         }
         differs.sort_by_key(|(_, breaks)| *breaks == DefinitionBreak::Nothing);
         DefinitionChanges {
-            fitted: set_with(&["greedy", "plausible", "transport", "graph-uncertain"]),
+            fitted: set_with(|record| !record.sets_attribute_only()),
             graphs,
             differences: differs,
         }

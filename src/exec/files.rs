@@ -101,7 +101,12 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// Parses a value from the JSON of a stage.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str, stage: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|e| failed("read the result of", Path::new(stage))(e.into()))
+    parsed(serde_json::from_str(text), stage)
+}
+
+/// What was parsed from the JSON of a stage.
+pub(crate) fn parsed<T>(value: serde_json::Result<T>, stage: &str) -> Result<T> {
+    value.map_err(|e| failed("read the result of", Path::new(stage))(e.into()))
 }
 
 /// Reads the value in a JSON file of a stage.

@@ -24,8 +24,6 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
-use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock, TransportBlock};
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::param::{ColumnName, Count, Name, Seed, Word};
 use crate::recourse::knobs::RecourseBlock;
@@ -45,6 +43,7 @@ pub use blocks::models::{
     CommandBlock, CounterfactualScores, FactualScores, LogisticBlock, ModelBlock, RecheckBlock,
     ScoresBlock, StreamFormat, ThresholdRule,
 };
+pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
@@ -191,53 +190,6 @@ pub struct AboutBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
-
-/// A counterfactual set: exactly one strategy beside the common keys.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CounterfactualSet {
-    /// Changes the sensitive attribute and nothing else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub naive: Option<NaiveBlock>,
-    /// Also gives every feature that differs between the groups the place in the target group that
-    /// it has in its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub greedy: Option<GreedyBlock>,
-    /// Gives the features that may change the place in the target group that they have in their
-    /// own; the others stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plausible: Option<PlausibleBlock>,
-    /// Gives the rows of a group the values of real rows of the other group, at the least total
-    /// distance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<TransportBlock>,
-    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows
-    /// give under the stated knowledge.
-    #[serde(default, rename = "graph-uncertain", skip_serializing_if = "Option::is_none")]
-    pub graph_uncertain: Option<GraphUncertainBlock>,
-    /// The sensitive attributes to change, one at a time. Left out: all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sensitive: Option<Vec<ColumnName>>,
-    /// Repeats the strategy with group names shuffled inside the label strata: what noise alone
-    /// gives, shown beside each value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub placebo: Option<PlaceboBlock>,
-}
-
-/// The same strategy with group names shuffled inside the label strata, measured with the same
-/// model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PlaceboBlock {
-    /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
-    #[serde(default = "twenty")]
-    pub repeats: Count,
-}
-
-/// Changes the sensitive attribute and nothing else. It has no knobs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NaiveBlock {}
 
 /// A form of another tool.
 #[derive(

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::counterfactual::strategy;
 use crate::job::Job;
 
 /// Names the schema and the format number.
@@ -17,7 +18,7 @@ const ID: &str = "urn:cfaudit:job:1";
 
 /// Keys of a set or a model that name its strategy or kind: exactly one must be there.
 const ONE_OF: &[(&str, &[&str])] = &[
-    ("CounterfactualSet", &["naive", "greedy", "plausible", "transport", "graph-uncertain"]),
+    ("CounterfactualSet", strategy::KEYS),
     ("ModelBlock", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
 ];
 

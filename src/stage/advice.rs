@@ -64,7 +64,7 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
             .as_ref()
             .and_then(|set| sets.iter().find(|(name, _)| name == set.as_str()));
         let Some((set, block)) = set else { continue };
-        let (rows, helps) = match block.graph_uncertain {
+        let (rows, helps) = match block.graphs() {
             Some(_) => (
                 "the rows of each run",
                 "keep the rows that train the same, by `data.split` and a column",

@@ -26,7 +26,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("augment", &["param", "num", "data", "counterfactual", "exec::state"]),
     ("recourse", &["param", "num", "data"]),
     ("gate", &["table", "folder", "metric"]),
-    ("diff", &["param", "num", "table", "folder", "metric"]),
+    // Of strategies the list alone, as of metrics the catalog.
+    ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs
     // of strategies, `recourse` and `augment` their own, `gate` what decides; `metric` has the
     // families and the favourable side, and a new job also names the metrics that it measures.
@@ -44,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "exec::hash",
         ],
     ),
-    ("report", &["table", "folder", "metric", "exec::files"]),
+    ("report", &["table", "folder", "metric", "counterfactual::strategy", "exec::files"]),
     ("explain", &["table", "folder", "metric", "job", "data"]),
     (
         "stage",

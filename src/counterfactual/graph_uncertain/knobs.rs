@@ -15,7 +15,18 @@ use crate::causal::encoding::MissingRows;
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Contradiction, Knowledge, StatedKnowledge};
+use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::param::{ColumnName, Count, Finite, Name};
+
+/// What is known of graph-uncertain sets.
+pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
+    effect: StrategyEffect::FollowsGraphs,
+    example: "`graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`",
+    sentence: "Moves what follows from the attribute, by linear equations, in causal graphs: those \
+               of the best class that a search found for each bootstrap of the training rows, \
+               under the stated knowledge, or the graph that the job gives.",
+    sentence_if_derived: None,
+};
 
 /// Counterfactuals by uncertain causal graphs: the descendants of the attribute move as linear
 /// equations predict, in the best class of graphs of every bootstrap of the training rows, under
@@ -196,6 +207,15 @@ fn two() -> Finite {
 
 /// Number of bootstraps of a search where the job gives none.
 const DEFAULT_BOOTSTRAPS: u64 = 100;
+
+impl StrategyKnobs for GraphUncertainBlock {
+    fn resolve(&mut self, graph_columns: Option<Vec<ColumnName>>) {
+        if let Some(columns) = graph_columns {
+            self.variables.get_or_insert(columns);
+            self.bootstraps = Some(self.n_bootstraps());
+        }
+    }
+}
 
 impl GraphUncertainBlock {
     /// The key of the block in a job.

@@ -29,6 +29,8 @@ use crate::param::Seed;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FittedTransport {
+    /// The settings of the plans.
+    pub settings: TransportSettings,
     /// All variables.
     pub variables: Vec<StrategyVariable>,
     /// Number of declared groups of the attribute.
@@ -158,14 +160,17 @@ pub struct TransportTally {
     pub cost: f64,
 }
 
+/// What became of the samples, by own and target group.
+pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
+
 impl FittedTransport {
     /// The variables that move.
     pub fn moving_variables(&self) -> Vec<&StrategyVariable> {
         self.moving.iter().map(|&v| &self.variables[v]).collect()
     }
 
-    /// The targets in a batch of the reference.
-    pub fn targets(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
+    /// The rows of a batch that are matched, of the reference or of the samples.
+    pub fn matched_rows(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
         let samples = SampleBatch {
             keys: &group.keys,
             rows: &group.rows,
@@ -175,23 +180,18 @@ impl FittedTransport {
         TransportRows::from_grouped(&self.moving_variables(), self.condition, &samples)
     }
 
-    /// The sources in a batch of rows.
-    pub fn sources(&self, samples: &SampleBatch<'_>) -> TransportRows {
-        TransportRows::from_grouped(&self.moving_variables(), self.condition, samples)
-    }
-
     /// Matches all samples with the reference, for every target group.
     ///
     /// # Errors
     /// A problem cannot be solved (the message names it), or the run is stopped.
     pub fn match_samples(
         &self,
-        settings: &TransportSettings,
         seed: Seed,
         samples: TransportRows,
         reference: TransportRows,
         spread: &ProblemSolver<'_>,
     ) -> Result<TransportGenerator> {
+        let settings = &self.settings;
         let (sample_rows, reference_rows) = (samples.to_rows(), reference.to_rows());
         fn population<'a>(
             crowd: &'a TransportRows,

@@ -31,6 +31,7 @@
 pub mod cost;
 pub mod distance;
 pub mod image;
+pub mod knobs;
 pub mod matching;
 
 use std::collections::BTreeMap;
@@ -47,7 +48,8 @@ use crate::param::{Count, Seed};
 use distance::{TransportDistance, WeightedPoints};
 
 /// Settings of the transport plans.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TransportSettings {
     /// What a row becomes.
     pub image: TransportImage,

@@ -76,6 +76,29 @@ impl<'a> ReferenceRows<'a> {
         }
         Ok(())
     }
+
+    /// Runs `n` independent tasks on the threads of the rows; results in order.
+    ///
+    /// # Errors
+    /// A task fails, or the run is stopped.
+    pub fn spread<T: Send>(
+        &self,
+        n: usize,
+        task: &(dyn Fn(usize) -> Result<T> + Sync),
+    ) -> Result<Vec<T>> {
+        let ReferenceRowSource::Read { pieces, .. } = &self.source else {
+            return (0..n).map(task).collect();
+        };
+        let mut results = Vec::with_capacity(n);
+        PieceLoop { n, ..*pieces }.in_order(
+            |k| Ok((0, task(k)?)),
+            |_, result| {
+                results.push(result);
+                Ok(())
+            },
+        )?;
+        Ok(results)
+    }
 }
 
 /// Converts rows of one layout to the features of another: their order, and positions of levels.

@@ -161,7 +161,7 @@ impl JobChecker<'_> {
                     "the prediction of `{model}` is one of several classes, and a set conditions \
                      on a prediction of two sides"
                 );
-                let key = set.strategies().first().copied().unwrap_or_default();
+                let key = set.keys().first().copied().unwrap_or_default();
                 let hint = "write `condition_on: label` (whether it is positive) or `{label: raw}` \
                             (each class)";
                 self.push_problem("not-offered", format!("{at}.{key}.condition_on"), what, hint);

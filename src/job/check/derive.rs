@@ -629,7 +629,7 @@ impl JobChecker<'_> {
     /// would see no change either.
     pub(super) fn naive_reaches(&mut self, at: &str, set: &CounterfactualSet) {
         let data = &self.job.data;
-        if set.naive.is_none() || !self.is_sound(&["data", "models"]) {
+        if !set.sets_attribute_only() || !self.is_sound(&["data", "models"]) {
             return;
         }
         let changed = |name: &&ColumnName| set.changes(name);

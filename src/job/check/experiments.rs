@@ -159,7 +159,7 @@ impl<'a> JobChecker<'a> {
             return None;
         }
         let set = &job.counterfactuals[&experiment.from];
-        if set.graph_uncertain.is_some() {
+        if set.graphs().is_some() {
             let what = format!(
                 "the counterfactuals of `{from}` are numbers of every graph, not rows that a model \
                  could be trained on"

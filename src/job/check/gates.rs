@@ -414,7 +414,7 @@ impl JobChecker<'_> {
         let of_graphs = metric.family == MetricFamily::Graph;
         let sets: Vec<&str> = named
             .iter()
-            .filter(|(_, set)| !of_graphs || set.graph_uncertain.is_some())
+            .filter(|(_, set)| !of_graphs || set.graphs().is_some())
             .map(|(name, _)| name.as_str())
             .collect();
         let id = if gate.harm_to.is_some() { "harm_to" } else { metric.id };

@@ -137,7 +137,7 @@ impl JobChecker<'_> {
         for scenario in graphs.knowledge.keys() {
             let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
             let scenarios = before.filter_map(|(other, set)| {
-                Some((other, set.graph_uncertain.as_ref()?.knowledge.keys()))
+                Some((other, set.graphs()?.knowledge.keys()))
             });
             let mut names = scenarios.flat_map(|(other, keys)| keys.map(move |key| (other, key)));
             if let Some((other, twin)) =
@@ -373,7 +373,7 @@ impl JobChecker<'_> {
             self.job
                 .sets()
                 .into_iter()
-                .any(|(name, block)| name == set && block.graph_uncertain.is_some())
+                .any(|(name, block)| name == set && block.graphs().is_some())
         };
         gate.counterfactual.as_ref().is_some_and(|set| of(set.as_str()))
     }
@@ -415,7 +415,7 @@ impl JobChecker<'_> {
             let sets = self.job.sets();
             let graphs: Vec<&str> = sets
                 .iter()
-                .filter(|(_, set)| set.graph_uncertain.is_some())
+                .filter(|(_, set)| set.graphs().is_some())
                 .map(|(name, _)| name.as_str())
                 .collect();
             let hint = if graphs.is_empty() {

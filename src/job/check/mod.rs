@@ -26,7 +26,6 @@ mod trees;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::counterfactual::knobs::{GreedyBlock, PlausibleBlock};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
 use crate::job::blocks::clarify::ClarifyBlock;
@@ -330,14 +329,11 @@ fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
     }
     for set in job.counterfactuals.values_mut() {
         set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
-        set.greedy.as_mut().map(GreedyBlock::resolve);
-        set.plausible.as_mut().map(PlausibleBlock::resolve);
-        if let (Some(graphs), Some([attribute])) =
-            (&mut set.graph_uncertain, set.sensitive.as_deref())
-        {
-            graphs.variables = Some(job.data.graph_variables(graphs, attribute));
-            graphs.bootstraps = Some(graphs.n_bootstraps());
-        }
+        let graph_columns = match set.sensitive.as_deref() {
+            Some([attribute]) => Some(job.data.graph_columns(attribute)),
+            _ => None,
+        };
+        set.resolve(&graph_columns);
     }
     for gate in job.gates.values_mut() {
         let of_graphs = |m: &&KnownMetric| {

@@ -6,17 +6,14 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::filter::SelectRule;
-use crate::counterfactual::flip::CounterfactualsPerRow;
-use crate::counterfactual::forms::{ConditionOn, MovableFeatures, RatioGuard};
-use crate::counterfactual::greedy::RelationTest;
-use crate::counterfactual::knobs::{FlipRulesBlock, KeepWithinBlock, StrategyBlock};
-use crate::counterfactual::transport::TransportImage;
+use crate::counterfactual::engine::{FittedKnobs, KnobRefusal};
+use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
+use crate::counterfactual::strategy;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
-use crate::param::{ColumnName, Finite, Name};
+use crate::param::{ColumnName, Name};
 
 use super::{JobChecker, families, path};
 
@@ -25,12 +22,6 @@ const FACTUAL: &str = "factual";
 
 /// The most repeats of a placebo: each is a counterfactual set of its own.
 const MOST_REPEATS: u64 = 1000;
-
-/// The most rows a side of one problem of transport: its costs take 3.2 GB.
-const MOST_MATCHED: u64 = 20_000;
-
-/// The most counterfactuals of a row in a group.
-const MOST_CFS: u64 = 1000;
 
 /// The most pairs of rows of a direction on the page, which has to stay readable.
 const MOST_PAIRS: u64 = 20;
@@ -81,28 +72,25 @@ impl JobChecker<'_> {
         self.strategy(&at, name, set);
         self.naive_reaches(&at, set);
         self.changed_attributes(&at, set);
-        if let Some(knobs) = set.knobs() {
-            self.fitted(&at, name, set, knobs);
+        let mut strategies = set.strategies().into_iter();
+        let fitted = strategies.find_map(|of| Some((of.key(), of.knobs().fitted()?)));
+        if let Some((key, knobs)) = fitted {
+            self.fitted(&at, (name, key), set, knobs);
         }
-        if let Some(graphs) = &set.graph_uncertain {
+        if let Some(graphs) = set.graphs() {
             self.graphs(&at, name, set, graphs);
         }
         self.placebo(&at, set);
     }
 
     fn strategy(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {
-        let found = set.strategies();
+        let found = set.keys();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
             let what = format!(
                 "the counterfactual set `{name}` needs exactly one strategy, found {found}"
             );
-            let hint = "write `naive: {}` to change the attribute alone, `greedy: {condition_on: \
-                        label}` to move all that depends on it, `plausible: {move: [...], \
-                        condition_on: label}` to move what you name, `transport: {move: all, \
-                        condition_on: label}`, or `graph-uncertain: {discovery: {boss: {}}, \
-                        knowledge: {none: {}}}`";
-            self.push_problem("one-of", at, what, hint);
+            self.push_problem("one-of", at, what, strategy::examples());
         }
     }
 
@@ -154,65 +142,27 @@ impl JobChecker<'_> {
         }
     }
 
-    /// What a strategy that is fitted asks for.
-    fn fitted(&mut self, at: &str, name: &Name, set: &CounterfactualSet, knobs: StrategyBlock<'_>) {
-        let here = format!("{at}.{}", knobs.job_key());
+    /// What a strategy that is fitted asks for, in the set of this name under this key.
+    fn fitted(
+        &mut self,
+        at: &str,
+        (name, key): (&Name, &str),
+        set: &CounterfactualSet,
+        knobs: &dyn FittedKnobs,
+    ) {
+        let here = format!("{at}.{key}");
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;
         }
         let attributes = self.attributes_of(set);
-        self.movable(&here, name, &attributes, knobs);
+        self.movable(&here, (name, key), &attributes, knobs);
         self.binned(&here, &attributes, knobs);
         self.condition(&format!("{here}.condition_on"), knobs.condition_on());
         self.ranges(&here, knobs);
         self.counterparts(&here, knobs);
-        if let Some((cfs, max, within)) = knobs.counterfactual_limits() {
-            self.several(&here, cfs, max.map(|max| max.get()), within);
-        }
-        if let Some(flip) = knobs.flip() {
-            self.flip(&format!("{here}.flip"), flip);
-        }
         self.decorrelated(&here, &attributes, knobs.decorrelate());
-        match knobs {
-            StrategyBlock::Greedy(greedy) => {
-                let relation = &greedy.relation;
-                if relation.test == Some(RelationTest::None)
-                    && (relation.alpha.is_some() || relation.min_effect.is_some())
-                {
-                    let hint = "take `alpha` and `min_effect` out, or write `test: ks`";
-                    self.push_problem(
-                        "bad-value",
-                        format!("{here}.relation"),
-                        "without a test every feature counts as related",
-                        hint,
-                    );
-                }
-            }
-            StrategyBlock::Plausible(_) => {}
-            StrategyBlock::Transport(transport) => {
-                if transport.image == TransportImage::All {
-                    let what = "with `image: all` a row has parts of counterfactuals, and people \
-                                are counted whole";
-                    self.push_problem(
-                        "not-offered",
-                        format!("{here}.image"),
-                        what,
-                        "use `argmax` or `barycentre`",
-                    );
-                }
-                if transport.max_rows.get() > MOST_MATCHED {
-                    let what = format!(
-                        "`{}` rows a side are too many to match at once",
-                        transport.max_rows.get()
-                    );
-                    self.push_problem(
-                        "bad-value",
-                        format!("{here}.max_rows"),
-                        what,
-                        format!("at most {MOST_MATCHED}; 4000 is usual"),
-                    );
-                }
-            }
+        for KnobRefusal { key, code, what, hint } in knobs.refusals() {
+            self.push_problem(code, format!("{here}.{key}"), what, hint);
         }
     }
 
@@ -226,9 +176,9 @@ impl JobChecker<'_> {
     fn movable(
         &mut self,
         here: &str,
-        name: &Name,
+        (name, key): (&Name, &str),
         attributes: &[ColumnName],
-        knobs: StrategyBlock<'_>,
+        knobs: &dyn FittedKnobs,
     ) {
         let data = &self.job.data;
         let columns = data.movable();
@@ -252,8 +202,7 @@ impl JobChecker<'_> {
             .filter(|_| knobs.named_features().is_none_or(|(key, _)| key == "keep_fixed"))
         {
             let what = format!(
-                "`{}` of the set `{name}` has no feature to move when it changes `{attribute}`",
-                knobs.job_key()
+                "`{key}` of the set `{name}` has no feature to move when it changes `{attribute}`"
             );
             self.push_problem(
                 "no-input",
@@ -307,7 +256,7 @@ impl JobChecker<'_> {
 
     /// Complains about an attribute that is binned from a number which a model may see and which
     /// may not move.
-    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: StrategyBlock<'_>) {
+    fn binned(&mut self, here: &str, attributes: &[ColumnName], knobs: &dyn FittedKnobs) {
         let data = &self.job.data;
         let listed = data.movable();
         let mut found: Vec<(ColumnName, ColumnName)> = Vec::new();
@@ -393,7 +342,7 @@ impl JobChecker<'_> {
         }
     }
 
-    fn ranges(&mut self, here: &str, knobs: StrategyBlock<'_>) {
+    fn ranges(&mut self, here: &str, knobs: &dyn FittedKnobs) {
         for (column, bounds) in knobs.range() {
             let at = join(&format!("{here}.range"), column.as_str());
             if self.number_that_moves(&at, column, knobs, false) && bounds.0.get() > bounds.1.get()
@@ -417,7 +366,7 @@ impl JobChecker<'_> {
         &mut self,
         at: &str,
         column: &ColumnName,
-        knobs: StrategyBlock<'_>,
+        knobs: &dyn FittedKnobs,
         levels: bool,
     ) -> bool {
         let features = &self.job.data.features;
@@ -461,7 +410,7 @@ impl JobChecker<'_> {
         true
     }
 
-    fn counterparts(&mut self, here: &str, knobs: StrategyBlock<'_>) {
+    fn counterparts(&mut self, here: &str, knobs: &dyn FittedKnobs) {
         let Some(counterparts) = knobs.counterpart() else { return };
         for (column, pairs) in counterparts {
             let at = join(&format!("{here}.counterpart"), column.as_str());
@@ -535,87 +484,6 @@ impl JobChecker<'_> {
                     "a counterpart is another level",
                 );
             }
-        }
-    }
-
-    fn several(
-        &mut self,
-        here: &str,
-        cfs: CounterfactualsPerRow,
-        max: Option<u64>,
-        within: Option<&KeepWithinBlock>,
-    ) {
-        if cfs == CounterfactualsPerRow::Single && max.is_some() {
-            let what = "`max_cfs` limits several counterfactuals, and there is one";
-            self.push_problem(
-                "bad-value",
-                format!("{here}.max_cfs"),
-                what,
-                "take it out, or write `cfs: multiple`",
-            );
-        }
-        if let Some(max) = max.filter(|&max| max > MOST_CFS) {
-            let what = format!("`{max}` counterfactuals of a row are too many");
-            self.push_problem(
-                "bad-value",
-                format!("{here}.max_cfs"),
-                what,
-                format!("at most {MOST_CFS}; 8 is usual"),
-            );
-        }
-        let Some(within) = within else { return };
-        let at = format!("{here}.keep_within");
-        if within.centroid_sd.get() <= 0.0 {
-            let what = format!("a distance of `{}` keeps nothing", within.centroid_sd.get());
-            self.push_problem(
-                "bad-value",
-                format!("{at}.centroid_sd"),
-                what,
-                "write a number above 0; 1.5 is usual",
-            );
-        }
-        if within.explained.is_some_and(|share| share.get() == 0.0) {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.explained"),
-                "a share of `0` explains nothing",
-                "write a share above 0; 0.9 is usual",
-            );
-        }
-        if within.select == SelectRule::Best && cfs == CounterfactualsPerRow::Single {
-            let what = "`best` chooses among several counterfactuals, and there is one";
-            self.push_problem(
-                "bad-value",
-                format!("{at}.select"),
-                what,
-                "take it out, or write `cfs: multiple`",
-            );
-        }
-    }
-
-    fn flip(&mut self, at: &str, flip: &FlipRulesBlock) {
-        let ratio = match flip.impossible_ratio {
-            Some(RatioGuard::AtMost(ratio)) => Some(ratio),
-            Some(RatioGuard::None) | None => None,
-        };
-        for (key, value) in [("impossible_ratio", ratio), ("min_expected", flip.min_expected)] {
-            if let Some(value) = value.map(Finite::get).filter(|value| *value < 0.0) {
-                self.push_problem(
-                    "bad-value",
-                    format!("{at}.{key}"),
-                    format!("`{value}` is below 0"),
-                    "write 0 or more",
-                );
-            }
-        }
-        if let Some(share) = flip.impossible.map(Finite::get).filter(|share| *share > 1.0) {
-            let hint = "write a probability; below 0 no level is impossible";
-            self.push_problem(
-                "bad-value",
-                format!("{at}.impossible"),
-                format!("`{share}` is above 1"),
-                hint,
-            );
         }
     }
 

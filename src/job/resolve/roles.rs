@@ -7,9 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
-use crate::counterfactual::knobs::StrategyBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::rows::split::Stratification;
 use crate::job::blocks::trained::{BoostingBlock, ForestBlock};
@@ -111,14 +109,14 @@ impl Job {
 
     /// Whether a counterfactual set rests on causal graphs.
     pub fn has_graph_sets(&self) -> bool {
-        self.counterfactuals.values().any(|set| set.graph_uncertain.is_some())
+        self.counterfactuals.values().any(|set| set.graphs().is_some())
     }
 
     /// The counterfactual sets as tables and gates name them, each with its block: a
     /// graph-uncertain set is one per scenario.
     pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
         let named =
-            self.counterfactuals.iter().flat_map(|(name, set)| match &set.graph_uncertain {
+            self.counterfactuals.iter().flat_map(|(name, set)| match set.graphs() {
                 None => vec![(name.to_string(), set)],
                 Some(graphs) => graphs
                     .knowledge
@@ -127,43 +125,6 @@ impl Job {
                     .collect(),
             });
         named.collect()
-    }
-}
-
-impl CounterfactualSet {
-    /// Whether it changes a sensitive attribute: all, unless it names some.
-    pub fn changes(&self, attribute: &ColumnName) -> bool {
-        self.sensitive.as_ref().is_none_or(|only| only.contains(attribute))
-    }
-
-    /// The keys of its strategies; a checked set has one.
-    pub fn strategies(&self) -> Vec<&'static str> {
-        let graphs = self.graph_uncertain.iter().map(|_| GraphUncertainBlock::WORD);
-        self.naive
-            .iter()
-            .map(|_| "naive")
-            .chain(self.knobs_of_all().map(StrategyBlock::job_key))
-            .chain(graphs)
-            .collect()
-    }
-
-    fn knobs_of_all(&self) -> impl Iterator<Item = StrategyBlock<'_>> {
-        let greedy = self.greedy.iter().map(StrategyBlock::Greedy);
-        greedy
-            .chain(self.plausible.iter().map(StrategyBlock::Plausible))
-            .chain(self.transport.iter().map(StrategyBlock::Transport))
-    }
-
-    /// Whether it conditions on the label, so that people without one have no counterfactual in it.
-    pub fn conditions_on_label(&self) -> bool {
-        self.knobs().is_some_and(|knobs| {
-            matches!(knobs.condition_on(), ConditionOn::Label | ConditionOn::RawLabel)
-        })
-    }
-
-    /// The knobs of its strategy, if that is fitted; none for naive and for graphs.
-    pub fn knobs(&self) -> Option<StrategyBlock<'_>> {
-        self.knobs_of_all().next()
     }
 }
 
@@ -197,16 +158,19 @@ impl DataBlock {
         self.split.as_ref().and_then(|split| split.stratify).unwrap_or(without)
     }
 
-    /// The variables of a graph that changes an attribute: those that are named, or the attribute's
-    /// column, then the features of the source as continuous, ordinal, nominal.
+    /// The variables of a graph that changes an attribute: those that are named, or
+    /// [`DataBlock::graph_columns`].
     pub fn graph_variables(
         &self,
         graphs: &GraphUncertainBlock,
         attribute: &ColumnName,
     ) -> Vec<ColumnName> {
-        if let Some(named) = &graphs.variables {
-            return named.clone();
-        }
+        graphs.variables.clone().unwrap_or_else(|| self.graph_columns(attribute))
+    }
+
+    /// The variables of a graph that names none: the attribute's column, then the features of the
+    /// source as continuous, ordinal, nominal.
+    pub fn graph_columns(&self, attribute: &ColumnName) -> Vec<ColumnName> {
         let own = self.column_of(attribute);
         let features = self
             .features

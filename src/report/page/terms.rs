@@ -1,6 +1,7 @@
 //! What the codes of tables and manifest mean in words: metrics, reasons, strategies, methods of
 //! intervals, sides of a decision.
 
+use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
@@ -135,37 +136,19 @@ pub(crate) fn none_valid(n: i64) -> String {
 
 /// What a strategy does, as a sentence; none where this page does not know it. `written` tells that
 /// the attribute is made of other columns.
-pub(crate) fn strategy(name: &str, written: bool) -> Option<&'static str> {
-    Some(match name {
-        "naive" if written => {
-            "Sets the columns that the attribute is made of, and nothing else. A group of several \
-             values is written as the one that is most frequent among reference rows of that group \
-             with the person's label: it stands for the whole group."
-        }
-        "naive" => {
-            "Changes the sensitive attribute and nothing else. A switch rate of a naive set has no \
-             sampling noise of its own; it says what the model does with the column itself and \
-             nothing about columns that follow from it."
-        }
-        "greedy" => {
-            "Also moves every feature that differs between the two groups to the value that is as \
-             probable in the target group."
-        }
-        "plausible" => {
-            "Moves the features that the job allows to the value that is as probable in the target \
-             group; those it does not name stay."
-        }
-        "graph-uncertain" => {
-            "Moves what follows from the attribute, by linear equations, in causal graphs: those \
-             of the best class that a search found for each bootstrap of the training rows, under \
-             the stated knowledge, or the graph that the job gives."
-        }
-        "transport" => {
-            "Gives the rows of a group the values of real rows of the other, all together at the \
-             least distance (optimal transport)."
-        }
-        _ => return None,
-    })
+pub(crate) fn strategy_in_words(name: &str, written: bool) -> Option<&'static str> {
+    let record = strategy::find(name)?;
+    Some(record.sentence_if_derived.filter(|_| written).unwrap_or(record.sentence))
+}
+
+/// Whether a strategy sets the attribute and nothing else.
+pub(crate) fn sets_attribute_only(name: &str) -> bool {
+    strategy::find(name).is_some_and(StrategyRecord::sets_attribute_only)
+}
+
+/// Whether a strategy follows causal graphs.
+pub(crate) fn follows_graphs(name: &str) -> bool {
+    strategy::find(name).is_some_and(StrategyRecord::follows_graphs)
 }
 
 /// What is to be known of a condition other than the label; none where there is nothing to say.
@@ -187,14 +170,16 @@ pub(crate) fn condition(knobs: &[String]) -> Option<&'static str> {
 /// What the placebo of a set says.
 pub(crate) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
     let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
-    match strategy {
-        "naive" if written => {
+    match (sets_attribute_only(strategy), written) {
+        (true, true) => {
             "Placebo: not measured for an attribute that is made of other columns; what is written \
              for a group rests on reference rows."
                 .into()
         }
-        "naive" => "Placebo: a naive set draws on no sample: its noise floor is zero.".into(),
-        _ => format!(
+        (true, false) => {
+            "Placebo: a naive set draws on no sample: its noise floor is zero.".into()
+        }
+        (false, _) => format!(
             "Placebo: {repeats} repeats of the set with group names shuffled; a value \
              inside their band may be noise alone."
         )

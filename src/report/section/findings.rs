@@ -445,7 +445,7 @@ fn switch_findings<'a>(
 /// Whether a set changes the entry alone, so that what switches hangs on it. Of others nothing is
 /// known but how people fare beside others.
 fn is_of_the_entry(panel: &AuditPanel) -> bool {
-    panel.strategy == "naive"
+    terms::sets_attribute_only(&panel.strategy)
 }
 
 /// How a sentence on a candidate begins: of sets that move more than the entry with whom people are
@@ -679,7 +679,7 @@ fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
         .manifest
         .counterfactuals
         .iter()
-        .any(|set| set.name == panel.set && set.strategy == "naive");
+        .any(|set| set.name == panel.set && terms::sets_attribute_only(&set.strategy));
     let is_elsewhere = audit
         .manifest
         .models

@@ -222,7 +222,7 @@ fn sets(audit: &AuditFolder) -> Option<PageBlock> {
                 })
             };
             let mut does = RichText::from(
-                terms::strategy(&set.strategy, all_written(set)).unwrap_or_default(),
+                terms::strategy_in_words(&set.strategy, all_written(set)).unwrap_or_default(),
             );
             if let Some(words) = terms::condition(&set.knobs) {
                 does = does.text(" ").text(words);

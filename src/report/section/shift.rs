@@ -45,7 +45,7 @@ pub(crate) fn section(
     for panel in panels {
         blocks.push(PageBlock::Heading(format!("s{}", panel.id), switches::heading(panel)));
         blocks.extend(switches::drawn_in_words(panel).map(PageBlock::Note));
-        if panel.strategy == "graph-uncertain" {
+        if terms::follows_graphs(&panel.strategy) {
             blocks.push(PageBlock::Note(
                 "Drawings show the mean score of each person over all graphs, so graphs in which \
                  scores move far do not stand out. Distances are means over graphs of the distance \

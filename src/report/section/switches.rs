@@ -111,10 +111,10 @@ fn panel_blocks(
     glossary: &mut PageGlossary<'_>,
 ) -> Vec<PageBlock> {
     let mut blocks = vec![PageBlock::Heading(format!("p{}", panel.id), heading(panel))];
-    if let Some(words) = terms::strategy(&panel.strategy, !panel.written.is_empty()) {
+    if let Some(words) = terms::strategy_in_words(&panel.strategy, !panel.written.is_empty()) {
         blocks.push(PageBlock::Text(words.into()));
     }
-    if panel.strategy == "graph-uncertain" {
+    if terms::follows_graphs(&panel.strategy) {
         blocks.push(PageBlock::Note(
             RichText::from(
                 "The matrices count each person once, by the mean of the person's \

@@ -31,7 +31,7 @@ fn file_of(scenario: &str) -> String {
 impl<'a> AppliedSet<'a> {
     /// The knobs of its graphs, if it has any.
     pub(crate) fn graphs(&self) -> Option<&'a GraphUncertainBlock> {
-        self.block.graph_uncertain.as_ref()
+        self.block.graphs()
     }
 }
 

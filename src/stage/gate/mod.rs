@@ -133,7 +133,7 @@ fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> Option<u64> {
     let set = named
         .and_then(|name| name.split('/').next())
         .and_then(|set| checked.job.counterfactuals.get(set));
-    set.and_then(|set| set.graph_uncertain.as_ref()).map(|graphs| graphs.n_bootstraps())
+    set.and_then(|set| set.graphs()).map(|graphs| graphs.n_bootstraps())
 }
 
 /// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the
@@ -144,7 +144,7 @@ fn unshown(
     attributes: &[String],
 ) -> Vec<UnshownChange> {
     let job = &checked.job;
-    let is_naive = set_of(checked, gate).is_some_and(|set| set.naive.is_some());
+    let is_naive = set_of(checked, gate).is_some_and(job::CounterfactualSet::sets_attribute_only);
     let is_scored_elsewhere = gate
         .model
         .as_ref()

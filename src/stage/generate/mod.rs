@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fitted::{FittedStrategy, fit_strategy};
+use crate::counterfactual::engine::{FittedKnobs, LearntStrategy};
 use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::knobs::StrategyBlock;
 use crate::counterfactual::naive::NaiveGenerator;
+use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::CounterfactualReader;
@@ -23,7 +23,7 @@ use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
-use crate::job::{self, CounterfactualSet};
+use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::experiment::folds::FoldRoles;
@@ -34,7 +34,7 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
 use crate::stage::kinds::{
     FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
-use crate::stage::measure::quality::{QualityInputs, TransportTallies};
+use crate::stage::measure::quality::QualityInputs;
 use crate::stage::measure::{catalog, examples};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
@@ -54,14 +54,20 @@ impl StageInput<FitStage> {
     pub(crate) fn learnt(
         &self,
         ctx: &StageContext<'_>,
+        knobs: &dyn FittedKnobs,
         n_folds: usize,
-    ) -> Result<Vec<FittedStrategy>> {
-        (0..n_folds).map(|fold| self.learnt_in(ctx, fold)).collect()
+    ) -> Result<Vec<Box<dyn LearntStrategy>>> {
+        (0..n_folds).map(|fold| self.learnt_in(ctx, knobs, fold)).collect()
     }
 
     /// What was learnt for a fold.
-    pub(crate) fn learnt_in(&self, ctx: &StageContext<'_>, fold: usize) -> Result<FittedStrategy> {
-        self.read(ctx, &artifact(fold))
+    pub(crate) fn learnt_in(
+        &self,
+        ctx: &StageContext<'_>,
+        knobs: &dyn FittedKnobs,
+        fold: usize,
+    ) -> Result<Box<dyn LearntStrategy>> {
+        self.read_by(ctx, &artifact(fold), |json| knobs.read(json))
     }
 }
 
@@ -80,7 +86,7 @@ impl StageInput<GenerateStage> {
         self.read(ctx, rows::EFFECTS_FILE)
     }
 
-    /// Of a transport what became of the samples.
+    /// Of a strategy that matches samples what became of them.
     fn tallies(&self, ctx: &StageContext<'_>) -> Result<TransportTallies> {
         self.read(ctx, TALLIES)
     }
@@ -110,20 +116,11 @@ impl<'a> SetInputs<'a> {
         rows: RowInputs<'a>,
     ) -> Result<Self> {
         let plan = b.plan;
-        // A placebo changes what is measured, not what is generated; other attributes have stages
-        // of their own.
-        let graph_uncertain = None;
-        let strategy_only = CounterfactualSet {
-            placebo: None,
-            sensitive: None,
-            graph_uncertain,
-            ..world.block.clone()
-        };
-        b.value("counterfactuals", &strategy_only);
+        b.value("counterfactuals", &world.block.generating_part());
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
         let reference = plan.need_reference(b)?;
-        let predictions = match world.block.knobs().map(StrategyBlock::condition_on) {
+        let predictions = match world.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
                 let (name, model) = plan.model_of(&unit)?;
@@ -157,7 +154,7 @@ impl<'a> SetInputs<'a> {
             let (scores, roles) = (scores.open(ctx, ground)?, roles.open(ctx)?);
             return Ok(RowClasses::Predicted(rule.open(ctx, ground)?, scores, roles));
         }
-        match self.world.block.knobs().map(StrategyBlock::condition_on) {
+        match self.world.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::RawLabel) => {
                 let layout = ground.rows.layout();
                 // Preparing puts the label as it stands last among the hidden features.
@@ -176,7 +173,7 @@ impl<'a> SetInputs<'a> {
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
-        learnt: impl FnOnce(usize) -> Result<Vec<FittedStrategy>>,
+        learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
     ) -> Result<()> {
         let in_experiment = !self.world.unit().experiment.is_empty();
         let (plan, world) = (self.plan, &self.world);
@@ -190,8 +187,8 @@ impl<'a> SetInputs<'a> {
         let generators = match knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
             Some(knobs) => {
-                let learnt = learnt(basis.n_folds())?;
-                untaught = learnt.iter().flat_map(FittedStrategy::unlearnt_groups).collect();
+                let learnt = learnt(knobs, basis.n_folds())?;
+                untaught = learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
                 untaught.sort_unstable();
                 untaught.dedup();
                 check_classes(ground, &classes, &learnt, world.position)
@@ -206,7 +203,7 @@ impl<'a> SetInputs<'a> {
                     groups: None,
                 };
                 let FoldGenerators { generators, tallies } =
-                    made.generators(knobs, learnt).map_err(|e| plan.with_set_place(e, world))?;
+                    made.generators(learnt).map_err(|e| plan.with_set_place(e, world))?;
                 if let Some(tallies) = tallies {
                     files::write_json(&ctx.out().join(TALLIES), &tallies)?;
                 }
@@ -256,11 +253,8 @@ impl<'a> StagePlan<'a> {
 
     /// A fault with the line of the set, or of the counterparts, that asks for what is faulty.
     pub(crate) fn with_set_place(&self, error: Error, world: &AppliedSet<'a>) -> Error {
-        let (word, Error::Data(fault)) =
-            (world.block.knobs().map_or("naive", StrategyBlock::job_key), &error)
-        else {
-            return error;
-        };
+        let Error::Data(fault) = &error else { return error };
+        let word = world.block.keys().first().copied().unwrap_or_default();
         let column = fault.column.clone().unwrap_or_default();
         let keys = match fault.code {
             "unknown-level" => vec!["counterfactuals", world.set, word, "counterpart", &column],
@@ -276,7 +270,7 @@ impl<'a> StagePlan<'a> {
 }
 
 /// The knobs of a set whose strategy learns.
-fn learning_knobs<'a>(world: &AppliedSet<'a>) -> Result<StrategyBlock<'a>> {
+fn learning_knobs<'a>(world: &AppliedSet<'a>) -> Result<&'a dyn FittedKnobs> {
     let nothing = || misfit(format!("the set `{}` learns nothing", world.set));
     world.block.knobs().ok_or_else(nothing)
 }
@@ -298,18 +292,15 @@ impl Stage for FitStage {
                 let mut read = Vec::new();
                 for fold in 0..basis.n_folds() {
                     let reference = basis.rows(fold, &classes, None);
-                    let learnt = fit_strategy(
-                        knobs,
-                        ground.rows.layout(),
-                        &plan.extras(ground.rows.layout()),
-                        &reference,
-                        world.position,
-                    )
-                    .map_err(|error| plan.with_set_place(error, &world))?;
-                    files::write_json(&ctx.out().join(artifact(fold)), &learnt)?;
+                    let extras = plan.extras(ground.rows.layout());
+                    let learnt = knobs
+                        .fit(ground.rows.layout(), &extras, &reference, world.position)
+                        .map_err(|error| plan.with_set_place(error, &world))?;
+                    let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
+                    files::write(&ctx.out().join(artifact(fold)), json)?;
                     read.push(refits::reference_hash(
                         ground.rows.layout(),
-                        &learnt,
+                        learnt.as_ref(),
                         &classes,
                         &reference,
                         world.position,
@@ -344,7 +335,7 @@ impl Stage for GenerateStage {
         let has_reference = plan.job.data.reference.is_some();
         let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
         b.value("features", plan.features);
-        if let Some(StrategyBlock::Transport(_)) = knobs {
+        if knobs.is_some_and(|knobs| knobs.matches_samples()) {
             b.seed();
         }
         work(move |ctx| {
@@ -352,10 +343,10 @@ impl Stage for GenerateStage {
                 if learnt_in.is_none() {
                     plan.check_sum_memory(Some(ground.roles.n_audited()))?;
                 }
-                of_set.generate(ctx, ground, |n_folds| match (&fit, learnt_in) {
+                of_set.generate(ctx, ground, |knobs, n_folds| match (&fit, learnt_in) {
                     (None, _) => Ok(Vec::new()),
-                    (Some(fit), None) => fit.learnt(ctx, n_folds),
-                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, fold)?]),
+                    (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
+                    (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
                 })
             })
         })
@@ -381,11 +372,8 @@ impl Stage for QualityStage {
             of_set.rows().with(ctx, 1, |ground| {
                 let (basis, classes) =
                     (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
-                let learnt = fit.learnt(ctx, basis.n_folds())?;
-                let tallies = match knobs {
-                    StrategyBlock::Transport(_) => Some(made.tallies(ctx)?),
-                    StrategyBlock::Greedy(_) | StrategyBlock::Plausible(_) => None,
-                };
+                let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
+                let tallies = knobs.matches_samples().then(|| made.tallies(ctx)).transpose()?;
                 let judging = QualityInputs {
                     context: ground,
                     reference: &basis,
@@ -459,7 +447,7 @@ impl Stage for PlaceboStage {
     }
 }
 
-/// File of the stage `generate` of a transport.
+/// File of the stage `generate` of a strategy that matches samples.
 const TALLIES: &str = "tallies.json";
 
 /// Errs where an audited row has a class that no reference row has: its distributions are unknown,
@@ -467,7 +455,7 @@ const TALLIES: &str = "tallies.json";
 fn check_classes(
     ground: RowContext<'_>,
     classes: &RowClasses,
-    learnt: &[FittedStrategy],
+    learnt: &[Box<dyn LearntStrategy>],
     position: usize,
 ) -> Result<()> {
     let known: Vec<BTreeSet<u32>> =

@@ -10,8 +10,7 @@
 
 use std::path::Path;
 
-use crate::counterfactual::fitted::fit_strategy;
-use crate::counterfactual::knobs::StrategyBlock;
+use crate::counterfactual::engine::FittedKnobs;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::write_back::WriteBack;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
@@ -57,7 +56,7 @@ pub struct PlaceboInputs<'a> {
     /// What the classes of the rows are.
     pub classes: &'a RowClasses,
     /// The strategy.
-    pub knobs: StrategyBlock<'a>,
+    pub knobs: &'a dyn FittedKnobs,
     /// What the features do not say.
     pub extras: VariableOptions,
     /// Position of the attribute.
@@ -193,13 +192,8 @@ impl PlaceboInputs<'_> {
         };
         let learnt = (0..self.reference.n_folds())
             .map(|fold| {
-                fit_strategy(
-                    self.knobs,
-                    layout,
-                    &self.extras,
-                    &self.reference.rows(fold, self.classes, Some(&edit)),
-                    self.position,
-                )
+                let reference = self.reference.rows(fold, self.classes, Some(&edit));
+                self.knobs.fit(layout, &self.extras, &reference, self.position)
             })
             .collect::<Result<Vec<_>>>()?;
         let drafting = GeneratorInputs {
@@ -211,7 +205,7 @@ impl PlaceboInputs<'_> {
             edit: Some(&edit),
             groups: Some(groups),
         };
-        let generators = drafting.generators(self.knobs, learnt)?.generators;
+        let generators = drafting.generators(learnt)?.generators;
         let again = [WriteBack::derived_only(layout)];
         let mut made = Vec::new();
         let work = |g: usize| Ok((0, self.score_group(g, &groups[g], &generators, &again)?));

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fitted::FittedStrategy;
+use crate::counterfactual::engine::LearntStrategy;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::reference::ReferenceRows;
 use crate::data::{Layout, MISSING_GROUP};
@@ -39,7 +39,7 @@ pub(crate) struct FitInputs(Vec<([String; 3], FittedStage)>);
 /// The reference cannot be read, or the run is to stop.
 pub fn reference_hash(
     layout: &Layout,
-    learnt: &FittedStrategy,
+    learnt: &dyn LearntStrategy,
     classes: &RowClasses,
     reference: &ReferenceRows<'_>,
     position: usize,

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::fitted::FittedStrategy;
+use crate::counterfactual::engine::LearntStrategy;
 use crate::counterfactual::quality::shapes::ShapeBar;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::quality::{CounterfactualQuality, QualityReference, VariableQuality};
-use crate::counterfactual::transport::matching::TransportTally;
+use crate::counterfactual::transport::matching::{TransportTallies, TransportTally};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, SampleBatch};
 use crate::data::rows::aligned::{
@@ -28,9 +28,6 @@ use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, finite, whole};
 
-/// What became of the samples of a transport, by own and target group.
-pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
-
 /// What quality is measured of.
 pub struct QualityInputs<'a> {
     /// The rows.
@@ -40,10 +37,10 @@ pub struct QualityInputs<'a> {
     /// What the classes of the rows are.
     pub classes: &'a RowClasses,
     /// What was learnt, for each fold.
-    pub learnt: &'a [FittedStrategy],
+    pub learnt: &'a [Box<dyn LearntStrategy>],
     /// The counterfactuals.
     pub counterfactuals: &'a CounterfactualReader,
-    /// Of a transport, what became of the samples.
+    /// Of a strategy that matches samples, what became of them.
     pub tallies: Option<&'a TransportTallies>,
     /// Name of the set.
     pub set: &'a str,

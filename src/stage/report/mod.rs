@@ -624,7 +624,7 @@ const SLICES_NAMED: usize = 20;
 
 /// Whether a naive set changes an attribute.
 fn reached_by_naive(job: &Job, name: &ColumnName) -> bool {
-    job.counterfactuals.values().any(|set| set.naive.is_some() && set.changes(name))
+    job.counterfactuals.values().any(|set| set.sets_attribute_only() && set.changes(name))
 }
 
 /// Job and summary, then the page and the manifest of all.

@@ -177,7 +177,7 @@ fn set_words(job: &Job) -> Vec<SetWords> {
     let sets = job.sets().into_iter().map(|(name, set)| SetWords {
         fitted_on: BTreeMap::new(),
         written: BTreeMap::new(),
-        strategy: set.strategies().join(","),
+        strategy: set.keys().join(","),
         knobs: knob_words(&name, set),
         name,
         attributes: set
@@ -191,14 +191,15 @@ fn set_words(job: &Job) -> Vec<SetWords> {
 
 /// The knobs of a set, one `key: value` each, as the resolved job writes them.
 fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
-    let mut graphs = serde_json::json!(&set.graph_uncertain);
-    // Of the scenarios the set's own.
-    if let Some((own, (_, scenario))) = graphs.get_mut("knowledge").zip(name.split_once('/')) {
-        *own = own[scenario].take();
+    let mut blocks: Vec<serde_json::Value> =
+        set.strategies().into_iter().map(|block| serde_json::json!(block)).collect();
+    for block in &mut blocks {
+        // Of the scenarios the set's own.
+        if let Some((own, (_, scenario))) = block.get_mut("knowledge").zip(name.split_once('/')) {
+            *own = own[scenario].take();
+        }
     }
-    let json = serde_json::json!([&set.greedy, &set.plausible, &set.transport, graphs]);
-    let knobs =
-        json.as_array().into_iter().flatten().filter_map(serde_json::Value::as_object).flatten();
+    let knobs = blocks.iter().filter_map(serde_json::Value::as_object).flatten();
     let word = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
         other => other.to_string().replace('"', "").replace(':', ": ").replace(',', ", "),

@@ -1,0 +1,215 @@
+//! What a strategy is to the rest of the program: the traits of its block in a job and of what it
+//! learnt, and what is known of it whatever its knobs.
+//!
+//! Three steps: the block of a [`StrategyKnobs`] says what a job asks for; a [`FittedKnobs`] learns
+//! from reference rows and gives a [`LearntStrategy`], which artifacts store; that gives a
+//! [`Generator`] for the rows of a fold. The list of strategies is
+//! [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
+
+use indexmap::IndexMap;
+
+use crate::counterfactual::Generator;
+use crate::counterfactual::check::{PermittedDirection, PermittedRange};
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
+use crate::counterfactual::filter::PlausibilityFilter;
+use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::transport::matching::TransportTallies;
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
+use crate::data::Layout;
+use crate::data::rows::reference::ReferenceRows;
+use crate::error::Result;
+use crate::param::{ColumnName, Seed, Word};
+
+/// What a strategy does to a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StrategyEffect {
+    /// It sets the attribute and nothing else.
+    SetsAttribute,
+    /// It also moves features, as reference rows say.
+    MovesFeatures,
+    /// It moves what follows from the attribute in causal graphs.
+    FollowsGraphs,
+}
+
+/// What is known of a strategy whatever its knobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StrategyRecord {
+    /// What it does to a row.
+    pub effect: StrategyEffect,
+    /// How a job asks for it in the shortest way, and what for: a part of a hint.
+    pub example: &'static str,
+    /// What it does, as a sentence for the page.
+    pub sentence: &'static str,
+    /// The same for an attribute that is made of other columns, where that is something else.
+    pub sentence_if_derived: Option<&'static str>,
+}
+
+impl StrategyRecord {
+    /// Whether it sets the attribute and nothing else, so that it draws on no sample.
+    pub fn sets_attribute_only(&self) -> bool {
+        self.effect == StrategyEffect::SetsAttribute
+    }
+
+    /// Whether its counterfactuals follow causal graphs.
+    pub fn follows_graphs(&self) -> bool {
+        self.effect == StrategyEffect::FollowsGraphs
+    }
+}
+
+/// The block of a strategy in a job.
+pub trait StrategyKnobs {
+    /// Writes what presets and defaults give into the knobs that are left out.
+    ///
+    /// `graph_columns` are those of a causal graph for which the knobs name none; `None` unless the
+    /// set changes a single attribute.
+    fn resolve(&mut self, _graph_columns: Option<Vec<ColumnName>>) {}
+
+    /// The knobs of a strategy that moves features as reference rows say.
+    fn fitted(&self) -> Option<&dyn FittedKnobs> {
+        None
+    }
+}
+
+/// A knob whose value `cfaudit check` refuses, whatever the rest of the job says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnobRefusal {
+    /// The dotted key below the block of the strategy.
+    pub key: &'static str,
+    /// The code of the problem.
+    pub code: &'static str,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl KnobRefusal {
+    /// Refuses the value of a key.
+    pub fn new(
+        key: &'static str,
+        code: &'static str,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        KnobRefusal { key, code, what: what.into(), hint: hint.into() }
+    }
+}
+
+/// The knobs of a strategy that is fitted on reference rows and moves features.
+pub trait FittedKnobs: Sync {
+    /// What distributions are conditioned on in addition to the group.
+    fn condition_on(&self) -> &ConditionOn;
+
+    /// Whether a feature of this name may change.
+    fn may_move(&self, name: &str) -> bool;
+
+    /// The list of named features, and its key: those that may change, or those that may not.
+    fn named_features(&self) -> Option<(&'static str, &[ColumnName])>;
+
+    /// Permitted ranges.
+    fn range(&self) -> &IndexMap<ColumnName, PermittedRange>;
+
+    /// Permitted directions.
+    fn direction(&self) -> &IndexMap<ColumnName, PermittedDirection>;
+
+    /// Declared counterparts of levels, by feature; `None` where the strategy has none.
+    fn counterpart(&self) -> Option<&IndexMap<ColumnName, IndexMap<Word, Word>>> {
+        None
+    }
+
+    /// The entries whose counterfactuals are appended to the reference first.
+    fn decorrelate(&self) -> &[DecorrelateBlock] {
+        &[]
+    }
+
+    /// The largest number of counterfactuals of a row in one group.
+    fn max_counterfactuals(&self) -> usize {
+        1
+    }
+
+    /// Whether all samples are matched together, by the seed where there are many.
+    fn matches_samples(&self) -> bool {
+        false
+    }
+
+    /// What is wrong with the knobs by themselves.
+    fn refusals(&self) -> Vec<KnobRefusal> {
+        Vec::new()
+    }
+
+    /// Learns from the reference rows how to change the attribute at `position`.
+    ///
+    /// # Errors
+    /// The reference cannot be read, or lacks what the strategy needs.
+    fn fit(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        reference: &ReferenceRows<'_>,
+        position: usize,
+    ) -> Result<Box<dyn LearntStrategy>>;
+
+    /// Reads back what was learnt from its JSON.
+    ///
+    /// # Errors
+    /// The text is not what this strategy writes.
+    fn read(&self, json: &str) -> serde_json::Result<Box<dyn LearntStrategy>>;
+}
+
+/// What a strategy learnt; it can generate from rows of any origin.
+pub trait LearntStrategy: Send + Sync {
+    /// The variables that may change, and on which quality is measured.
+    fn variables(&self) -> &[StrategyVariable];
+
+    /// Number of declared groups of the attribute.
+    fn n_groups(&self) -> usize;
+
+    /// The counts of the reference.
+    fn counts(&self) -> &ReferenceCounts;
+
+    /// What the strategy conditions on.
+    fn condition(&self) -> Conditioning;
+
+    /// The filter, if there is one.
+    fn filter(&self) -> Option<&PlausibilityFilter> {
+        None
+    }
+
+    /// The declared groups without a row to learn from: no row is moved out of them or into them.
+    fn unlearnt_groups(&self) -> Vec<usize> {
+        (0..self.n_groups()).filter(|&group| self.counts().lacks(group)).collect()
+    }
+
+    /// What [`FittedKnobs::read`] reads back.
+    ///
+    /// # Errors
+    /// It holds what JSON cannot.
+    fn to_json(&self) -> serde_json::Result<String>;
+
+    /// The generator for the rows of a fold.
+    ///
+    /// # Errors
+    /// The rows cannot be read or matched, or the run is stopped.
+    fn generator(self: Box<Self>, rows: &FoldRows<'_>) -> Result<FoldGenerator>;
+}
+
+/// The rows of a fold, for a strategy that needs all of them before it generates.
+pub struct FoldRows<'a> {
+    /// Those that it learnt from.
+    pub reference: ReferenceRows<'a>,
+    /// Those that get counterfactuals; rows of other folds have no group of the attribute.
+    pub samples: ReferenceRows<'a>,
+    /// Position of the attribute.
+    pub position: usize,
+    /// Seed of the job.
+    pub seed: Seed,
+}
+
+/// A generator, ready for the rows.
+pub struct FoldGenerator {
+    /// It.
+    pub generator: Box<dyn Generator>,
+    /// Where all samples are matched together, what became of them.
+    pub tallies: Option<TransportTallies>,
+}

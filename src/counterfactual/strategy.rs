@@ -1,0 +1,195 @@
+//! The strategies: the one list of them, and the block of a counterfactual set made from it.
+//!
+//! A row of the list is the key in a job with its description, the block of knobs, and the record
+//! of what is known of the strategy. From it come the keys of a set for the YAML reader and the
+//! schema, the enum of strategies, and all look-ups by key.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use crate::counterfactual::engine::StrategyRecord;
+use crate::counterfactual::engine::{FittedKnobs, StrategyKnobs};
+use crate::counterfactual::forms::ConditionOn;
+use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
+use crate::counterfactual::greedy::{self, GreedyBlock};
+use crate::counterfactual::naive::{self, NaiveBlock};
+use crate::counterfactual::plausible::{self, PlausibleBlock};
+use crate::counterfactual::transport::knobs::{self as transport, TransportBlock};
+use crate::param::{ColumnName, Count};
+
+macro_rules! strategies {
+    ($($(#[$about:meta])* $field:ident = $key:tt: $variant:ident($block:ty), $record:expr;)+) => {
+        /// A counterfactual set: exactly one strategy beside the common keys.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct CounterfactualSet {
+            $($(#[$about])*
+            #[serde(default, rename = $key, skip_serializing_if = "Option::is_none")]
+            $field: Option<$block>,)+
+            /// The sensitive attributes to change, one at a time. Left out: all of them.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub sensitive: Option<Vec<ColumnName>>,
+            /// Repeats the strategy with group names shuffled inside the label strata: what noise
+            /// alone gives, shown beside each value.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub placebo: Option<PlaceboBlock>,
+        }
+
+        /// A strategy with the knobs that a set gives it.
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum StrategyBlock<'a> {
+            $($(#[$about])* $variant(&'a $block),)+
+        }
+
+        /// The strategies by their keys in a job.
+        pub const STRATEGIES: &[(&str, StrategyRecord)] = &[$(($key, $record)),+];
+
+        /// The keys of a set that name its strategy: exactly one must be there.
+        pub const KEYS: &[&str] = &[$($key),+];
+
+        impl<'a> StrategyBlock<'a> {
+            /// The key in a job.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(StrategyBlock::$variant(_) => $key,)+
+                }
+            }
+
+            /// The knobs.
+            pub fn knobs(self) -> &'a dyn StrategyKnobs {
+                match self {
+                    $(StrategyBlock::$variant(block) => block,)+
+                }
+            }
+        }
+
+        impl CounterfactualSet {
+            /// Its strategies; a checked set has one.
+            pub fn strategies(&self) -> Vec<StrategyBlock<'_>> {
+                let all = [$(self.$field.as_ref().map(StrategyBlock::$variant)),+];
+                all.into_iter().flatten().collect()
+            }
+
+            /// Writes what presets and defaults give into the knobs that are left out, as
+            /// [`StrategyKnobs::resolve`] says.
+            pub fn resolve(&mut self, graph_columns: &Option<Vec<ColumnName>>) {
+                $(if let Some(block) = &mut self.$field {
+                    block.resolve(graph_columns.clone());
+                })+
+            }
+        }
+    };
+}
+
+strategies! {
+    /// Changes the sensitive attribute and nothing else.
+    naive = "naive": Naive(NaiveBlock), naive::RECORD;
+    /// Also gives every feature that differs between the groups the place in the target group that
+    /// it has in its own.
+    greedy = "greedy": Greedy(GreedyBlock), greedy::RECORD;
+    /// Gives the features that may change the place in the target group that they have in their
+    /// own; the others stay.
+    plausible = "plausible": Plausible(PlausibleBlock), plausible::RECORD;
+    /// Gives the rows of a group the values of real rows of the other group, at the least total
+    /// distance.
+    transport = "transport": Transport(TransportBlock), transport::RECORD;
+    /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows
+    /// give under the stated knowledge.
+    graph_uncertain = "graph-uncertain": GraphUncertain(GraphUncertainBlock), graphs::RECORD;
+}
+
+/// The same strategy with group names shuffled inside the label strata, measured with the same
+/// model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlaceboBlock {
+    /// How often, 1 to 1000. From 40 on the band leaves out the outer 5 %.
+    #[serde(default = "twenty")]
+    pub repeats: Count,
+}
+
+fn twenty() -> Count {
+    Count::new(20).expect("20 is a count")
+}
+
+/// The strategy with this key, if there is one.
+pub fn find(key: &str) -> Option<&'static StrategyRecord> {
+    STRATEGIES.iter().find(|(known, _)| *known == key).map(|(_, record)| record)
+}
+
+impl CounterfactualSet {
+    /// The keys of its strategies; a checked set has one.
+    pub fn keys(&self) -> Vec<&'static str> {
+        self.strategies().into_iter().map(StrategyBlock::key).collect()
+    }
+
+    /// The knobs of its strategy, if that moves features as reference rows say.
+    pub fn knobs(&self) -> Option<&dyn FittedKnobs> {
+        self.strategies().into_iter().find_map(|strategy| strategy.knobs().fitted())
+    }
+
+    /// The knobs of its causal graphs, if it has any.
+    pub fn graphs(&self) -> Option<&GraphUncertainBlock> {
+        self.graph_uncertain.as_ref()
+    }
+
+    /// Whether its strategy sets the attribute and nothing else.
+    pub fn sets_attribute_only(&self) -> bool {
+        self.keys().into_iter().filter_map(find).any(StrategyRecord::sets_attribute_only)
+    }
+
+    /// Whether it changes a sensitive attribute: all, unless it names some.
+    pub fn changes(&self, attribute: &ColumnName) -> bool {
+        self.sensitive.as_ref().is_none_or(|only| only.contains(attribute))
+    }
+
+    /// Whether it conditions on the label, so that people without one have no counterfactual in it.
+    pub fn conditions_on_label(&self) -> bool {
+        self.knobs().is_some_and(|knobs| {
+            matches!(knobs.condition_on(), ConditionOn::Label | ConditionOn::RawLabel)
+        })
+    }
+
+    /// What decides the counterfactuals of one attribute: other attributes have stages of their
+    /// own, graphs too, and a placebo changes what is measured.
+    pub fn generating_part(&self) -> Self {
+        CounterfactualSet {
+            placebo: None,
+            sensitive: None,
+            graph_uncertain: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// How a job asks for each strategy: the hint where a set has none, or several.
+pub fn examples() -> String {
+    let all: Vec<&str> = STRATEGIES.iter().map(|(_, record)| record.example).collect();
+    match all.split_last() {
+        Some((last, others)) => format!("write {}, or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CounterfactualSet, KEYS, STRATEGIES, examples, find};
+    use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
+
+    /// Each example of a strategy is one of that strategy: the reader takes it under its key.
+    #[test]
+    fn every_strategy_is_found_by_its_key() {
+        assert!(KEYS.contains(&GraphUncertainBlock::WORD) && find("factual").is_none());
+        for (key, record) in STRATEGIES {
+            assert_eq!(find(key), Some(record));
+            let example = record.example.split('`').nth(1).unwrap().replace("[...]", "[age]");
+            let set: CounterfactualSet = serde_yaml::from_str(&example).unwrap();
+            assert_eq!(set.keys(), [*key], "{example}");
+            assert!(examples().contains(record.example), "{key}");
+            assert_eq!(set.knobs().is_some(), !set.sets_attribute_only() && set.graphs().is_none());
+            let written = serde_json::to_value(set.strategies()[0]).unwrap();
+            assert_eq!(serde_json::to_value(&set).unwrap()[key], written);
+        }
+    }
+}
