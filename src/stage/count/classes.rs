@@ -12,7 +12,6 @@ use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, Score
 use crate::data::rows::split::RowRoles;
 use crate::data::{Layout, MISSING_CLASS, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::state::Accumulator;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::scope::GroupSelection;
 use crate::metric::value::classes::{FactualClassCounts, most_likely_class};

@@ -19,7 +19,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP};
-use crate::error::{Fault, Result};
+use crate::error::{Error, Fault, Result};
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
