@@ -86,7 +86,7 @@ impl FixedSum {
     /// Adds a sum of terms that are rounded to units of 2^-52, in these units.
     #[inline]
     pub fn add_units(&mut self, units: i128) {
-        self.0 += units;
+        self.add_term(FixedSum(units));
     }
 
     /// Adds a finite term of any magnitude; one beyond 2^74 counts as 2^74.
