@@ -29,10 +29,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
+use crate::error::{Fault, Result};
 use crate::exec::state::{Accumulator, map_as_list};
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;
+
+/// Largest number of different numbers that an attribute is mapped from.
+const MAX_NUMBERS: usize = 100_000;
 
 /// Counts, by label, of the raw values that an attribute is mapped from; merge in any order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +49,22 @@ struct RawValueCounts {
     feature: usize,
     by_level: Vec<[u64; N_CLASSES]>,
     by_number: BTreeMap<u64, [u64; N_CLASSES]>,
+    /// Whether there are too many different numbers; then none is counted any more.
+    beyond: bool,
+}
+
+impl RawValueCounts {
+    fn add_number(&mut self, number: u64, counts: [u64; N_CLASSES]) {
+        if self.beyond {
+            return;
+        }
+        let known = self.by_number.entry(number).or_default();
+        known.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+        if self.by_number.len() > MAX_NUMBERS {
+            self.by_number.clear();
+            self.beyond = true;
+        }
+    }
 }
 
 fn class_of_label(label: Option<bool>) -> usize {
@@ -62,6 +82,7 @@ impl RawCounts {
                 feature,
                 by_level: vec![[0; N_CLASSES]; n_levels],
                 by_number: BTreeMap::new(),
+                beyond: false,
             }
         };
         RawCounts { columns: features.into_iter().map(column).collect() }
@@ -83,11 +104,29 @@ impl RawCounts {
                 }
                 FeatureColumn::Number(numbers) if numbers[i].is_nan() => {}
                 FeatureColumn::Number(numbers) => {
-                    raw.by_number.entry(ordered_bits(numbers[i])).or_default()
-                        [class_of_label(label)] += 1
+                    let mut one = [0; N_CLASSES];
+                    one[class_of_label(label)] = 1;
+                    raw.add_number(ordered_bits(numbers[i]), one);
                 }
             }
         }
+    }
+
+    /// Fails where a mapped column has too many different numbers.
+    ///
+    /// # Errors
+    /// The column, with what to do instead.
+    pub fn check(&self, layout: &Layout) -> Result<()> {
+        let Some(column) = self.columns.iter().find(|column| column.beyond) else { return Ok(()) };
+        let name = &layout.features[column.feature].name;
+        let what = format!(
+            "column `{name}` has more than {MAX_NUMBERS} different numbers, and groups are mapped \
+             from it: its most frequent numbers by group cannot be counted"
+        );
+        Err(Fault::new("too-many-levels", what)
+            .in_column(name)
+            .hint("form the groups of numbers by `bins` in `data.derive`, in place of `map`")
+            .into())
     }
 
     /// The raw value for the group `name` in rows of this class.
@@ -132,10 +171,14 @@ impl Accumulator for RawCounts {
         let add = |mine: &mut [u64; N_CLASSES], theirs: &[u64; N_CLASSES]| {
             mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b)
         };
-        for (mine, theirs) in self.columns.iter_mut().zip(&other.columns) {
+        for (mine, theirs) in self.columns.iter_mut().zip(other.columns) {
             mine.by_level.iter_mut().zip(&theirs.by_level).for_each(|(a, b)| add(a, b));
-            for (&number, counts) in &theirs.by_number {
-                add(mine.by_number.entry(number).or_default(), counts);
+            if theirs.beyond {
+                mine.by_number.clear();
+                mine.beyond = true;
+            }
+            for (number, counts) in theirs.by_number {
+                mine.add_number(number, counts);
             }
         }
     }

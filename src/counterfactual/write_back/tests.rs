@@ -308,3 +308,37 @@ fn numbers_keep_their_order() {
     assert!(sorted.iter().zip(bits).all(|(&x, bits)| number_of_bits(bits) == x));
     assert_eq!(ordered_bits(-0.0), ordered_bits(0.0));
 }
+
+/// Numbers beyond what is counted are refused by the name of their column, wherever they come.
+#[test]
+fn a_mapped_column_with_too_many_numbers_is_refused() {
+    let layout = layout();
+    let counts = |numbers: std::ops::Range<usize>| {
+        let mut counts = RawCounts::new(&layout, MAPPED);
+        let feature = counts.columns[0].feature;
+        for i in numbers {
+            let columns = (0..layout.features.len())
+                .map(|f| match f == feature {
+                    true => FeatureColumn::Number(vec![i as f64]),
+                    false => FeatureColumn::Code(vec![0]),
+                })
+                .collect();
+            counts.add(&FeatureRows { n: 1, columns }, 0, Some(true));
+        }
+        counts
+    };
+    let most = super::MAX_NUMBERS;
+    let mut all = counts(0..most);
+    assert!(all.check(&layout).is_ok());
+    all.merge(counts(most - 3..most));
+    assert!(all.check(&layout).is_ok());
+    let refused = |mut a: RawCounts, b: RawCounts| {
+        a.merge(b);
+        (a.check(&layout).unwrap_err().to_string(), a)
+    };
+    let more = counts(most..most + 1);
+    let (text, one) = refused(all.clone(), more.clone());
+    assert!(text.contains("more than 100000 different numbers"), "{text}");
+    assert_eq!(refused(more, all).1, one);
+    assert_eq!(refused(counts(0..most + 2), counts(0..1)).1, one);
+}

@@ -139,7 +139,8 @@ pub struct GeneratedEffects {
 /// What follows from setting an attribute, per fold where the basis has several.
 ///
 /// # Errors
-/// The rows cannot be read, or the run is to stop.
+/// The rows cannot be read, the run is to stop, or a column that groups are mapped from has too many
+/// different numbers.
 pub fn write_backs(
     ground: RowContext<'_>,
     basis: &LearningReference<'_>,
@@ -164,7 +165,11 @@ pub fn write_backs(
         };
         counts = ground.pieces(basis.n_groups()).fold(|| counts.clone(), add, merge_each)?;
     }
-    Ok(counts.iter().map(|counts| WriteBack::new(layout, attribute, counts)).collect())
+    let write_back = |counts: &RawCounts| {
+        counts.check(layout)?;
+        Ok(WriteBack::new(layout, attribute, counts))
+    };
+    counts.iter().map(write_back).collect()
 }
 
 /// What follows in the counterfactuals of a row; `write_backs` are per fold, one for all, or none.
