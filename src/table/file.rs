@@ -27,7 +27,7 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::ColumnPath;
 
@@ -442,13 +442,17 @@ impl GroupWriter {
                 .set_created_by("cfaudit".to_owned())
                 .set_key_value_metadata(key_values.clone());
             for field in schema.fields().iter().filter(|f| f.metadata().contains_key(CACHED)) {
-                // Numbers that hardly repeat have few equal bytes.
-                let codec = match field.data_type().is_floating() && is_direct(field) {
+                // Numbers that hardly repeat have few equal bytes; codes are packed already.
+                let kind = field.data_type();
+                let is_dense = kind.is_floating() || kind.is_unsigned_integer();
+                let codec = match is_dense && is_direct(field) {
                     true => Compression::UNCOMPRESSED,
                     false => Compression::LZ4_RAW,
                 };
                 let column = ColumnPath::new(vec![field.name().clone()]);
-                properties = properties.set_column_compression(column, codec);
+                properties = properties
+                    .set_column_compression(column.clone(), codec)
+                    .set_column_statistics_enabled(column, EnabledStatistics::None);
             }
             for field in schema.fields().iter().filter(|field| is_direct(field)) {
                 let column = ColumnPath::new(vec![field.name().clone()]);
