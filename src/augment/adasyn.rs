@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 use super::knobs::AdasynArm;
 use crate::counterfactual::SampleBatch;
-use crate::counterfactual::conditional::ReferenceCounts;
+use crate::counterfactual::counting::counts_of;
 use crate::counterfactual::space::ReferenceSpace;
 use crate::counterfactual::variable::{StrategyVariable, VariableScale};
 use crate::data::FeatureRows;
@@ -144,7 +144,7 @@ impl AdasynSettings {
 /// The vectors of rows in their own z-space, row by row, and the length of a vector.
 pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
     let (groups, classes) = (vec![0; rows.n], vec![None; rows.n]);
-    let counts = ReferenceCounts::from_samples(
+    let counts = counts_of(
         variables,
         &SampleBatch { keys: &[], rows, groups: &groups, classes: &classes },
     );

@@ -16,10 +16,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counterfactual::SampleBatch;
 use crate::counterfactual::joint::{JointCounts, JointTable, LevelCounts};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
+use crate::exec::state::{Accumulator, map_as_list};
 use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// Counts over the rows of one group and class.
@@ -39,35 +39,26 @@ pub struct StratumCounts {
 /// Group (none: missing or not declared) and class (none: missing) of a stratum.
 pub type StratumKey = (Option<u16>, Option<u32>);
 
-/// Counts of the reference by group and class, mergeable in any order.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReferenceCounts(#[serde(with = "as_list")] pub BTreeMap<StratumKey, StratumCounts>);
+/// Groups and classes, missing ones included, that have a place in a small table.
+const SMALL: usize = 64;
 
-/// Stores the map as a list of pairs: JSON maps allow text keys only.
-mod as_list {
-    use std::collections::BTreeMap;
+/// Places of a small table of groups and classes.
+pub(super) const SMALL_KEYS: usize = SMALL * SMALL;
 
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::{StratumCounts, StratumKey};
-
-    pub(super) fn serialize<S: Serializer>(
-        map: &BTreeMap<StratumKey, StratumCounts>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(map)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<StratumKey, StratumCounts>, D::Error> {
-        Vec::<(StratumKey, StratumCounts)>::deserialize(deserializer)
-            .map(|list| list.into_iter().collect())
-    }
+/// The place of a group and class in a small table; `None` for high ones.
+#[inline]
+pub(super) fn small_key(key: StratumKey) -> Option<usize> {
+    let group = key.0.map_or(0, |group| usize::from(group) + 1);
+    let class = key.1.map_or(0, |class| class as usize + 1);
+    (group < SMALL && class < SMALL).then_some(group * SMALL + class)
 }
 
+/// Counts of the reference by group and class, mergeable in any order.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReferenceCounts(#[serde(with = "map_as_list")] pub BTreeMap<StratumKey, StratumCounts>);
+
 impl StratumCounts {
-    fn new(variables: &[StrategyVariable]) -> Self {
+    pub(crate) fn new(variables: &[StrategyVariable]) -> Self {
         let levels = variables
             .iter()
             .filter_map(StrategyVariable::levels)
@@ -92,54 +83,6 @@ impl StratumCounts {
 }
 
 impl ReferenceCounts {
-    /// The counts of a batch of reference rows.
-    pub fn from_samples(variables: &[StrategyVariable], samples: &SampleBatch<'_>) -> Self {
-        let mut members: BTreeMap<StratumKey, Vec<usize>> = BTreeMap::new();
-        for i in 0..samples.rows.n {
-            members.entry(samples.stratum_key(i)).or_default().push(i);
-        }
-        let stratum = |(key, rows): (StratumKey, Vec<usize>)| {
-            let mut stratum = StratumCounts::new(variables);
-            stratum.rows = rows.len() as u64;
-            let numbers = variables.iter().filter(|v| v.levels().is_none());
-            for (tally, variable) in stratum.values.iter_mut().zip(numbers) {
-                *tally =
-                    ValueTally::from_values(rows.iter().map(|&i| variable.number(samples.rows, i)));
-            }
-            let categorical: Vec<&StrategyVariable> =
-                variables.iter().filter(|v| v.levels().is_some()).collect();
-            let mut combination = vec![0; categorical.len()];
-            for &i in &rows {
-                for (k, variable) in categorical.iter().enumerate() {
-                    combination[k] = variable.level(samples.rows, i);
-                    if let Some(count) = stratum.levels[k].get_mut(combination[k] as usize) {
-                        *count += 1;
-                    }
-                }
-                // Rows without a group are used for single variables only.
-                if key.0.is_some() {
-                    stratum.joint.add(&combination);
-                }
-            }
-            (key, stratum)
-        };
-        ReferenceCounts(members.into_iter().map(stratum).collect())
-    }
-
-    /// Merges other counts of the same variables.
-    pub fn merge(&mut self, other: ReferenceCounts) {
-        for (key, stratum) in other.0 {
-            match self.0.entry(key) {
-                std::collections::btree_map::Entry::Vacant(free) => {
-                    free.insert(stratum);
-                }
-                std::collections::btree_map::Entry::Occupied(mut known) => {
-                    known.get_mut().merge(&stratum)
-                }
-            }
-        }
-    }
-
     /// Whether no reference row belongs to `group`, so that nothing is learnt about the group.
     pub fn lacks(&self, group: usize) -> bool {
         self.0
@@ -161,6 +104,21 @@ impl ReferenceCounts {
     /// kept.
     pub fn is_exact(&self) -> bool {
         self.0.values().all(|s| s.joint.is_exact() && s.values.iter().all(ValueTally::is_exact))
+    }
+}
+
+impl Accumulator for ReferenceCounts {
+    fn merge(&mut self, other: Self) {
+        for (key, stratum) in other.0 {
+            match self.0.entry(key) {
+                std::collections::btree_map::Entry::Vacant(free) => {
+                    free.insert(stratum);
+                }
+                std::collections::btree_map::Entry::Occupied(mut known) => {
+                    known.get_mut().merge(&stratum)
+                }
+            }
+        }
     }
 }
 
@@ -320,8 +278,11 @@ impl ReferenceStrata {
 mod tests {
     use super::{Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass};
     use crate::counterfactual::SampleBatch;
+    use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
+    use crate::exec::state::{Accumulator, SampleState};
+    use crate::num::seed::h;
 
     fn variables() -> Vec<StrategyVariable> {
         let levels = CategoryLevels { n: 2, ..CategoryLevels::default() };
@@ -348,10 +309,34 @@ mod tests {
         )
     }
 
+    impl SampleState for ReferenceCounts {
+        fn sample(_: u64) -> Self {
+            ReferenceCounts::default()
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let x = (h(1, row, 0) % 40) as f64 / 8.0;
+            let c = (h(1, row, 1) % 3) as u32;
+            let columns = vec![
+                FeatureColumn::Number(vec![if x < 0.3 { f64::NAN } else { x }]),
+                FeatureColumn::Code(vec![if c == 2 { MISSING } else { c }]),
+            ];
+            self.merge(counts_of(
+                &variables(),
+                &SampleBatch {
+                    keys: &[],
+                    rows: &FeatureRows { n: 1, columns },
+                    groups: &[[0, 1, MISSING_GROUP][(h(1, row, 2) % 3) as usize]],
+                    classes: &[[None, Some(7), Some(9)][(h(1, row, 3) % 3) as usize]],
+                },
+            ));
+        }
+    }
+
     #[test]
     fn strata_by_class_and_pooled() {
         let (rows, groups, classes) = rows();
-        let counts = ReferenceCounts::from_samples(
+        let counts = counts_of(
             &variables(),
             &SampleBatch { keys: &[], rows: &rows, groups: &groups, classes: &classes },
         );
@@ -397,7 +382,7 @@ mod tests {
             let pick = |i: &usize| (groups[*i], classes[*i]);
             let (groups, classes): (Vec<u16>, Vec<Option<u32>>) =
                 positions.iter().map(pick).unzip();
-            ReferenceCounts::from_samples(
+            counts_of(
                 &variables(),
                 &SampleBatch {
                     keys: &[],

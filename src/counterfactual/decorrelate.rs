@@ -35,28 +35,24 @@ pub struct DecorrelatedReference<'a> {
 }
 
 impl DecorrelatedReference<'_> {
-    /// One pass over rows and twins.
-    ///
-    /// `visit` gets every row group, on several threads; `merge` gets the results in order.
+    /// One pass over rows and twins into accumulators that are merged in any order.
     ///
     /// # Errors
     /// The rows cannot be read, or the run is stopped.
-    pub fn fold<T: Send>(
+    pub fn gather<T: Send>(
         &self,
-        visit: impl Fn(&ReferenceBatch) -> T + Sync,
-        merge: impl FnMut(T),
-    ) -> Result<()> {
-        self.rows.fold(
-            |group| match self.twins.split_first() {
-                None => visit(group),
-                Some((first, rest)) => visit(
-                    &rest
-                        .iter()
-                        .fold(first.append_to(group), |group, twins| twins.append_to(&group)),
-                ),
-            },
-            merge,
-        )
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, &ReferenceBatch) + Sync,
+        merge: impl Fn(&mut T, T),
+    ) -> Result<T> {
+        let add = |sum: &mut T, group: &ReferenceBatch| match self.twins.split_first() {
+            None => add(sum, group),
+            Some((first, rest)) => {
+                let start = first.append_to(group);
+                add(sum, &rest.iter().fold(start, |group, twins| twins.append_to(&group)));
+            }
+        };
+        self.rows.gather(empty, add, merge)
     }
 }
 

@@ -138,6 +138,15 @@ pub trait FittedKnobs: Sync {
         Vec::new()
     }
 
+    /// What it reads of a reference row, when the attribute at `position` is changed: the variables,
+    /// and whether the class.
+    fn learns_from(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        position: usize,
+    ) -> (Vec<StrategyVariable>, Conditioning);
+
     /// Learns from the reference rows how to change the attribute at `position`.
     ///
     /// # Errors

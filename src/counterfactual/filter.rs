@@ -14,8 +14,10 @@
 //! deviation of the distances alone would reject nearly all rows in several dimensions. Where the
 //! section has too few rows, or no variance left without some component, there is no verdict and
 //! the counterfactual stays valid. With one component, none is left out.
-//! Cost: two passes over the reference, and once the cube of the number of columns; then n products
-//! per variable and row.
+//! Cost: moments while the reference is counted, and once the cube of the number of columns; then n
+//! products per variable and row.
+
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -95,6 +97,38 @@ pub struct PlausibilityFilter {
 /// Number of rows that are scored at a time.
 const BLOCK_ROWS: usize = 1024;
 
+/// What a variable adds to the scores of some rows.
+enum RowTerm<'a> {
+    Number { values: Cow<'a, [f64]>, mean: f64, sd: f64, weights: &'a [f64] },
+    /// The level of each row, and what each level adds; nothing for the last, which is missing.
+    Levels { levels: Vec<u32>, adds: Vec<f64> },
+}
+
+impl<'a> RowTerm<'a> {
+    fn new(
+        variable: &StrategyVariable,
+        term: &'a ComponentTerm,
+        rows: &'a FeatureRows,
+        width: usize,
+    ) -> Self {
+        match term {
+            ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
+                values: match variable.plain_numbers(rows) {
+                    Some(values) => Cow::Borrowed(values),
+                    None => (0..rows.n).map(|i| variable.number(rows, i)).collect(),
+                },
+                mean: *mean,
+                sd: *sd,
+                weights,
+            },
+            ComponentTerm::Levels(adds) => RowTerm::Levels {
+                levels: variable.digits(rows, adds.len() as u32),
+                adds: adds.iter().flatten().copied().chain(vec![0.0; width]).collect(),
+            },
+        }
+    }
+}
+
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
@@ -121,27 +155,37 @@ impl PlausibilityFilter {
     ) -> ComponentScores {
         let width = self.n_components;
         let mut matrix = ComponentScores { width, cells: vec![0.0; rows.n * width] };
+        let terms: Vec<RowTerm<'_>> = variables
+            .iter()
+            .zip(&self.terms)
+            .map(|(variable, term)| RowTerm::new(variable, term, rows, width))
+            .collect();
         // Block by block, so that the sums stay in the processor's cache.
         for (first, block) in
             (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * width))
         {
-            for (variable, term) in variables.iter().zip(&self.terms) {
-                let scores = (first..).zip(block.chunks_exact_mut(width));
+            for term in &terms {
                 match term {
-                    ComponentTerm::Number { mean, sd, weights } => {
-                        scores.for_each(|(i, scores)| {
-                            let x = variable.number(rows, i);
+                    RowTerm::Number { values, mean, sd, weights } => {
+                        let values = &values[first..];
+                        for (scores, x) in block.chunks_exact_mut(width).zip(values) {
                             if !x.is_nan() {
                                 let z = (x - mean) / sd;
-                                scores.iter_mut().zip(weights).for_each(|(t, w)| *t += z * w);
+                                for (k, score) in scores.iter_mut().enumerate() {
+                                    *score += z * weights[k];
+                                }
                             }
-                        })
-                    }
-                    ComponentTerm::Levels(levels) => scores.for_each(|(i, scores)| {
-                        if let Some(adds) = levels.get(variable.level(rows, i) as usize) {
-                            scores.iter_mut().zip(adds).for_each(|(t, add)| *t += add);
                         }
-                    }),
+                    }
+                    RowTerm::Levels { levels, adds } => {
+                        let levels = &levels[first..];
+                        for (scores, &level) in block.chunks_exact_mut(width).zip(levels) {
+                            let adds = &adds[level as usize * width..][..width];
+                            for (k, score) in scores.iter_mut().enumerate() {
+                                *score += adds[k];
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -162,16 +206,18 @@ impl PlausibilityFilter {
         scores: &[f64],
         squares: &mut [f64],
     ) -> Option<f64> {
-        for ((square, t), m) in squares.iter_mut().zip(scores).zip(&section.means) {
-            *square = (t - m) * (t - m);
+        let (means, variances) = (section.means.as_slice(), section.variances.as_slice());
+        let mut distance = 0.0;
+        for (k, square) in squares.iter_mut().enumerate() {
+            *square = (scores[k] - means[k]) * (scores[k] - means[k]);
+            distance += *square;
         }
-        let distance: f64 = squares.iter().sum();
         let mut worst = 0.0_f64;
-        for (square, of_component) in squares.iter().zip(&section.variances) {
+        for (k, square) in squares.iter().enumerate() {
             let (d, v) = if self.n_components == 1 {
                 (distance, variance)
             } else {
-                (distance - square, variance - of_component)
+                (distance - square, variance - variances[k])
             };
             if v <= NOISE_SHARE * self.variance {
                 return None;

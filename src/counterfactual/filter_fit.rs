@@ -1,24 +1,28 @@
 //! Learns a plausibility filter from the reference: components first, then the sections.
 
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumKey};
 use crate::counterfactual::decorrelate::DecorrelatedReference;
 use crate::counterfactual::filter::{
     ComponentTerm, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter, PlausibilitySection,
     PlausibilitySettings,
 };
 use crate::counterfactual::flip::TOLERANCE;
-use crate::counterfactual::moments;
+use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
 use crate::counterfactual::variable::StrategyVariable;
-use crate::data::{FeatureRows, MISSING_GROUP};
+use crate::data::MISSING_GROUP;
+use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
+use crate::exec::state::{Accumulator, map_as_list};
 use crate::num::eigen::eigen;
 use crate::num::fixed::FixedSum;
+use crate::num::linalg::SymmetricMatrix;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Rows, sums and sums of squares of the scores of a section.
-#[derive(Clone)]
-pub(crate) struct SectionSums {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct SectionSums {
     n: u64,
     sums: Vec<FixedSum>,
     squares: Vec<FixedSum>,
@@ -46,22 +50,40 @@ impl SectionSums {
     }
 }
 
+/// The scores of all rows by section.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SectionScores(
+    #[serde(with = "map_as_list")] BTreeMap<SectionKey, SectionSums>,
+);
+
+impl SectionScores {
+    fn add(&mut self, key: SectionKey, scores: &[f64]) {
+        self.0.entry(key).or_insert_with(|| SectionSums::new(scores.len())).add(scores);
+    }
+}
+
+impl Accumulator for SectionScores {
+    fn merge(&mut self, other: Self) {
+        for (key, sums) in other.0 {
+            let empty = || SectionSums::new(sums.sums.len());
+            self.0.entry(key).or_insert_with(empty).merge(&sums);
+        }
+    }
+}
+
 impl PlausibilityFilter {
-    /// Learns components and centroids from the reference. `position` is that of the attribute
-    /// among the groups of its rows; sections of fewer than `min_section` rows give no verdict.
+    /// Learns components and centroids from the reference. Moments were summed in their frame while
+    /// it was counted; where that serves badly, `again` sums them in another.
     ///
     /// # Errors
     /// The reference cannot be read; it has too many columns, or none that vary.
     pub(crate) fn fit(
         settings: PlausibilitySettings,
-        variables: &[StrategyVariable],
-        counts: &ReferenceCounts,
-        condition: Conditioning,
-        min_section: u64,
-        reference: &DecorrelatedReference<'_>,
-        position: usize,
+        of: &FilterReference<'_>,
+        (mut frame, mut moments): (MomentFrame, ReferenceMoments),
+        again: impl FnOnce(&MomentFrame) -> Result<ReferenceMoments>,
     ) -> Result<Self> {
-        let space = ReferenceSpace::from_counts(variables, counts);
+        let space = ReferenceSpace::from_counts(of.variables, of.counts);
         let width = space.width();
         if width == 0 || width > MAX_COLUMNS {
             let what = format!(
@@ -75,86 +97,122 @@ impl PlausibilityFilter {
                 )
                 .into());
         }
-        let plan = moments::MomentPlan::new(variables, &space);
-        let mut sums: Option<moments::SpaceMoments> = None;
-        reference.fold(
-            |group| plan.batch_moments(&group.rows),
-            |part| match &mut sums {
-                Some(sums) => sums.merge(&part),
-                None => sums = Some(part),
-            },
-        )?;
-        let sums =
-            sums.unwrap_or_else(|| plan.batch_moments(&FeatureRows { n: 0, columns: Vec::new() }));
-        let (values, vectors) = eigen(&plan.matrix(&sums));
+        if !frame.serves(&space) {
+            let all = of.counts.merged_where(|_| true).map_or(Vec::new(), |all| all.values);
+            frame = MomentFrame::new(of.variables, &all);
+            moments = again(&frame)?;
+        }
+        let whole = moments.whole().unwrap_or_else(|| frame.empty());
+        let (values, vectors) = eigen(&frame.mean_products(&whole, &space).1);
         let n_components = components(&values, &settings);
+        let vectors = &vectors[..n_components];
         let variance = values[..n_components].iter().sum();
         let mut filter = PlausibilityFilter {
             settings,
             n_components,
             variance,
-            terms: terms(&space, &vectors[..n_components]),
+            terms: terms(&space, vectors),
             sections: Vec::new(),
         };
-        let sections = filter.sections(variables, condition, reference, position)?;
-        filter.sections = sections
-            .into_iter()
-            .filter(|(_, scores)| scores.n >= min_section)
-            .map(|((group, class), scores)| {
-                let mean = |sum: &FixedSum| sum.to_f64() / scores.n as f64;
-                let means: Vec<f64> = scores.sums.iter().map(mean).collect();
-                let variances = scores
-                    .squares
-                    .iter()
-                    .zip(&means)
-                    .map(|(sum, m)| (mean(sum) - m * m).max(0.0))
-                    .collect();
-                PlausibilitySection { group, class, means, variances }
-            })
-            .collect();
+        filter.sections = match moments.sections() {
+            Some(sections) => of.sections_of(sections, &frame, &space, vectors),
+            None => filter.sections(of)?,
+        };
         Ok(filter)
     }
 
-    fn sections(
+    /// The sections by the scores of all rows, one more pass.
+    fn sections(&self, of: &FilterReference<'_>) -> Result<Vec<PlausibilitySection>> {
+        let add = |sums: &mut SectionScores, group: &ReferenceBatch| {
+            let scores = self.scores(of.variables, &group.rows);
+            for i in 0..group.rows.n {
+                let own = group.groups[of.position][i];
+                let own = (own != MISSING_GROUP).then_some(own);
+                if let Some(key) = of.key((own, group.classes[i])) {
+                    sums.add(key, scores.row(i));
+                }
+            }
+        };
+        let sums = of.reference.gather(SectionScores::default, add, SectionScores::merge)?;
+        let large = sums.0.into_iter().filter(|(_, sums)| sums.n >= of.min_section);
+        let section = |((group, class), sums): (SectionKey, SectionSums)| {
+            let mean = |sum: &FixedSum| sum.to_f64() / sums.n as f64;
+            let means: Vec<f64> = sums.sums.iter().map(mean).collect();
+            let squares = sums.squares.iter().map(mean).zip(&means);
+            let variances = squares.map(|(square, m)| (square - m * m).max(0.0)).collect();
+            PlausibilitySection { group, class, means, variances }
+        };
+        Ok(large.map(section).collect())
+    }
+}
+
+/// Group and class of a section; no class where the strategy conditions on nothing.
+type SectionKey = (u16, Option<u32>);
+
+/// The reference of a filter.
+pub(crate) struct FilterReference<'a> {
+    pub(crate) variables: &'a [StrategyVariable],
+    /// Its counts.
+    pub(crate) counts: &'a ReferenceCounts,
+    /// What sections are formed by besides the group.
+    pub(crate) condition: Conditioning,
+    /// Fewest rows of a section that gives a verdict.
+    pub(crate) min_section: u64,
+    pub(crate) reference: &'a DecorrelatedReference<'a>,
+    /// Position of the attribute among the groups of the rows.
+    pub(crate) position: usize,
+}
+
+impl FilterReference<'_> {
+    /// The section of a group and class.
+    fn key(&self, (group, class): StratumKey) -> Option<SectionKey> {
+        match self.condition {
+            Conditioning::Nothing => Some((group?, None)),
+            Conditioning::Class => Some((group?, Some(class?))),
+        }
+    }
+
+    /// The sections by their moments: with a component w the mean of its scores is w'm, their
+    /// variance w'(S - mm')w.
+    fn sections_of(
         &self,
-        variables: &[StrategyVariable],
-        condition: Conditioning,
-        reference: &DecorrelatedReference<'_>,
-        position: usize,
-    ) -> Result<BTreeMap<(u16, Option<u32>), SectionSums>> {
-        let mut whole: BTreeMap<(u16, Option<u32>), SectionSums> = BTreeMap::new();
-        reference.fold(
-            |group| {
-                let mut part: BTreeMap<(u16, Option<u32>), SectionSums> = BTreeMap::new();
-                let scores = self.scores(variables, &group.rows);
-                let mut members: BTreeMap<(u16, Option<u32>), Vec<usize>> = BTreeMap::new();
-                for i in 0..group.rows.n {
-                    let class =
-                        if condition == Conditioning::Nothing { None } else { group.classes[i] };
-                    let own = group.groups[position][i];
-                    if own != MISSING_GROUP
-                        && (class.is_some() || condition == Conditioning::Nothing)
-                    {
-                        members.entry((own, class)).or_default().push(i);
-                    }
+        moments: &BTreeMap<StratumKey, MomentSums>,
+        frame: &MomentFrame,
+        space: &ReferenceSpace,
+        vectors: &[Vec<f64>],
+    ) -> Vec<PlausibilitySection> {
+        let mut sections: BTreeMap<SectionKey, MomentSums> = BTreeMap::new();
+        for (&key, sums) in moments {
+            let Some(key) = self.key(key) else { continue };
+            match sections.get_mut(&key) {
+                Some(known) => known.merge(sums),
+                None => {
+                    sections.insert(key, sums.clone());
                 }
-                for (key, rows) in members {
-                    let sums =
-                        part.entry(key).or_insert_with(|| SectionSums::new(self.n_components));
-                    rows.into_iter().for_each(|i| sums.add(scores.row(i)));
-                }
-                part
-            },
-            |part| {
-                for (key, scores) in part {
-                    whole
-                        .entry(key)
-                        .or_insert_with(|| SectionSums::new(self.n_components))
-                        .merge(&scores);
-                }
-            },
-        )?;
-        Ok(whole)
+            }
+        }
+        let large = sections.into_iter().filter(|(_, sums)| sums.n() >= self.min_section);
+        let section = |((group, class), sums): (SectionKey, MomentSums)| {
+            let (means, products) = frame.mean_products(&sums, space);
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            let variance = |w: &Vec<f64>| {
+                let row = |i: usize| -> f64 {
+                    let covariance = |j: usize| {
+                        let at = SymmetricMatrix::at(i.max(j), i.min(j));
+                        products.lower[at] - means[i] * means[j]
+                    };
+                    (0..w.len()).map(|j| covariance(j) * w[j]).sum()
+                };
+                dot(w, &(0..w.len()).map(row).collect::<Vec<_>>()).max(0.0)
+            };
+            PlausibilitySection {
+                group,
+                class,
+                means: vectors.iter().map(|w| dot(w, &means)).collect(),
+                variances: vectors.iter().map(variance).collect(),
+            }
+        };
+        large.map(section).collect()
     }
 }
 
@@ -203,4 +261,22 @@ pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<Compone
         }
     };
     space.0.iter().enumerate().map(term).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SectionScores;
+    use crate::exec::state::SampleState;
+    use crate::num::seed::{h, u01};
+
+    impl SampleState for SectionScores {
+        fn sample(_: u64) -> Self {
+            SectionScores::default()
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let key = ((row % 3) as u16, (row % 2 == 0).then_some((row % 5) as u32));
+            self.add(key, &[u01(h(1, row, 0)) * 9.0 - 3.0, u01(h(1, row, 1))]);
+        }
+    }
 }

@@ -7,25 +7,29 @@
 //! too far from the real rows of the target can be marked invalid
 //! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
 //!
-//! Passes over the reference: one for the counts, one more per entry of `decorrelate`, two more
-//! with a filter.
+//! Passes over the reference: one, and one more per entry of `decorrelate`; with a filter one more
+//! where the first rows mislead about the others, and one where groups, classes and levels are so
+//! many that their moments exceed the memory.
 
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::check::{DomainChecks, PermittedDirection, PermittedRange};
-use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumCounts};
+use crate::counterfactual::counting::{CountedReference, ReferenceCounter};
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings};
+use crate::counterfactual::filter_fit::FilterReference;
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::MovableFeatures;
 use crate::counterfactual::generate::{
     EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
 };
+use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};
 use crate::data::Layout;
-use crate::data::rows::reference::ReferenceRows;
+use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::error::{Error, Fault, Result};
 use crate::num::ecdf::Cdf;
 use crate::param::ColumnName;
@@ -153,38 +157,40 @@ impl StrategyPlan {
     ) -> Result<FittedMapFlip> {
         let attribute = &layout.attributes[position];
         let variables = self.variables(layout, extras, position);
-        let mut counts = ReferenceCounts::default();
-        reference.fold(
-            |group| {
-                ReferenceCounts::from_samples(
-                    &variables,
-                    &SampleBatch {
-                        keys: &group.keys,
-                        rows: &group.rows,
-                        groups: &group.groups[position],
-                        classes: &group.classes,
-                    },
-                )
-            },
-            |part| counts.merge(part),
-        )?;
+        let count = |frame: Option<&MomentFrame>| -> Result<CountedReference> {
+            let add = |counter: &mut ReferenceCounter<'_>, group: &ReferenceBatch| {
+                counter.add(&SampleBatch {
+                    keys: &group.keys,
+                    rows: &group.rows,
+                    groups: &group.groups[position],
+                    classes: &group.classes,
+                });
+            };
+            let empty = || ReferenceCounter::new(&variables, frame);
+            Ok(reference.gather(empty, add, ReferenceCounter::merge)?.finish())
+        };
+        let frame = match &self.filter {
+            Some(_) => Some(first_frame(&variables, reference.rows)?),
+            None => None,
+        };
+        let (counts, moments) = count(frame.as_ref())?;
         if counts.0.is_empty() {
             return Err(empty_reference());
         }
-        let filter = match &self.filter {
-            Some(settings) => {
-                let min_section = self.flips.min_stratum.max(2);
-                Some(PlausibilityFilter::fit(
-                    *settings,
-                    &variables,
-                    &counts,
-                    self.condition,
-                    min_section,
+        let filter = match (&self.filter, frame) {
+            (Some(settings), Some(frame)) => {
+                let counted = FilterReference {
+                    variables: &variables,
+                    counts: &counts,
+                    condition: self.condition,
+                    min_section: self.flips.min_stratum.max(2),
                     reference,
                     position,
-                )?)
+                };
+                let again = |frame: &MomentFrame| Ok(count(Some(frame))?.1);
+                Some(PlausibilityFilter::fit(*settings, &counted, (frame, moments), again)?)
             }
-            None => None,
+            _ => None,
         };
         let rules = MapFlipRules {
             condition: self.condition,
@@ -227,6 +233,21 @@ impl StrategyPlan {
                 .collect(),
         }
     }
+}
+
+/// Where numbers lie, by the first rows of the reference.
+fn first_frame(
+    variables: &[StrategyVariable],
+    reference: &ReferenceRows<'_>,
+) -> Result<MomentFrame> {
+    let mut counter = ReferenceCounter::new(variables, None);
+    for rows in reference.first_rows(FRAME_ROWS)? {
+        counter.add(&SampleBatch { keys: &[], rows: &rows, groups: &[], classes: &[] });
+    }
+    let counts = counter.finish().0.0;
+    let nothing = || StratumCounts::new(variables);
+    let first = counts.into_values().next().unwrap_or_else(nothing);
+    Ok(MomentFrame::new(variables, &first.values))
 }
 
 /// The reference has no rows to learn from.

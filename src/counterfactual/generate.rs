@@ -14,8 +14,10 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::check::DomainChecks;
+use crate::counterfactual::combinations::CombinationIndex;
 use crate::counterfactual::conditional::{
-    Conditioning, ReferenceCounts, ReferenceStrata, StratumChoice, StratumClass,
+    Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumChoice, StratumClass,
+    small_key,
 };
 use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
@@ -24,9 +26,8 @@ use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};
-use crate::data::{Attribute, MISSING};
+use crate::data::{Attribute, FeatureColumn};
 use crate::num::ecdf::Cdf;
-use crate::num::hash::FastMap;
 
 /// Number of decisions that a thread keeps from batch to batch.
 const MAX_DECISIONS: usize = 262_144;
@@ -90,11 +91,11 @@ pub struct FittedMapFlip {
 }
 
 /// The caches of a thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct FlipMemory {
     pools: CombinationPools<(usize, usize)>,
-    /// By target group, own group and class, and levels: position in `patterns`.
-    decisions: FastMap<Box<[u32]>, usize>,
+    /// Target group, own group and class, and levels; the number is the position in `patterns`.
+    decisions: CombinationIndex,
     patterns: Vec<Vec<FlipPattern>>,
 }
 
@@ -248,10 +249,17 @@ impl MapFlipGenerator {
         if self.unlearnt_groups[to] {
             return (cases, no_class);
         }
+        // The class of each combination of group and class that has come already.
+        let mut known_classes = vec![None; SMALL_KEYS];
         for row in 0..samples.rows.n {
             let known = |own: &usize| *own < self.fitted.n_groups && !self.unlearnt_groups[*own];
             let Some(own) = samples.own_group(row, to).filter(known) else { continue };
-            let Some(class) = self.strata.class(samples.classes.get(row).copied().flatten()) else {
+            let key = samples.stratum_key(row);
+            let class = match small_key(key) {
+                Some(at) => *known_classes[at].get_or_insert_with(|| self.strata.class(key.1)),
+                None => self.strata.class(key.1),
+            };
+            let Some(class) = class else {
                 no_class += 1;
                 continue;
             };
@@ -276,7 +284,7 @@ impl MapFlipGenerator {
         samples: &SampleBatch<'_>,
         cases: &[SampleCase],
         to: usize,
-    ) -> Vec<usize> {
+    ) -> Vec<u32> {
         let categorical: Vec<(usize, &CategoryLevels)> = self
             .fitted
             .variables
@@ -290,22 +298,20 @@ impl MapFlipGenerator {
             .iter()
             .map(|own| categorical.iter().map(|entry| own[to][entry.0]).collect())
             .collect();
-        let mut key = vec![0; 2 + categorical.len()];
-        let of_case = |case: &SampleCase| {
-            // Where nothing may flip, the levels do not matter.
-            let may = eligible[case.own].iter().any(|&may| may);
-            key[0] = u32::try_from(to).unwrap_or(u32::MAX);
-            key[1] = u32::try_from(case.stratum).unwrap_or(u32::MAX);
-            for (slot, (v, _)) in key[2..].iter_mut().zip(&categorical) {
-                *slot = if may {
-                    self.fitted.variables[*v].level(samples.rows, case.row)
-                } else {
-                    MISSING
-                };
-            }
-            if let Some(&known) = memory.decisions.get(key.as_slice()) {
-                return known;
-            }
+        // Where nothing may flip, the levels do not matter.
+        let may: Vec<bool> = eligible.iter().map(|own| own.contains(&true)).collect();
+        let digits = memory.decisions.digits(&self.fitted.variables, samples.rows);
+        let of_cases = |(digits, levels): (Vec<u32>, &&CategoryLevels)| {
+            let digit = |case: &SampleCase| if may[case.own] { digits[case.row] } else { levels.n };
+            cases.iter().map(digit).collect()
+        };
+        let digits: Vec<Vec<u32>> = digits.into_iter().zip(&levels).map(of_cases).collect();
+        let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
+        let within = |i: usize| (to * n_kinds + cases[i].stratum) as u32;
+        let mut new = Vec::new();
+        let found = memory.decisions.of_rows(within, &digits, cases.len(), |i| new.push(i));
+        for i in new {
+            let case = &cases[i];
             let mut flips = FlipDecider {
                 strata: &self.strata,
                 levels: &levels,
@@ -316,12 +322,9 @@ impl MapFlipGenerator {
                 class: case.class,
                 pools: &mut memory.pools,
             };
-            memory.patterns.push(flips.decide(&key[2..]));
-            let at = memory.patterns.len() - 1;
-            memory.decisions.insert(key.clone().into(), at);
-            at
-        };
-        cases.iter().map(of_case).collect()
+            memory.patterns.push(flips.decide(&memory.decisions.levels(&digits, i)));
+        }
+        found
     }
 }
 
@@ -333,18 +336,21 @@ impl Generator for MapFlipGenerator {
         to: usize,
     ) -> GeneratedBatch {
         let (cases, no_class) = self.cases(samples, to);
-        let mut memory =
-            self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        if memory.patterns.len() > MAX_DECISIONS {
-            memory = FlipMemory::default();
-        }
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memory = idle
+            .filter(|memory| memory.patterns.len() <= MAX_DECISIONS)
+            .unwrap_or_else(|| FlipMemory {
+                pools: CombinationPools::default(),
+                decisions: CombinationIndex::new(&self.fitted.variables),
+                patterns: Vec::new(),
+            });
         let decided = self.flip_patterns(&mut memory, samples, &cases, to);
 
         // One entry per counterfactual: its case and its pattern.
         let mut made: Vec<(&SampleCase, &FlipPattern)> = Vec::with_capacity(cases.len());
         let mut cf_index = Vec::with_capacity(cases.len());
         for (case, &at) in cases.iter().zip(&decided) {
-            for (index, pattern) in (0_u16..).zip(&memory.patterns[at]) {
+            for (index, pattern) in (0_u16..).zip(&memory.patterns[at as usize]) {
                 made.push((case, pattern));
                 cf_index.push(index);
             }
@@ -422,13 +428,18 @@ impl MapFlipGenerator {
             // of the two.
             let n_kinds = self.fitted.n_groups * (self.strata.n_classes() + 1);
             let mut steps: Vec<Option<NumericStep<'_>>> = vec![None; n_kinds];
+            let mut last = 0;
+            let column = variable.columns[0];
             for (n, (case, _)) in made.iter().enumerate() {
-                let step = *steps[case.stratum]
+                let step = &*steps[case.stratum]
                     .get_or_insert_with(|| self.numeric_step(j, v, case.own, to, case.class));
                 if matches!(step, NumericStep::Copy) {
                     continue;
                 }
-                let x = variable.number(&generated.rows, n);
+                let x = match &generated.rows.columns[column] {
+                    FeatureColumn::Number(values) => values[n],
+                    FeatureColumn::Code(_) => variable.number(&generated.rows, n),
+                };
                 if x.is_nan() {
                     continue;
                 }
@@ -439,15 +450,15 @@ impl MapFlipGenerator {
                         generated.tally.variables[v][2] += 1;
                     }
                     NumericStep::Map { map, tabulated, fallback } => {
-                        let (image, outside) = map.image(x, tabulated);
+                        let (image, outside) = map.image(x, *tabulated, &mut last);
                         variable.set_number(&mut generated.rows, n, image);
                         let counters = &mut generated.counters[n];
                         counters.n_changed +=
                             u32::from((image - x).abs() > 1e-9 * x.abs().max(1.0));
                         counters.n_clamped += u32::from(outside);
-                        counters.n_fallback += u32::from(fallback);
+                        counters.n_fallback += u32::from(*fallback);
                         generated.tally.variables[v][0] += u64::from(outside);
-                        generated.tally.variables[v][1] += u64::from(fallback);
+                        generated.tally.variables[v][1] += u64::from(*fallback);
                     }
                 }
             }

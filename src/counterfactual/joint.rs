@@ -56,9 +56,9 @@ impl<'de> Deserialize<'de> for JointCounts {
 }
 
 impl JointCounts {
-    /// Counts a row.
-    pub fn add(&mut self, levels: &[u32]) {
-        self.add_within(levels, 1, EXACT_COMBINATIONS);
+    /// Counts so many rows with these levels.
+    pub fn add(&mut self, levels: &[u32], n: u64) {
+        self.add_within(levels, n, EXACT_COMBINATIONS);
     }
 
     /// Merges other counts.
@@ -366,7 +366,7 @@ mod tests {
 
     fn counts(rows: &[([u32; 2], u64)]) -> JointCounts {
         let mut counts = JointCounts::default();
-        rows.iter().for_each(|(levels, n)| (0..*n).for_each(|_| counts.add(levels)));
+        rows.iter().for_each(|(levels, n)| counts.add(levels, *n));
         counts
     }
 

@@ -174,6 +174,16 @@ macro_rules! map_flip_knobs {
             self.plan().max_counterfactuals()
         }
 
+        fn learns_from(
+            &self,
+            layout: &Layout,
+            extras: &VariableOptions,
+            position: usize,
+        ) -> (Vec<StrategyVariable>, Conditioning) {
+            let plan = self.plan();
+            (plan.variables(layout, extras, position), plan.condition)
+        }
+
         fn fit(
             &self,
             layout: &Layout,

@@ -16,7 +16,8 @@
 //! its jump: of women without capital gains in the Adult data weak makes men who all have some. A
 //! value outside the ends of its own stratum is counted as clamped. Properties: never falls as v
 //! rises; stays within the target's ends; the identity between equal strata at their values.
-//! Cost: two binary searches, or a look-up where the own values are whole numbers in a small range.
+//! Cost: two binary searches; a look-up where the own values are whole numbers in a small range,
+//! one binary search where they are few.
 
 use crate::counterfactual::variable::VariableScale;
 use crate::num::ecdf::{Cdf, Ecdf};
@@ -27,11 +28,48 @@ const MAX_TABULATED: f64 = 1024.0;
 /// Added before rounding down, so that rounding noise does not decide at halves.
 const ROUND_HALF: f64 = 0.5 + 1e-9;
 
-/// The images of the whole numbers from the least to the largest own value.
+/// Largest number of own values for which a map is tabulated.
+const MAX_VALUES: usize = 4096;
+
+/// The images of own values.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TabulatedMap {
-    first: f64,
-    images: Vec<f64>,
+pub enum TabulatedMap {
+    /// Of the whole numbers from the first to the largest own value.
+    Whole {
+        /// The least own value.
+        first: f64,
+        /// The images.
+        images: Vec<f64>,
+    },
+    /// Of each own value.
+    Values {
+        /// The own values, ascending.
+        values: Vec<f64>,
+        /// Their images.
+        images: Vec<f64>,
+    },
+}
+
+impl TabulatedMap {
+    /// The image of a value that is tabulated; `last` is the position of the one before.
+    #[inline]
+    fn image(&self, x: f64, last: &mut usize) -> Option<f64> {
+        match self {
+            TabulatedMap::Whole { first, images } => {
+                let offset = x - first;
+                let at = offset as i64;
+                (at as f64 == offset)
+                    .then(|| usize::try_from(at).ok().and_then(|at| images.get(at)).copied())
+                    .flatten()
+            }
+            TabulatedMap::Values { values, images } => {
+                if values.get(*last) != Some(&x) {
+                    *last = values.partition_point(|&value| value < x);
+                }
+                (values.get(*last) == Some(&x)).then(|| images[*last])
+            }
+        }
+    }
 }
 
 /// A map of one variable from one stratum to another.
@@ -48,26 +86,34 @@ pub struct NumericMap<'a> {
 }
 
 impl NumericMap<'_> {
-    /// Tabulates the images of whole numbers, where these are few.
+    /// Tabulates the images of own values, where these are few.
     pub fn tabulate(&self) -> Option<TabulatedMap> {
         let (first, last) = self.from.ends()?;
-        let whole =
-            last - first < MAX_TABULATED && self.from.values().iter().all(|x| x.fract() == 0.0);
-        let images =
-            || (0..=(last - first) as usize).map(|k| self.map_value(first + k as f64)).collect();
-        whole.then(|| TabulatedMap { first, images: images() })
+        let values = self.from.values();
+        let map = |x: f64| self.map_value(x);
+        if last - first < MAX_TABULATED && values.iter().all(|x| x.fract() == 0.0) {
+            let images = (0..=(last - first) as usize).map(|k| map(first + k as f64)).collect();
+            return Some(TabulatedMap::Whole { first, images });
+        }
+        // Quantiles are no values that a row is likely to have.
+        (self.from.is_exact() && values.len() <= MAX_VALUES).then(|| TabulatedMap::Values {
+            values: values.to_vec(),
+            images: values.iter().map(|&x| map(x)).collect(),
+        })
     }
 
     /// The image of a non-missing value, and whether the value is outside the own stratum's range.
-    pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>) -> (f64, bool) {
-        if let Some(table) = tabulated {
-            let offset = x - table.first;
-            let at = offset as i64;
-            if at as f64 == offset
-                && let Some(&image) = usize::try_from(at).ok().and_then(|at| table.images.get(at))
-            {
-                return (image, false);
-            }
+    ///
+    /// `last` carries the position of a value to the next one: any number at first.
+    #[inline]
+    pub fn image(
+        &self,
+        x: f64,
+        tabulated: Option<&TabulatedMap>,
+        last: &mut usize,
+    ) -> (f64, bool) {
+        if let Some(image) = tabulated.and_then(|table| table.image(x, last)) {
+            return (image, false);
         }
         let outside = self.from.ends().is_some_and(|(least, largest)| x < least || x > largest);
         (self.map_value(x), outside)
@@ -142,7 +188,7 @@ mod tests {
         let map = NumericMap { from: &from, to: &to, scale, cdf };
         for &(x, image) in expected {
             for table in [None, map.tabulate().as_ref()] {
-                let found = map.image(x, table).0;
+                let found = map.image(x, table, &mut 0).0;
                 assert!(
                     (found - image).abs() <= 1e-12 * image.abs(),
                     "{x}: {found} instead of {image}"
@@ -190,7 +236,7 @@ mod tests {
         for scale in [REAL, VariableScale::Ordinal {}] {
             let map = NumericMap { from: &from, to: &to, scale: &scale, cdf: Cdf::Midrank };
             assert_eq!(
-                [0.5, 1.0, 1.5, 2.0, 2.5].map(|x| map.image(x, None).1),
+                [0.5, 1.0, 1.5, 2.0, 2.5].map(|x| map.image(x, None, &mut 0).1),
                 [true, false, false, false, true]
             );
         }
@@ -212,21 +258,40 @@ mod tests {
                 for scale in [REAL, WHOLE, VariableScale::Ordinal {}] {
                     let map = NumericMap { from: &from, to: &to, scale: &scale, cdf };
                     let images: Vec<f64> =
-                        (-80..80).map(|k| map.image(f64::from(k) / 4.0, None).0).collect();
+                        (-80..80).map(|k| map.image(f64::from(k) / 4.0, None, &mut 0).0).collect();
                     assert!(
                         images.is_sorted()
                             && images.iter().all(|&x| (least..=largest).contains(&x)),
                         "{cdf:?} {scale:?}"
                     );
                     let own = NumericMap { from: &from, to: &from, scale: &scale, cdf };
-                    assert!(a.iter().all(|&x| own.image(x, None).0 == x), "{cdf:?} {scale:?}");
+                    assert!(a.iter().all(|&x| own.image(x, None, &mut 0).0 == x), "{cdf:?} {scale:?}");
                 }
             }
             let map = NumericMap { from: &from, to: &to, scale: &REAL, cdf: Cdf::Midrank };
             let down = NumericMap { from: &from_down, to: &to_down, ..map };
             for k in -80..80 {
                 let x = f64::from(k) / 4.0;
-                assert!((map.image(x, None).0 + down.image(-x, None).0).abs() < 1e-9);
+                assert!((map.image(x, None, &mut 0).0 + down.image(-x, None, &mut 0).0).abs() < 1e-9);
+            }
+        }
+    }
+
+    /// Own values far apart are tabulated too; in any order each has the image that it has alone.
+    #[test]
+    fn tables_of_few_values_change_no_image() {
+        let from = ecdf(&[0.0, 0.0, 0.0, 5000.0, 5000.5, 99_999.0]);
+        let to = ecdf(&[-3.0, 0.25, 7.0, 12_000.0]);
+        for scale in [REAL, WHOLE, VariableScale::Ordinal {}] {
+            for cdf in [Cdf::Weak, Cdf::Midrank] {
+                let map = NumericMap { from: &from, to: &to, scale: &scale, cdf };
+                let table = map.tabulate();
+                assert!(table.is_some());
+                let mut last = 0;
+                for x in [0.0, 0.0, 99_999.0, 5000.5, 0.1, -0.0, 1e6, 5000.0, -1.0, 99_999.0] {
+                    let alone = map.image(x, None, &mut 0);
+                    assert_eq!(map.image(x, table.as_ref(), &mut last), alone, "{x} {scale:?}");
+                }
             }
         }
     }

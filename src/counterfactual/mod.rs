@@ -27,7 +27,9 @@
 //! updates them for every strategy.
 
 pub mod check;
+mod combinations;
 pub mod conditional;
+pub mod counting;
 pub mod decorrelate;
 pub mod decorrelate_knobs;
 pub mod engine;
@@ -42,7 +44,7 @@ pub mod greedy;
 pub mod joint;
 pub mod knobs;
 pub mod map;
-mod moments;
+pub(crate) mod moments;
 pub mod naive;
 pub mod plausible;
 pub mod quality;

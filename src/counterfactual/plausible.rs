@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::check::{PermittedDirection, PermittedRange};
+use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::engine::{
     FittedKnobs, KnobRefusal, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
@@ -17,7 +18,7 @@ use crate::counterfactual::knobs::{
     self, FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset, map_flip_knobs,
     map_flip_settings,
 };
-use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;

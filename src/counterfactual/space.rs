@@ -133,7 +133,7 @@ impl ReferenceSpace {
 mod tests {
     use super::ReferenceSpace;
     use crate::counterfactual::SampleBatch;
-    use crate::counterfactual::conditional::ReferenceCounts;
+    use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING};
 
@@ -163,7 +163,7 @@ mod tests {
         let rows = FeatureRows { n: 3, columns };
         let space = ReferenceSpace::from_counts(
             &variables,
-            &ReferenceCounts::from_samples(
+            &counts_of(
                 &variables,
                 &SampleBatch { keys: &[], rows: &rows, groups: &[0; 3], classes: &[None; 3] },
             ),

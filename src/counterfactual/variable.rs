@@ -163,6 +163,14 @@ impl StrategyVariable {
         }
     }
 
+    /// The numbers of all rows, where the column holds them as such.
+    pub fn plain_numbers<'a>(&self, rows: &'a FeatureRows) -> Option<&'a [f64]> {
+        match &rows.columns[self.columns[0]] {
+            FeatureColumn::Number(values) => Some(values),
+            FeatureColumn::Code(_) => None,
+        }
+    }
+
     /// Writes a number in the form that [`StrategyVariable::number`] reads.
     pub fn set_number(&self, rows: &mut FeatureRows, i: usize, x: f64) {
         match &mut rows.columns[self.columns[0]] {
@@ -205,6 +213,16 @@ impl StrategyVariable {
         match self.scale {
             VariableScale::Categorical(_) => self.set_level(rows, i, value as u32),
             _ => self.set_number(rows, i, value),
+        }
+    }
+
+    /// The levels of all rows; `missing`, the number of levels, where a row has none.
+    pub fn digits(&self, rows: &FeatureRows, missing: u32) -> Vec<u32> {
+        match (self.columns.as_slice(), &rows.columns) {
+            (&[column], columns) if matches!(columns[column], FeatureColumn::Code(_)) => {
+                rows.codes(column).iter().map(|&code| code.min(missing)).collect()
+            }
+            _ => (0..rows.n).map(|i| self.level(rows, i).min(missing)).collect(),
         }
     }
 

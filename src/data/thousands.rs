@@ -14,7 +14,7 @@ const ONE_IN: u64 = 100;
 
 /// Statistics on the values of a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Thousands {
+pub(crate) struct Thousands {
     n: u64,
     /// Whole numbers of at least 100, and the largest.
     hundreds: (u64, f64),
@@ -26,7 +26,7 @@ pub(super) struct Thousands {
 
 impl Thousands {
     /// Adds values; NaN is missing.
-    pub(super) fn look(&mut self, values: impl Iterator<Item = f64>) {
+    pub(crate) fn look(&mut self, values: impl Iterator<Item = f64>) {
         for x in values.map(f64::abs).filter(|x| !x.is_nan()) {
             if self.refuted {
                 return;
@@ -46,7 +46,7 @@ impl Thousands {
     }
 
     /// Merges the statistics of other values.
-    pub(super) fn merge(&mut self, other: Thousands) {
+    pub(crate) fn merge(&mut self, other: Thousands) {
         self.n += other.n;
         self.hundreds = (self.hundreds.0 + other.hundreds.0, self.hundreds.1.max(other.hundreds.1));
         let ((n, three, least), (m, also_three, other_least)) = (self.fractions, other.fractions);
@@ -57,7 +57,7 @@ impl Thousands {
     }
 
     /// The number of values with decimals and a text, where a point may separate thousands.
-    pub(super) fn told(&self, column: &str) -> Option<(u64, String)> {
+    pub(crate) fn told(&self, column: &str) -> Option<(u64, String)> {
         let ((hundreds, large), (fractions, three, small)) = (self.hundreds, self.fractions);
         let small = small?;
         let often =

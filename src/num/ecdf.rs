@@ -89,13 +89,20 @@ impl ValueTally {
         }
         let mut counts = vec![0_u64; (largest - least) as usize + 1];
         values.iter().for_each(|x| counts[(x - least) as usize] += 1);
-        let cell = |(step, n): (usize, u64)| {
-            (n > 0).then_some(ValueCell(least + step as f64, least + step as f64, n))
+        Some(ValueTally::from_cells(least, &counts))
+    }
+
+    /// The counts of whole numbers from `first` on, below 2^53 in magnitude.
+    pub fn from_cells(first: f64, counts: &[u64]) -> Self {
+        let cell = |(step, &n): (usize, &u64)| {
+            (n > 0).then_some(ValueCell(first + step as f64, first + step as f64, n))
         };
-        Some(ValueTally {
+        let mut tally = ValueTally {
             shift: 0,
-            cells: counts.into_iter().enumerate().filter_map(cell).collect(),
-        })
+            cells: counts.iter().enumerate().filter_map(cell).collect(),
+        };
+        tally.coarsen(EXACT_VALUES);
+        tally
     }
 
     /// Merges another tally.
@@ -151,6 +158,11 @@ impl ValueTally {
     /// Whether each distinct value has its own count.
     pub fn is_exact(&self) -> bool {
         self.shift == 0
+    }
+
+    /// Whether every value is known to be a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.is_exact() && self.cells.iter().all(|cell| cell.0.fract() == 0.0)
     }
 
     /// The least and the largest value; `None` without values.

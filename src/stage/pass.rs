@@ -4,8 +4,12 @@
 //! does not know. The loop itself is [`PieceLoop`](crate::exec::state::PieceLoop).
 
 use crate::augment::choose::RuleMatches;
+use crate::counterfactual::conditional::ReferenceCounts;
+use crate::counterfactual::filter_fit::SectionScores;
+use crate::counterfactual::moments::ReferenceMoments;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
+use crate::data::prepare::survey::SourceSurvey;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::profile::PreparedProfile;
 use crate::exec::state::StateType;
@@ -48,6 +52,10 @@ states! {
     FlipTestSample = "flip-test-sample" version 1;
     WorldCounts = "world-counts" version 1;
     QualitySums = "quality-sums" version 1;
+    SourceSurvey = "source-survey" version 1;
+    ReferenceCounts = "reference-counts" version 1;
+    ReferenceMoments = "reference-moments" version 1;
+    SectionScores = "section-scores" version 1;
     RawCounts = "raw-counts" version 1;
     WrittenCounts = "written-counts" version 1;
     ContentHash = "content-hash" version 1;

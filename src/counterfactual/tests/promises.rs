@@ -150,9 +150,12 @@ fn decorrelation_makes_independent() {
             plan.fit(&layout, &VariableOptions::default(), &memory, 0).unwrap(),
         ),
     };
-    let mut enlarged = Vec::new();
-    DecorrelatedReference { rows: &memory, twins: vec![twins] }
-        .fold(Clone::clone, |group| enlarged.push(group))
+    let enlarged = DecorrelatedReference { rows: &memory, twins: vec![twins] }
+        .gather(
+            Vec::new,
+            |all, group| all.push(group.clone()),
+            |all, mut more| all.append(&mut more),
+        )
         .unwrap();
     let enlarged = &enlarged[0];
     // Rows without a group of their own or without a class have no twin.

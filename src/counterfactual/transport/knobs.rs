@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
+use crate::counterfactual::counting::counts_of;
 use crate::counterfactual::engine::{
     FittedKnobs, FoldGenerator, FoldRows, KnobRefusal, LearntStrategy, StrategyEffect,
     StrategyKnobs, StrategyRecord,
@@ -26,6 +27,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
+use crate::exec::state::Accumulator;
 use crate::param::{ColumnName, Count};
 
 /// The most rows a side of one problem: its costs take 3.2 GB.
@@ -163,6 +165,16 @@ impl FittedKnobs for TransportBlock {
         found
     }
 
+    fn learns_from(
+        &self,
+        layout: &Layout,
+        extras: &VariableOptions,
+        position: usize,
+    ) -> (Vec<StrategyVariable>, Conditioning) {
+        let plan = self.plan();
+        (plan.variables(layout, extras, position), plan.condition)
+    }
+
     fn fit(
         &self,
         layout: &Layout,
@@ -187,7 +199,7 @@ impl FittedKnobs for TransportBlock {
                     classes: &group.classes,
                 };
                 (
-                    ReferenceCounts::from_samples(&variables, &samples),
+                    counts_of(&variables, &samples),
                     TransportRows::from_all(&movers, &samples),
                 )
             },

@@ -150,7 +150,7 @@ impl RowPiece for RowChunk {
         for c in 0..schema.fields().len() - n_plain {
             let mut codes = Vec::with_capacity(n);
             for (chunk, rows) in parts {
-                let SliceCodes { ids, table } = &chunk.codes[c];
+                let SliceCodes { ids, table, .. } = &chunk.codes[c];
                 codes.extend(ids[rows.clone()].iter().map(|&id| table[id as usize]));
             }
             arrays.push(Arc::new(UInt32Array::from(codes)));

@@ -21,7 +21,7 @@ mod layout;
 pub mod params;
 mod plan;
 pub mod row_id;
-mod survey;
+pub(crate) mod survey;
 mod view;
 pub mod weight;
 
@@ -96,9 +96,8 @@ pub fn prepare(
         Ok::<_, Error>((seen, chunks))
     };
     workers.map(pieces.len(), look, |i, (seen, chunks)| {
-        survey.merge(&seen);
+        let codes = survey.merge_coded(&seen);
         survey.check_levels(&plan)?;
-        let codes = survey.codes_of(&seen);
         for mut chunk in chunks {
             chunk.recode(&codes);
             keys.append(chunk.keys);

@@ -19,6 +19,7 @@ use crate::data::source::SourceSlice;
 use crate::data::thousands::Thousands;
 use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};
 use crate::error::{Fault, Result};
+use crate::exec::state::Accumulator;
 
 /// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
@@ -107,14 +108,15 @@ impl ColumnTally {
                 table[id as usize] = self.add(&word, seen);
             }
         }
-        SliceCodes { ids: distinct.ids.into_owned(), table }
+        let n_missing = distinct.counts[0];
+        SliceCodes { ids: distinct.ids.into_owned(), table, n_missing }
     }
 
-    fn merge(&mut self, other: &ColumnTally) {
+    /// Merges other counts; returns the code here of each of their codes.
+    fn merge(&mut self, other: &ColumnTally) -> Vec<u32> {
         self.nulls += other.nulls;
-        for (word, &seen) in &other.occurrences {
-            self.add(word, seen);
-        }
+        let codes = other.occurrences.iter().map(|(word, &seen)| self.add(word, seen));
+        [0].into_iter().chain(codes).collect()
     }
 
     /// The words in byte order.
@@ -139,6 +141,8 @@ pub(crate) struct SliceCodes {
     pub(crate) ids: Vec<u32>,
     /// By number the code.
     pub(crate) table: Vec<u32>,
+    /// Rows without a value.
+    pub(crate) n_missing: u64,
 }
 
 /// Values of the parents of a derived column that have no name in it.
@@ -284,9 +288,16 @@ impl SourceSurvey {
         self.n_in += slice.n_in;
         self.rows_left.iter_mut().zip(&slice.rows_left).for_each(|(sum, n)| *sum += n);
         self.n_rows += slice.n as u64;
+        let mut codes = Vec::with_capacity(plan.coded.len());
+        for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
+            codes.push(tally.add_values(&slice.columns[column], |i| slice.row_number(i)));
+        }
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
-            let missing = values.n_missing();
+            let missing = match feature.kind.is_coded() {
+                true => codes[plan.coded_position(feature.column)].n_missing,
+                false => values.n_missing(),
+            };
             let first = || (0..slice.n).find(|&i| values.is_null(i));
             if let (MissingRule::Error, Some(i)) =
                 (feature.rule, (missing > 0).then(first).flatten())
@@ -343,10 +354,6 @@ impl SourceSurvey {
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
         }
-        let mut codes = Vec::with_capacity(plan.coded.len());
-        for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
-            codes.push(tally.add_values(&slice.columns[column], |i| slice.row_number(i)));
-        }
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             // A cross with a missing part has no name: the missing part is reported already.
@@ -374,8 +381,9 @@ impl SourceSurvey {
         Ok(codes)
     }
 
-    /// Merges the survey of other rows.
-    pub(crate) fn merge(&mut self, other: &SourceSurvey) {
+    /// Merges the survey of other rows; returns for each counted column the code here of each of
+    /// their codes.
+    pub(crate) fn merge_coded(&mut self, other: &SourceSurvey) -> Vec<Vec<u32>> {
         self.n_in += other.n_in;
         self.n_rows += other.n_rows;
         self.rows_left.iter_mut().zip(&other.rows_left).for_each(|(sum, n)| *sum += n);
@@ -389,23 +397,12 @@ impl SourceSurvey {
             mine.several += theirs.several;
         }
         self.weights.merge(other.weights);
-        self.tallies.iter_mut().zip(&other.tallies).for_each(|(a, b)| a.merge(b));
+        self.tallies.iter_mut().zip(&other.tallies).map(|(a, b)| a.merge(b)).collect()
     }
 
     /// Whether no row is lost.
     pub(crate) fn keeps_all(&self) -> bool {
         self.n_rows == self.n_in
-    }
-
-    /// For each counted column the code here of each code of a survey that has been merged.
-    pub(crate) fn codes_of(&self, part: &SourceSurvey) -> Vec<Vec<u32>> {
-        let of_column = |(whole, part): (&ColumnTally, &ColumnTally)| {
-            let code = |word: &String| {
-                whole.occurrences.get_index_of(word).map_or(0, |position| position as u32 + 1)
-            };
-            [0].into_iter().chain(part.occurrences.keys().map(code)).collect()
-        };
-        self.tallies.iter().zip(&part.tallies).map(of_column).collect()
     }
 
     /// Fails where a column has too many words.
@@ -525,6 +522,17 @@ impl SourceSurvey {
                 .into());
         }
         Ok(steps)
+    }
+}
+
+impl Accumulator for SourceSurvey {
+    fn merge(&mut self, other: Self) {
+        self.merge_coded(&other);
+    }
+
+    fn settle(&mut self) {
+        let words = self.nameless.iter_mut().map(|nameless| &mut nameless.words);
+        self.tallies.iter_mut().chain(words).for_each(|tally| tally.occurrences.sort_unstable_keys());
     }
 }
 
@@ -719,12 +727,53 @@ fn check_weights(
 
 #[cfg(test)]
 mod tests {
-    use super::{KeptSlice, SourceSurvey};
+    use super::{
+        ColumnTally, KeptSlice, OneHotFaults, SourceSurvey, UnnamedValues, ValueOccurrences,
+    };
     use crate::data::prepare::params::PrepareParams;
     use crate::data::prepare::plan::PreparePlan;
     use crate::data::prepare::view::SourceView;
     use crate::data::source::ParquetSource;
     use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};
+    use crate::data::thousands::Thousands;
+    use crate::exec::state::{Accumulator, SampleState};
+
+    impl SampleState for SourceSurvey {
+        fn sample(_: u64) -> Self {
+            SourceSurvey {
+                rows_left: vec![0],
+                tallies: vec![ColumnTally::default()],
+                nulls: vec![0],
+                fractional: vec![false],
+                thousands: vec![Thousands::default()],
+                made_null: vec![0],
+                nameless: vec![UnnamedValues::default()],
+                onehot: vec![OneHotFaults::default()],
+                ..SourceSurvey::default()
+            }
+        }
+
+        fn add_sample(&mut self, row: u64) {
+            let mut one = SourceSurvey::sample(0);
+            let tally = |n: u64| ColumnTally {
+                occurrences: [(
+                    format!("w{}", row * row % n),
+                    ValueOccurrences { n: 1, first_row: row },
+                )]
+                .into(),
+                nulls: row % 2,
+            };
+            (one.n_in, one.n_rows, one.rows_left) = (2, 1, vec![1]);
+            (one.nulls, one.made_null, one.fractional) = (vec![row % 3], vec![1], vec![row == 50]);
+            one.tallies = vec![tally(7)];
+            let x = row as f64 / 8.0;
+            one.nameless = vec![UnnamedValues { n: 1, words: tally(5), extremes: Some((x, x)) }];
+            one.thousands[0].look([x].into_iter());
+            one.onehot = vec![OneHotFaults { none: row % 2, several: row % 5 }];
+            one.weights.add(0.75 * (1 + row % 6) as f64);
+            self.merge(one);
+        }
+    }
 
     #[test]
     fn any_partition_gives_the_same_survey_and_it_survives_being_written() {
@@ -771,7 +820,7 @@ mod tests {
                 parts.reverse();
             }
             let mut whole = SourceSurvey::empty(&plan);
-            parts.iter().for_each(|part| whole.merge(part));
+            parts.into_iter().for_each(|part| whole.merge(part));
             whole
         };
         let whole = survey(4096, false);

@@ -13,6 +13,9 @@ use crate::num::seed::{h, named_seed};
 /// Seeds of the two sums.
 const SEEDS: [u64; 2] = [1, 2];
 
+/// Whole numbers in a smaller range than this are hashed once each.
+const MAX_TABLE: usize = 4096;
+
 /// The hash of some columns of rows; merge in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentHash {
@@ -31,30 +34,38 @@ impl ContentHash {
         beside: impl Fn(usize) -> u64,
     ) -> Self {
         let mut hash = ContentHash { rows: rows.n as u64, ..ContentHash::default() };
+        let beside: Vec<u64> = (0..rows.n).map(beside).collect();
         for (sum, seed) in hash.sums.iter_mut().zip(SEEDS) {
             // Columns are summed too, so that their order does not matter.
             let mut of_rows: Vec<u64> = vec![0; rows.n];
             for &column in columns {
                 let feature = &features[column];
                 let name = named_seed(seed, &feature.name);
-                let mut add =
-                    |i: usize, value: u64| of_rows[i] = of_rows[i].wrapping_add(h(name, value, 0));
                 match &rows.columns[column] {
                     FeatureColumn::Number(values) => {
-                        values.iter().enumerate().for_each(|(i, &value)| add(i, bits(value)))
+                        let table = whole_table(values, |value| h(name, bits(value), 0));
+                        let of = |&value: &f64| match &table {
+                            Some((least, hashes)) => hashes[(value - least) as usize],
+                            None => h(name, bits(value), 0),
+                        };
+                        of_rows
+                            .iter_mut()
+                            .zip(values)
+                            .for_each(|(row, value)| *row = row.wrapping_add(of(value)));
                     }
                     FeatureColumn::Code(codes) => {
-                        let levels: Vec<u64> =
-                            feature.levels.iter().map(|level| named_seed(seed, level)).collect();
-                        let level = |code: u32| {
-                            levels.get(code as usize).copied().unwrap_or(u64::from(MISSING))
-                        };
-                        codes.iter().enumerate().for_each(|(i, &code)| add(i, level(code)));
+                        let n = feature.levels.len();
+                        let of = |level: &String| h(name, named_seed(seed, level), 0);
+                        let mut levels: Vec<u64> = feature.levels.iter().map(of).collect();
+                        levels.push(h(name, u64::from(MISSING), 0));
+                        of_rows.iter_mut().zip(codes).for_each(|(row, &code)| {
+                            *row = row.wrapping_add(levels[(code as usize).min(n)]);
+                        });
                     }
                 }
             }
-            for (i, row) in of_rows.into_iter().enumerate() {
-                *sum = sum.wrapping_add(h(seed, row, beside(i)));
+            for (row, &beside) in of_rows.into_iter().zip(&beside) {
+                *sum = sum.wrapping_add(h(seed, row, beside));
             }
         }
         hash
@@ -78,6 +89,16 @@ impl Accumulator for ContentHash {
             .zip(other.sums)
             .for_each(|(sum, other)| *sum = sum.wrapping_add(other));
     }
+}
+
+/// Of each whole number from the least on, where all are whole and few, and none is missing.
+fn whole_table(values: &[f64], of: impl Fn(f64) -> u64) -> Option<(f64, Vec<u64>)> {
+    let ends = |(least, largest): (f64, f64), &x: &f64| (least.min(x), largest.max(x));
+    let (least, largest) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
+    let few = least.abs() < 1e15 && largest - least < MAX_TABLE.min(values.len() / 8) as f64;
+    let whole = few && values.iter().all(|&x| x as i64 as f64 == x);
+    let n = || (largest - least) as usize + 1;
+    whole.then(|| (least, (0..n()).map(|step| of(least + step as f64)).collect()))
 }
 
 /// A number as bits: the same for all NaN, and the same for both zeros.

@@ -6,11 +6,14 @@
 //! positions of levels: [`LayoutRecoding`] converts them to those of the rows.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
+use crate::data::rows::content::ContentHash;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::error::{Error, Fault, Result};
-use crate::exec::state::PieceLoop;
+use crate::exec::state::{Accumulator, PieceLoop};
 
 /// The reference rows of one row group.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,12 +28,39 @@ pub struct ReferenceBatch {
     pub classes: Vec<Option<u32>>,
 }
 
+impl ReferenceBatch {
+    /// The rows at these positions, in this order.
+    #[must_use]
+    pub fn take(&self, positions: &[usize]) -> ReferenceBatch {
+        fn at<T: Copy>(values: &[T], positions: &[usize]) -> Vec<T> {
+            positions.iter().map(|&i| values[i]).collect()
+        }
+        ReferenceBatch {
+            keys: at(&self.keys, positions),
+            rows: self.rows.take(positions),
+            groups: self.groups.iter().map(|groups| at(groups, positions)).collect(),
+            classes: at(&self.classes, positions),
+        }
+    }
+}
+
 /// Reads one row group of the reference.
 pub type ReadReferenceBatch<'a> = dyn Fn(usize) -> Result<ReferenceBatch> + Sync + 'a;
+
+/// The hash of what is learnt from some reference rows.
+pub type HashReferenceBatch<'a> = dyn Fn(&ReferenceBatch) -> ContentHash + Sync + 'a;
 
 /// The reference of a strategy.
 pub struct ReferenceRows<'a> {
     source: ReferenceRowSource<'a>,
+    hashed: Option<HashedPass<'a>>,
+}
+
+/// The hash of all rows, taken while they are read for the first time.
+struct HashedPass<'a> {
+    hash: Box<HashReferenceBatch<'a>>,
+    passes: AtomicUsize,
+    content: Mutex<ContentHash>,
 }
 
 enum ReferenceRowSource<'a> {
@@ -41,12 +71,98 @@ enum ReferenceRowSource<'a> {
 impl<'a> ReferenceRows<'a> {
     /// Row groups, each read by `read`.
     pub fn of_groups(pieces: PieceLoop<'a>, read: Box<ReadReferenceBatch<'a>>) -> Self {
-        ReferenceRows { source: ReferenceRowSource::Read { pieces, read } }
+        ReferenceRows { source: ReferenceRowSource::Read { pieces, read }, hashed: None }
     }
 
     /// Rows in memory.
     pub fn in_memory(groups: Vec<ReferenceBatch>) -> Self {
-        ReferenceRows { source: ReferenceRowSource::Memory(groups) }
+        ReferenceRows { source: ReferenceRowSource::Memory(groups), hashed: None }
+    }
+
+    /// The same rows, hashed in the first pass over them.
+    #[must_use]
+    pub fn hashed(self, hash: Box<HashReferenceBatch<'a>>) -> Self {
+        let (passes, content) = (AtomicUsize::new(0), Mutex::default());
+        ReferenceRows { hashed: Some(HashedPass { hash, passes, content }), ..self }
+    }
+
+    /// The hash of the rows, once there was a pass over them.
+    pub fn content(&self) -> ContentHash {
+        let content = self.hashed.as_ref().map(|hashed| {
+            *hashed.content.lock().unwrap_or_else(PoisonError::into_inner)
+        });
+        content.unwrap_or_default()
+    }
+
+    /// What every batch of a pass is shown to: the hash, in the first pass.
+    fn begin(&self) -> impl Fn(&ReferenceBatch) + Sync + '_ {
+        let first =
+            self.hashed.as_ref().filter(|of| of.passes.fetch_add(1, Ordering::Relaxed) == 0);
+        move |batch| {
+            if let Some(first) = first {
+                let hash = (first.hash)(batch);
+                first.content.lock().unwrap_or_else(PoisonError::into_inner).merge(hash);
+            }
+        }
+    }
+
+    /// The features of the first rows, `n` at most.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub fn first_rows(&self, n: usize) -> Result<Vec<FeatureRows>> {
+        let n_groups = match &self.source {
+            ReferenceRowSource::Memory(groups) => groups.len(),
+            ReferenceRowSource::Read { pieces, .. } => pieces.n,
+        };
+        let (mut parts, mut missing) = (Vec::new(), n);
+        for g in 0..n_groups {
+            if missing == 0 {
+                break;
+            }
+            let first = |rows: &FeatureRows| {
+                rows.take(&(0..rows.n.min(missing)).collect::<Vec<_>>())
+            };
+            let part = match &self.source {
+                ReferenceRowSource::Memory(groups) => first(&groups[g].rows),
+                ReferenceRowSource::Read { read, .. } => first(&read(g)?.rows),
+            };
+            missing -= part.n;
+            parts.push(part);
+        }
+        Ok(parts)
+    }
+
+    /// One pass into accumulators, one for each thread at most, that are merged in any order.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the run is stopped.
+    pub fn gather<T: Send>(
+        &self,
+        empty: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, &ReferenceBatch) + Sync,
+        merge: impl Fn(&mut T, T),
+    ) -> Result<T> {
+        let show = self.begin();
+        match &self.source {
+            ReferenceRowSource::Memory(groups) => {
+                let mut sum = empty();
+                for group in groups {
+                    show(group);
+                    add(&mut sum, group);
+                }
+                Ok(sum)
+            }
+            ReferenceRowSource::Read { pieces, read } => {
+                let add = |sum: &mut T, g: usize| {
+                    let group = read(g)?;
+                    show(&group);
+                    add(sum, &group);
+                    Ok(group.rows.n as u64)
+                };
+                pieces.fold(empty, add, merge)
+            }
+        }
     }
 
     /// One pass: `visit` gets every row group, on several threads; `merge` gets the results in
@@ -59,13 +175,16 @@ impl<'a> ReferenceRows<'a> {
         visit: impl Fn(&ReferenceBatch) -> T + Sync,
         mut merge: impl FnMut(T),
     ) -> Result<()> {
+        let show = self.begin();
         match &self.source {
-            ReferenceRowSource::Memory(groups) => {
-                groups.iter().for_each(|group| merge(visit(group)))
-            }
+            ReferenceRowSource::Memory(groups) => groups.iter().for_each(|group| {
+                show(group);
+                merge(visit(group));
+            }),
             ReferenceRowSource::Read { pieces, read } => pieces.in_order(
                 |g| {
                     let group = read(g)?;
+                    show(&group);
                     Ok((group.rows.n as u64, visit(&group)))
                 },
                 |_, part| {

@@ -149,16 +149,11 @@ impl<'a> LearningReference<'a> {
             } else {
                 classes.of_group(group, &batch)?
             };
-            let mut made = ReferenceBatch {
-                keys: chosen.iter().map(|&i| batch.row_key[i]).collect(),
-                rows: batch.rows.take(&chosen),
-                groups: batch
-                    .groups
-                    .iter()
-                    .map(|groups| chosen.iter().map(|&i| groups[i]).collect())
-                    .collect(),
-                classes: chosen.iter().map(|&i| classes[i]).collect(),
-            };
+            let PreparedBatch { row_key, groups, rows, .. } = batch;
+            let mut made = ReferenceBatch { keys: row_key, rows, groups, classes };
+            if chosen.len() < made.rows.n {
+                made = made.take(&chosen);
+            }
             if let Some(edit) = edit {
                 edit(group, &chosen, &mut made);
             }

@@ -289,22 +289,22 @@ impl Stage for FitStage {
             of_set.rows().with(ctx, 0, |ground| {
                 let (basis, classes) =
                     (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+                let layout = ground.rows.layout();
+                let extras = plan.extras(layout);
+                let (variables, condition) = knobs.learns_from(layout, &extras, world.position);
+                let hash = || {
+                    let of = (&variables[..], condition);
+                    refits::reference_hash(layout, of, &classes, world.position)
+                };
                 let mut read = Vec::new();
                 for fold in 0..basis.n_folds() {
-                    let reference = basis.rows(fold, &classes, None);
-                    let extras = plan.extras(ground.rows.layout());
+                    let reference = basis.rows(fold, &classes, None).hashed(hash());
                     let learnt = knobs
-                        .fit(ground.rows.layout(), &extras, &reference, world.position)
+                        .fit(layout, &extras, &reference, world.position)
                         .map_err(|error| plan.with_set_place(error, &world))?;
                     let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
                     files::write(&ctx.out().join(artifact(fold)), json)?;
-                    read.push(refits::reference_hash(
-                        ground.rows.layout(),
-                        learnt.as_ref(),
-                        &classes,
-                        &reference,
-                        world.position,
-                    )?);
+                    read.push(reference.content());
                 }
                 refits::write(ctx.out(), &read)
             })

@@ -5,14 +5,13 @@
 use std::path::Path;
 
 use crate::counterfactual::conditional::Conditioning;
-use crate::counterfactual::engine::LearntStrategy;
+use crate::counterfactual::variable::StrategyVariable;
 use crate::data::rows::content::ContentHash;
-use crate::data::rows::reference::ReferenceRows;
+use crate::data::rows::reference::HashReferenceBatch;
 use crate::data::{Layout, MISSING_GROUP};
 use crate::diff::compared_run::FittedOn;
 use crate::error::Result;
 use crate::exec::hash::sha256;
-use crate::exec::state::Accumulator;
 use crate::exec::{StageContext, files};
 use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
@@ -33,45 +32,39 @@ enum FittedStage {
 /// experiment (empty in the plain audit), set and attribute.
 pub(crate) struct FitInputs(Vec<([String; 3], FittedStage)>);
 
-/// The hash of what a strategy learnt from.
-///
-/// # Errors
-/// The reference cannot be read, or the run is to stop.
-pub fn reference_hash(
-    layout: &Layout,
-    learnt: &dyn LearntStrategy,
-    classes: &RowClasses,
-    reference: &ReferenceRows<'_>,
+/// The hash of what a strategy learns from a batch, by the variables that it has.
+pub(crate) fn reference_hash<'a>(
+    layout: &'a Layout,
+    (variables, condition): (&[StrategyVariable], Conditioning),
+    classes: &'a RowClasses,
     position: usize,
-) -> Result<ContentHash> {
+) -> Box<HashReferenceBatch<'a>> {
     let mut columns: Vec<usize> =
-        learnt.variables().iter().flat_map(|variable| variable.columns.iter().copied()).collect();
+        variables.iter().flat_map(|variable| variable.columns.iter().copied()).collect();
     columns.sort_unstable();
     columns.dedup();
     let groups: Vec<u64> =
         layout.attributes[position].groups.iter().map(|group| named_seed(0, group)).collect();
-    let group = |group: u16| if group == MISSING_GROUP { 0 } else { groups[usize::from(group)] };
     // What is conditioned on as it stands has positions that depend on what other rows hold.
-    let raw = match classes {
-        RowClasses::Raw(feature) => Some(&layout.features[*feature].levels),
+    let raw: Option<Vec<u64>> = match classes {
+        RowClasses::Raw(feature) => {
+            Some(layout.features[*feature].levels.iter().map(|l| named_seed(1, l)).collect())
+        }
         RowClasses::Label | RowClasses::Predicted(..) => None,
     };
-    let class = |class: Option<u32>| match (learnt.condition(), class) {
-        (Conditioning::Nothing, _) | (_, None) => 0,
-        (_, Some(class)) => match raw.and_then(|levels| levels.get(class as usize)) {
-            Some(level) => named_seed(1, level),
-            None => 1 + u64::from(class),
-        },
-    };
-    let mut content = ContentHash::default();
-    reference.fold(
-        |part| {
-            let beside = |i: usize| h(2, group(part.groups[position][i]), class(part.classes[i]));
-            ContentHash::of(&layout.features, &columns, &part.rows, beside)
-        },
-        |part| content.merge(part),
-    )?;
-    Ok(content)
+    Box::new(move |part| {
+        let group =
+            |group: u16| if group == MISSING_GROUP { 0 } else { groups[usize::from(group)] };
+        let class = |class: Option<u32>| match (condition, class) {
+            (Conditioning::Nothing, _) | (_, None) => 0,
+            (_, Some(class)) => match raw.as_ref().and_then(|levels| levels.get(class as usize)) {
+                Some(&level) => level,
+                None => 1 + u64::from(class),
+            },
+        };
+        let beside = |i: usize| h(2, group(part.groups[position][i]), class(part.classes[i]));
+        ContentHash::of(&layout.features, &columns, &part.rows, beside)
+    })
 }
 
 /// Writes what a stage read, fold by fold.
