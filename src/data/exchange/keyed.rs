@@ -264,7 +264,7 @@ impl KeyedScores {
             0 => scores.values().to_vec(),
             _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
         };
-        if !score.iter().all(|&score| score.is_nan() | ((score >= 0.0) & (score <= 1.0))) {
+        if !score.iter().all(|&score| score.is_nan() || (0.0..=1.0).contains(&score)) {
             return None;
         }
         let mut columns = ScoreColumns {

@@ -128,7 +128,8 @@ impl ChunkRoom {
         let mut far = 0;
         for i in 0..n {
             self.positions[far] = i;
-            far += usize::from(!(self.squares[i] < NEAR_SQUARE));
+            let is_near = self.squares[i] < NEAR_SQUARE;
+            far += usize::from(!is_near);
         }
         far
     }

@@ -423,7 +423,7 @@ impl ShiftBlocks {
                 () if !balance.exists() => return None,
                 () => {
                     let step = balance.step(score, score_cf);
-                    if !(step.abs() <= EXACT_STEP) {
+                    if step.is_nan() || step.abs() > EXACT_STEP {
                         return None;
                     }
                     let coefficients = series[place].iter().map(|sum| sum.to_f64());
