@@ -138,10 +138,9 @@ impl UnitKind {
             | UnitKind::Score
             | UnitKind::Recheck
             | UnitKind::ToScore => StageKind::Score,
-            UnitKind::Placebo
-            | UnitKind::Count
-            | UnitKind::Flips
-            | UnitKind::Outcomes => StageKind::Count,
+            UnitKind::Placebo | UnitKind::Count | UnitKind::Flips | UnitKind::Outcomes => {
+                StageKind::Count
+            }
             UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,

@@ -261,6 +261,28 @@ fn a_killed_run_goes_on_at_the_arm_and_fold_where_it_was() {
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
 }
 
+/// What is planned for an arm has the ids of the plain audit, with experiment, arm and fold.
+#[test]
+fn an_arm_is_planned_as_the_plain_audit() {
+    let planned = work("augment").cfaudit(0, "plan job.yaml --cache cache").stdout;
+    let words = planned.split_whitespace();
+    let ids: Vec<&str> = words.filter(|word| word.contains("/model=logit")).collect();
+    let plain: Vec<&&str> =
+        ids.iter().filter(|id| id.starts_with("count/") && !id.contains("experiment=")).collect();
+    assert!(plain.len() > 1, "{planned}");
+    for kind in ["train", "score"] {
+        let arm = format!("{kind}/model=logit/experiment=folded/arm=all/fold=1");
+        assert!(ids.contains(&arm.as_str()), "{arm}: {planned}");
+    }
+    // One stage counts all folds of an arm, in one reading of the rows.
+    for attribute in ["sex", "region"] {
+        let of = format!("count/model=logit/attribute={attribute}");
+        let arm = format!("{of}/experiment=folded/arm=all");
+        assert!(ids.contains(&of.as_str()), "{of}: {planned}");
+        assert_eq!(ids.iter().filter(|id| id.starts_with(&arm)).count(), 1, "{arm}: {planned}");
+    }
+}
+
 /// Names of experiments and attributes that look like parts of other stages.
 #[test]
 fn no_name_makes_the_stage_of_another() {

@@ -35,9 +35,7 @@ impl ClassScores {
     /// A file is damaged.
     pub fn open(stage: &Path, ground: RowContext<'_>, classes: usize) -> Result<Self> {
         (0..classes)
-            .map(|class| {
-                ScoreReader::open(&folder_of(stage, class), ground.rows, ground.roles)
-            })
+            .map(|class| ScoreReader::open(&folder_of(stage, class), ground.rows, ground.roles))
             .collect::<Result<_>>()
             .map(ClassScores)
     }

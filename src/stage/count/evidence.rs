@@ -322,11 +322,7 @@ impl ScoredGroup {
         }
     }
 
-    pub(crate) fn read(
-        ground: RowContext<'_>,
-        scored: CountInputs<'_>,
-        g: usize,
-    ) -> Result<Self> {
+    pub(crate) fn read(ground: RowContext<'_>, scored: CountInputs<'_>, g: usize) -> Result<Self> {
         Ok(ScoredGroup {
             batch: ground.rows.read_keys(g)?,
             roles: ground.roles.read(g)?,

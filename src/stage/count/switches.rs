@@ -68,7 +68,10 @@ struct SwitchPart {
 
 impl SwitchPart {
     fn new(n: usize) -> Self {
-        SwitchPart { all: std::iter::repeat_with(|| None).take(n).collect(), room: ChunkWorkspace::new() }
+        SwitchPart {
+            all: std::iter::repeat_with(|| None).take(n).collect(),
+            room: ChunkWorkspace::new(),
+        }
     }
 
     /// Adds a person to the accumulator with this number, unless nothing is kept there.
@@ -285,9 +288,8 @@ pub(crate) fn count_switches(
     let n_slices = slices.map_or(0, AttributeSlices::len);
     keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
     keep.extend(std::iter::repeat_n(Some(ScoreKeeping::Nothing), n_folds));
-    let measured = |number: usize, people: u64| {
-        number == 0 || number <= n_slices && people >= smallest
-    };
+    let measured =
+        |number: usize, people: u64| number == 0 || number <= n_slices && people >= smallest;
     let found = second(ground, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
     let mut found = found.into_iter();
     let whole = found.next().flatten().unwrap_or_else(|| (pass.nobody(0), None));
@@ -322,8 +324,7 @@ fn shift_evidence(
     let pass = SwitchPass { context: ground, scored, blocks, slices: None, n_folds: 0 };
     let keep = ScoreKeeping::again(counts, wanted.seed());
     let again = pass.gather(&[Some(keep.clone())])?.into_iter().flatten().next();
-    let again =
-        again.unwrap_or_else(|| SwitchAccumulator::new(pass.nobody(0), &keep).finish_now());
+    let again = again.unwrap_or_else(|| SwitchAccumulator::new(pass.nobody(0), &keep).finish_now());
     draw_evidence(ground, again, wanted).map(|(_, evidence)| evidence)?.ok_or_else(other_people)
 }
 
@@ -366,8 +367,7 @@ fn second(
     if let Some(wanted) = wanted.filter(|_| keep.iter().any(Option::is_some)) {
         for (found, again) in found.iter_mut().zip(again(&keep)?) {
             if let (Some((_, evidence)), Some(again)) = (found, again) {
-                *evidence =
-                    Some(draw_evidence(ground, again, wanted)?.1.ok_or_else(other_people)?);
+                *evidence = Some(draw_evidence(ground, again, wanted)?.1.ok_or_else(other_people)?);
             }
         }
     }
@@ -458,19 +458,20 @@ impl ClassSwitchPass<'_> {
     ) -> Result<u64> {
         let group = ClassScoredGroup::read(self.context, self.scored, g)?;
         let mut moved: Vec<ScoredCounterfactual> = Vec::new();
-        let each = |i: usize, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
-            if i >= end {
-                return;
-            }
-            part.counts.add_classes(key, person, cfs);
-            for class in 0..self.n_classes {
-                moved.clear();
-                moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
-                let one = person.one_vs_rest(class);
-                let person = (key, &one, moved.as_slice());
-                part.one_vs_rest.add(class, keep, || self.nobody(), person);
-            }
-        };
+        let each =
+            |i: usize, key: u64, person: &ClassPerson<'_>, cfs: &[ClassCounterfactual<'_>]| {
+                if i >= end {
+                    return;
+                }
+                part.counts.add_classes(key, person, cfs);
+                for class in 0..self.n_classes {
+                    moved.clear();
+                    moved.extend(cfs.iter().map(|cf| cf.one_vs_rest(class)));
+                    let one = person.one_vs_rest(class);
+                    let person = (key, &one, moved.as_slice());
+                    part.one_vs_rest.add(class, keep, || self.nobody(), person);
+                }
+            };
         group.people(self.context.rows.layout(), self.scored.attribute, each);
         Ok(group.len() as u64)
     }

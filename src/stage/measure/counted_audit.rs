@@ -5,9 +5,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, PlaceboStage, ScoreStage,
-};
+use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, PlaceboStage, ScoreStage};
 use crate::stage::planner::StageInput;
 
 /// What is counted.

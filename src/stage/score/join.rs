@@ -214,7 +214,14 @@ struct AlignedScores<'a> {
 
 impl<'a> AlignedScores<'a> {
     fn new(file: &'a KeyedScores, context: RowContext<'a>) -> Self {
-        AlignedScores { file, context, next_group: 0, ready: VecDeque::new(), taken: 0, is_ordinary: true }
+        AlignedScores {
+            file,
+            context,
+            next_group: 0,
+            ready: VecDeque::new(),
+            taken: 0,
+            is_ordinary: true,
+        }
     }
 
     /// Entries that are decoded and not taken; none at the end of the file, and none where an entry
@@ -417,10 +424,7 @@ pub fn join_counterfactuals(
 }
 
 /// The same with rows that are scored again, in the order of the file.
-fn with_rechecked(
-    wanted: &WantedGroup,
-    again: impl Iterator<Item = WantedKey>,
-) -> WantedGroup {
+fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) -> WantedGroup {
     let mut all: Vec<WantedKey> = (0..wanted.len()).map(|k| wanted.key(k)).chain(again).collect();
     all.sort_by_key(|w| (w.row, w.key.to_group, w.key.cf_index));
     WantedGroup {
@@ -500,7 +504,13 @@ impl ScoreFileJoin<'_> {
     }
 
     /// Compares the rows that are scored again.
-    fn recheck(&self, compared: &mut RecheckTally, (g, group): (usize, &WantedGroup), k: usize, score: f64) {
+    fn recheck(
+        &self,
+        compared: &mut RecheckTally,
+        (g, group): (usize, &WantedGroup),
+        k: usize,
+        score: f64,
+    ) {
         let row = group.row[k] as usize;
         let tolerance = self.tolerance.unwrap_or(f64::INFINITY);
         compared.add(g, row, group.factual[row], score, tolerance);

@@ -92,14 +92,20 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     };
     generate(ground, &making, dir.path()).unwrap();
     let layout = rows.layout();
-    let (keys, made) = CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
+    let (keys, made) =
+        CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
     // The keys follow from the rows alone: without features they are not written.
     let view = tempfile::tempdir().unwrap();
     let making = GenerateInputs { is_view: true, with_features: false, ..making };
     generate(ground, &making, view.path()).unwrap();
     let viewed = CounterfactualReader::open(view.path(), &rows, &roles).unwrap();
-    assert_eq!((viewed.keys(0).unwrap(), viewed.n_rows()), (keys.clone(), keys.parent.len() as u64));
-    assert!(viewed.rows(0, layout).is_err() && CounterfactualReader::open_file(view.path()).is_err());
+    assert_eq!(
+        (viewed.keys(0).unwrap(), viewed.n_rows()),
+        (keys.clone(), keys.parent.len() as u64)
+    );
+    assert!(
+        viewed.rows(0, layout).is_err() && CounterfactualReader::open_file(view.path()).is_err()
+    );
     let race = layout.feature("race").unwrap();
     assert!(
         keys.to_group
