@@ -1,5 +1,6 @@
 //! Numbers and words from job files that are valid by construction: `Fraction`, `Count`,
-//! `ColumnName`, `Name`, `Level`, `Seed`, `Word`, `CommandArgument`, `TimeLimit`.
+//! `ColumnName`, `Name`, `Level`, `Seed`, `Word`, `CommandArgument`, `TimeLimit`; and the refusal of
+//! a knob.
 //!
 //! Each type checks itself while it is read, so that nothing behind the job file has to check
 //! again.
@@ -409,6 +410,31 @@ impl JsonSchema for TimeLimit {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "pattern": "^([0-9]+[smh]|\\$\\{vars\\..*)$", "description": "A \
             whole number with its unit: `90s`, `10m`, `2h`."})
+    }
+}
+
+/// A knob whose value `cfaudit check` refuses, whatever the rest of the job says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnobRefusal {
+    /// The dotted key below the block; empty for the block itself.
+    pub key: &'static str,
+    /// The code of the problem.
+    pub code: &'static str,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl KnobRefusal {
+    /// Refuses the value of a key.
+    pub fn new(
+        key: &'static str,
+        code: &'static str,
+        what: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        KnobRefusal { key, code, what: what.into(), hint: hint.into() }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
-use crate::param::{ColumnName, Seed, Word};
+use crate::param::{ColumnName, KnobRefusal, Seed, Word};
 
 /// What a strategy does to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,31 +68,6 @@ pub trait StrategyKnobs {
     /// The knobs of a strategy that moves features as reference rows say.
     fn fitted(&self) -> Option<&dyn FittedKnobs> {
         None
-    }
-}
-
-/// A knob whose value `cfaudit check` refuses, whatever the rest of the job says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnobRefusal {
-    /// The dotted key below the block of the strategy.
-    pub key: &'static str,
-    /// The code of the problem.
-    pub code: &'static str,
-    /// What is wrong.
-    pub what: String,
-    /// What to write instead.
-    pub hint: String,
-}
-
-impl KnobRefusal {
-    /// Refuses the value of a key.
-    pub fn new(
-        key: &'static str,
-        code: &'static str,
-        what: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
-        KnobRefusal { key, code, what: what.into(), hint: hint.into() }
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::engine::{FoldGenerator, FoldRows, KnobRefusal, LearntStrategy};
+use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
 use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings, SelectRule};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
 use crate::counterfactual::flip::{
@@ -25,7 +25,7 @@ use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Count, Finite, Fraction, Word};
+use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Word};
 
 /// The most counterfactuals of a row in a group.
 const MOST_CFS: u64 = 1000;

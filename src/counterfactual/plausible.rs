@@ -9,7 +9,7 @@ use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::engine::{
-    FittedKnobs, KnobRefusal, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
+    FittedKnobs, LearntStrategy, StrategyEffect, StrategyKnobs, StrategyRecord,
 };
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::flip::{CounterfactualsPerRow, NewLevelRule};
@@ -23,7 +23,7 @@ use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 use crate::num::ecdf::Cdf;
-use crate::param::{ColumnName, Count, Fraction, Word};
+use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Word};
 
 /// What is known of plausible.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {

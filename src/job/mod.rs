@@ -40,7 +40,7 @@ pub use blocks::metrics::{
     BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
 };
 pub use blocks::models::{
-    CommandBlock, CounterfactualScores, FactualScores, LogisticBlock, ModelBlock, RecheckBlock,
+    CommandBlock, CounterfactualScores, FactualScores, ModelBlock, RecheckBlock,
     ScoresBlock, StreamFormat, ThresholdRule,
 };
 pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::counterfactual::strategy;
 use crate::job::Job;
+use crate::job::blocks::models::MODEL_KINDS;
 
 /// Names the schema and the format number.
 const ID: &str = "urn:cfaudit:job:1";
@@ -19,7 +20,7 @@ const ID: &str = "urn:cfaudit:job:1";
 /// Keys of a set or a model that name its strategy or kind: exactly one must be there.
 const ONE_OF: &[(&str, &[&str])] = &[
     ("CounterfactualSet", strategy::KEYS),
-    ("ModelBlock", &["logistic", "boosting", "forest", "onnx", "scores", "command"]),
+    ("ModelBlock", MODEL_KINDS),
 ];
 
 /// The schema of job files (draft 2020-12).

@@ -6,19 +6,74 @@
 //! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
 //! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
 
+pub mod boosting;
 pub mod command;
 pub mod encode;
+pub mod forest;
 pub mod lightgbm;
 pub mod logistic;
 pub mod onnx;
 pub mod scores_file;
 pub mod threshold;
+pub mod tree_knobs;
 pub mod trees;
 
-use crate::data::FeatureRows;
 use crate::data::rows::training::TrainingRows;
+use crate::data::{Feature, FeatureRows};
 use crate::error::Result;
 use crate::model::encode::FeatureEncoder;
+use crate::param::{ColumnName, KnobRefusal, Seed};
+
+/// The block of a model in a job that is trained here: what the rest of the program asks of its
+/// kind. The list of kinds is that of the job.
+pub trait TrainedKnobs {
+    /// Columns that the model does not see.
+    fn omit(&self) -> &[ColumnName];
+
+    /// What it is, for the report.
+    fn words(&self) -> String;
+
+    /// What is wrong with the knobs by themselves.
+    fn refusals(&self) -> Vec<KnobRefusal>;
+
+    /// Whether chance has a part in its training.
+    fn draws(&self) -> bool {
+        false
+    }
+
+    /// Whether it is made of trees.
+    fn grows_trees(&self) -> bool {
+        false
+    }
+
+    /// Whether its score rises or falls with each encoded column, whatever the others are.
+    fn is_linear(&self) -> bool {
+        false
+    }
+
+    /// The trainer for rows with these features; `omit` are those that the model must not see.
+    fn trainer(
+        &self,
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: Seed,
+    ) -> Box<dyn ModelTrainer>;
+
+    /// Reads back what the trainer wrote.
+    ///
+    /// # Errors
+    /// The text is no artifact of such a model; says why.
+    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String>;
+
+    /// How many trees a model has whose growth ended early, and how many were asked for; `None` for
+    /// one that has them all, or has no trees.
+    ///
+    /// # Errors
+    /// The text is no artifact of such a model; says why.
+    fn missing_trees(&self, _json: &str) -> Result<Option<(u64, u64)>, String> {
+        Ok(None)
+    }
+}
 
 /// A kind of model that can be trained here.
 pub trait ModelTrainer {

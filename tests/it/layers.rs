@@ -21,15 +21,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("causal", &["num", "data"]),
     ("counterfactual", &["param", "num", "data", "causal", "exec::state"]),
-    ("model", &["num", "data", "exec::files"]),
+    ("model", &["param", "num", "data", "exec::files"]),
     ("metric", &["param", "num", "exec::state"]),
     ("augment", &["param", "num", "data", "counterfactual", "exec::state"]),
     ("recourse", &["param", "num", "data"]),
     ("gate", &["table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
-    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` the knobs
-    // of strategies, `recourse` and `augment` their own, `gate` what decides; `metric` has the
+    // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
+    // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment` their own, `gate` what decides; `metric` has the
     // families and the favourable side, and a new job also names the metrics that it measures.
     (
         "job",
@@ -37,6 +37,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "param",
             "data",
             "counterfactual",
+            "model",
             "metric",
             "recourse",
             "augment::knobs",

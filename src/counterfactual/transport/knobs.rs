@@ -9,7 +9,7 @@ use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::counting::counts_of;
 use crate::counterfactual::engine::{
-    FittedKnobs, FoldGenerator, FoldRows, KnobRefusal, LearntStrategy, StrategyEffect,
+    FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect,
     StrategyKnobs, StrategyRecord,
 };
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference, empty_reference};
@@ -28,7 +28,7 @@ use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 use crate::exec::state::Accumulator;
-use crate::param::{ColumnName, Count};
+use crate::param::{ColumnName, Count, KnobRefusal};
 
 /// The most rows a side of one problem: its costs take 3.2 GB.
 const MOST_MATCHED: u64 = 20_000;

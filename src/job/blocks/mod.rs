@@ -8,4 +8,3 @@ pub(crate) mod metrics;
 pub(crate) mod models;
 pub mod onnx;
 pub mod threshold;
-pub mod trained;

@@ -2,6 +2,7 @@
 //! class, and nothing that reads two sides only.
 
 use crate::counterfactual::forms::ConditionOn;
+use crate::job::blocks::models::ModelKind;
 use crate::job::blocks::threshold::ThresholdBlock;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
@@ -226,26 +227,17 @@ impl JobChecker<'_> {
             }
         }
         let Some(classes) = classes else { return };
-        let kinds = [
-            ("logistic", model.logistic.is_some()),
-            ("boosting", model.boosting.is_some()),
-            ("forest", model.forest.is_some()),
-            ("onnx", model.onnx.is_some()),
-            ("command", model.command.is_some()),
-        ];
-        for (key, there) in kinds {
-            if there {
-                let what = format!(
-                    "the model `{name}` gives one score a row, and `data.label` has {} classes",
-                    classes.len()
-                );
-                let hint = format!(
-                    "score the rows elsewhere and give a column per class by `scores`, such as {} \
-                     under `factual`",
-                    columns_form(&classes)
-                );
-                self.push_problem("not-offered", join(at, key), what, hint);
-            }
+        for kind in model.kinds().into_iter().filter(|kind| !matches!(kind, ModelKind::Scores(_))) {
+            let what = format!(
+                "the model `{name}` gives one score a row, and `data.label` has {} classes",
+                classes.len()
+            );
+            let hint = format!(
+                "score the rows elsewhere and give a column per class by `scores`, such as {} \
+                 under `factual`",
+                columns_form(&classes)
+            );
+            self.push_problem("not-offered", join(at, kind.key()), what, hint);
         }
         for (key, there) in [
             ("threshold", model.threshold != ThresholdBlock::default()),

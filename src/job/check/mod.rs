@@ -21,7 +21,6 @@ mod rows;
 mod sets;
 mod slices;
 mod threshold;
-mod trees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -35,7 +34,7 @@ use crate::job::read::nearest::suggest;
 use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
-use crate::param::Name;
+use crate::param::{KnobRefusal, Name};
 use crate::recourse::definition::RecourseView;
 
 /// What `check` must know of a metric.
@@ -413,6 +412,14 @@ impl JobChecker<'_> {
             what: what.into(),
             hint: Some(hint.into()),
         });
+    }
+
+    /// Complains about knobs of a block that are refused whatever the rest of the job says.
+    fn refused(&mut self, block: &str, refusals: Vec<KnobRefusal>) {
+        for KnobRefusal { key, code, what, hint } in refusals {
+            let dot = if key.is_empty() { "" } else { "." };
+            self.push_problem(code, format!("{block}{dot}{key}"), what, hint);
+        }
     }
 
     /// Whether anything at these paths or below was complained about: what follows from it need not

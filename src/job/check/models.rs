@@ -1,7 +1,8 @@
 //! Checks models and the families that are measured.
 
-use crate::job::read::nearest::{all, list, suggest};
-use crate::job::{LogisticBlock, MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
+use crate::job::read::nearest::{all, any, list, suggest};
+use crate::job::blocks::models::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
+use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Name};
 
 use super::{JobChecker, families, needs_counterfactual, path};
@@ -115,37 +116,30 @@ impl JobChecker<'_> {
         if !self.is_sound(&[&at]) {
             return;
         }
-        let kinds = [
-            ("logistic", model.logistic.is_some()),
-            ("boosting", model.boosting.is_some()),
-            ("forest", model.forest.is_some()),
-            ("onnx", model.onnx.is_some()),
-            ("scores", model.scores.is_some()),
-            ("command", model.command.is_some()),
-        ];
-        let found: Vec<&str> =
-            kinds.iter().filter(|(_, there)| *there).map(|(kind, _)| *kind).collect();
+        let found: Vec<&str> = model.kinds().into_iter().map(ModelKind::key).collect();
         if found.len() != 1 {
             let found = if found.is_empty() { "none".to_owned() } else { all(&found) };
             let what = format!(
                 "the model `{name}` needs exactly one of {}, found {found}",
-                all(&kinds.map(|(kind, _)| kind))
+                all(MODEL_KINDS)
             );
-            let hint = "write `logistic: {l2: 1.0}`, `boosting: {}` or `forest: {}` to train one \
-                        here, `onnx: {model: FILE}`, `scores: {factual: {column: score}}` for \
-                        scores made elsewhere, or `command: {score: [./score]}` for a program";
+            let trained = TRAINED_EXAMPLES.iter().map(|(key, knobs)| format!("{key}: {knobs}"));
+            let trained: Vec<String> = trained.collect();
+            let hint = format!(
+                "write {} to train one here, `onnx: {{model: FILE}}`, `scores: {{factual: \
+                 {{column: score}}}}` for scores made elsewhere, or `command: {{score: \
+                 [./score]}}` for a program",
+                any(&trained)
+            );
             self.push_problem("one-of", at, what, hint);
             return;
         }
         self.model_of_classes(&at, name, model);
-        if let Some(logistic) = &model.logistic {
-            self.logistic(&format!("{at}.logistic"), name, logistic);
-        }
-        if let Some(boosting) = &model.boosting {
-            self.boosting(&format!("{at}.boosting"), name, boosting);
-        }
-        if let Some(forest) = &model.forest {
-            self.forest(&format!("{at}.forest"), name, forest);
+        if let Some((kind, knobs)) = model.trained_here() {
+            let here = format!("{at}.{}", kind.key());
+            self.refused(&here, knobs.refusals());
+            self.trains(&here, name);
+            self.inputs(&here, name, knobs.omit());
         }
         if let Some(onnx) = &model.onnx {
             self.onnx(&format!("{at}.onnx"), name, onnx);
@@ -157,19 +151,6 @@ impl JobChecker<'_> {
         if let Some(command) = &model.command {
             self.command(&format!("{at}.command"), name, command);
         }
-    }
-
-    fn logistic(&mut self, at: &str, name: &Name, logistic: &LogisticBlock) {
-        if logistic.l2.get() < 0.0 {
-            self.push_problem(
-                "bad-value",
-                format!("{at}.l2"),
-                format!("a penalty of `{}` is below 0", logistic.l2.get()),
-                "write 0 or more; 1.0 is scikit-learn's default",
-            );
-        }
-        self.trains(at, name);
-        self.inputs(at, name, &logistic.omit);
     }
 
     /// Complains about a model that is trained in this run and has no label or no rows to learn

@@ -2,10 +2,10 @@
 
 use crate::job::blocks::onnx::OnnxBlock;
 use crate::job::read::tree::join;
+use crate::model::tree_knobs::rebuild;
 use crate::param::Name;
 
 use super::JobChecker;
-use super::trees::rebuild;
 
 impl JobChecker<'_> {
     pub(super) fn onnx(&mut self, at: &str, name: &Name, onnx: &OnnxBlock) {

@@ -6,7 +6,7 @@
 //! Anything that cannot be done is refused here, with what to do instead.
 
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::engine::{FittedKnobs, KnobRefusal};
+use crate::counterfactual::engine::FittedKnobs;
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::strategy;
 use crate::data::prepare::params::OrdinalOrder;
@@ -161,9 +161,7 @@ impl JobChecker<'_> {
         self.ranges(&here, knobs);
         self.counterparts(&here, knobs);
         self.decorrelated(&here, &attributes, knobs.decorrelate());
-        for KnobRefusal { key, code, what, hint } in knobs.refusals() {
-            self.push_problem(code, format!("{here}.{key}"), what, hint);
-        }
+        self.refused(&here, knobs.refusals());
     }
 
     /// The attributes that a set changes and that are declared.

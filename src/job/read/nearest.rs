@@ -40,8 +40,17 @@ pub fn list<T: AsRef<str>>(words: &[T]) -> String {
 
 /// Words in backticks, the last one joined by `and`.
 pub fn all<T: AsRef<str>>(words: &[T]) -> String {
+    joined(words, "and")
+}
+
+/// Words in backticks, the last one joined by `or`.
+pub fn any<T: AsRef<str>>(words: &[T]) -> String {
+    joined(words, "or")
+}
+
+fn joined<T: AsRef<str>>(words: &[T], by: &str) -> String {
     match words {
-        [head @ .., last] if !head.is_empty() => format!("{} and `{}`", list(head), last.as_ref()),
+        [head @ .., last] if !head.is_empty() => format!("{} {by} `{}`", list(head), last.as_ref()),
         _ => list(words),
     }
 }

@@ -10,9 +10,8 @@ use std::collections::BTreeSet;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::rows::split::Stratification;
-use crate::job::blocks::trained::{BoostingBlock, ForestBlock};
 use crate::job::{
-    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, LogisticBlock, ModelBlock,
+    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock,
     SensitiveBlock,
 };
 use crate::param::{ColumnName, Word};
@@ -40,49 +39,7 @@ impl SensitiveBlock {
     }
 }
 
-/// A model that the run itself fits to the training rows, by its kind.
-#[derive(Debug, Clone, Copy)]
-pub enum TrainedHere<'a> {
-    /// Logistic regression.
-    Logistic(&'a LogisticBlock),
-    /// Boosted trees.
-    Boosting(&'a BoostingBlock),
-    /// A random forest.
-    Forest(&'a ForestBlock),
-}
-
 impl ModelBlock {
-    /// Its kind and knobs, where the run itself fits it.
-    pub fn trained_here(&self) -> Option<TrainedHere<'_>> {
-        let logistic = self.logistic.as_ref().map(TrainedHere::Logistic);
-        let boosting = || self.boosting.as_ref().map(TrainedHere::Boosting);
-        let forest = || self.forest.as_ref().map(TrainedHere::Forest);
-        logistic.or_else(boosting).or_else(forest)
-    }
-
-    /// Whether the run itself fits the model to the training rows.
-    pub fn is_trained_here(&self) -> bool {
-        self.trained_here().is_some()
-    }
-
-    /// Whether it is made of trees that the run grows.
-    pub fn grows_trees(&self) -> bool {
-        matches!(self.trained_here(), Some(TrainedHere::Boosting(_) | TrainedHere::Forest(_)))
-    }
-
-    /// The inputs that a model run here does without; `None` for scores made elsewhere, which read
-    /// what they like.
-    pub fn omitted(&self) -> Option<&[ColumnName]> {
-        let own = self.trained_here().map(|own| match own {
-            TrainedHere::Logistic(logistic) => &logistic.omit,
-            TrainedHere::Boosting(boosting) => &boosting.omit,
-            TrainedHere::Forest(forest) => &forest.omit,
-        });
-        let onnx = self.onnx.as_ref().map(|onnx| &onnx.omit);
-        let command = self.command.as_ref().map(|command| &command.omit);
-        own.or(onnx).or(command).map(Vec::as_slice)
-    }
-
     /// The columns of the rows that the model names: scores and thresholds.
     pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
         let factual = self

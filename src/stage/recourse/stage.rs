@@ -78,7 +78,7 @@ impl Stage for RecourseStage {
                     }
                     None => RecourseModel::Trained {
                         scorers: asked.scorers(ctx, layout)?,
-                        linear: model.logistic.is_some(),
+                        linear: model.trained_here().is_some_and(|(_, knobs)| knobs.is_linear()),
                     },
                 };
                 let seed = plan.job.run.seed.0;

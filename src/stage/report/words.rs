@@ -17,7 +17,7 @@ use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::check::CheckedJob;
 use crate::metric::catalog::cf_quality;
-use crate::param::{ColumnName, CommandArgument, Count, Fraction, Name, Word};
+use crate::param::{ColumnName, CommandArgument, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::measure::catalog;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
@@ -207,52 +207,6 @@ fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
     knobs.map(|(key, value)| format!("{key}: {}", word(value))).collect()
 }
 
-/// Kind and description of a model that is trained here.
-fn trained_words(model: &job::ModelBlock) -> Option<(&'static str, String)> {
-    if let Some(logistic) = &model.logistic {
-        return Some((
-            "logistic",
-            format!(
-                "logistic regression trained here, L2 penalty {} on the summed loss",
-                logistic.l2.get()
-            ),
-        ));
-    }
-    let share = |share: Fraction| format!("{} %", share.get() * 100.0);
-    let each = |trees: Count, leaves: Count, smallest: Count| {
-        format!(
-            "{} trees of at most {} leaves of at least {} rows",
-            trees.get(),
-            leaves.get(),
-            smallest.get()
-        )
-    };
-    if let Some(boosting) = &model.boosting {
-        let mut words = format!(
-            "gradient boosting trained here by LightGBM, {}, learning rate {}",
-            each(boosting.trees, boosting.leaves, boosting.smallest_leaf),
-            boosting.learning_rate.get()
-        );
-        if boosting.l2.get() > 0.0 {
-            words.push_str(&format!(", L2 penalty {} on leaves", boosting.l2.get()));
-        }
-        if boosting.row_share.get() < 1.0 || boosting.column_share.get() < 1.0 {
-            let (rows, columns) = (share(boosting.row_share), share(boosting.column_share));
-            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
-        }
-        return Some(("boosting", words));
-    }
-    let forest = model.forest.as_ref()?;
-    let words = format!(
-        "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} of \
-         the columns",
-        each(forest.trees, forest.leaves, forest.smallest_leaf),
-        share(forest.row_share),
-        share(forest.column_share)
-    );
-    Some(("forest", words))
-}
-
 /// How thresholds are called that the job does not state.
 const FITTED: &str = "a threshold fitted to its training rows";
 
@@ -264,9 +218,9 @@ fn model_words(name: &str, model: &job::ModelBlock, classes: Option<&[Word]>) ->
             omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
         ),
     };
-    let (kind, words) = match (trained_words(model), &model.scores, &model.command) {
-        (Some((kind, words)), ..) => {
-            (kind, format!("{words}{}", without(model.omitted().unwrap_or_default())))
+    let (kind, words) = match (model.trained_here(), &model.scores, &model.command) {
+        (Some((kind, knobs)), ..) => {
+            (kind.key(), format!("{}{}", knobs.words(), without(knobs.omit())))
         }
         (None, Some(scores), _) => {
             let columns = |columns: Vec<&ColumnName>| match columns[..] {

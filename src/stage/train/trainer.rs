@@ -9,52 +9,17 @@ use crate::data::Layout;
 use crate::error::{Fault, Result};
 use crate::job::ModelBlock;
 use crate::job::blocks::onnx::OnnxBlock;
-use crate::job::resolve::roles::TrainedHere;
-use crate::model::lightgbm::TreesTrainer;
-use crate::model::logistic::{LogisticModel, LogisticTrainer};
 use crate::model::onnx::OnnxParams;
-use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedModel};
-use crate::num::seed::named_seed;
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::canonical_text;
 
 /// The trainer of a model; none for one that is not trained here.
 pub fn trainer(model: &ModelBlock, layout: &Layout, seed: Seed) -> Option<Box<dyn ModelTrainer>> {
-    let features = layout.features.clone();
-    let omitted = model.omitted().into_iter().flatten().map(|c| c.as_str());
-    let omit: Vec<String> = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
-    Some(match model.trained_here()? {
-        TrainedHere::Logistic(logistic) => {
-            Box::new(LogisticTrainer { features, omit, l2: logistic.l2.get() })
-        }
-        TrainedHere::Boosting(boosting) => Box::new(TreesTrainer {
-            features,
-            omit,
-            ensemble: TreeEnsemble::Boosting,
-            trees: boosting.trees.get(),
-            leaves: boosting.leaves.get(),
-            smallest_leaf: boosting.smallest_leaf.get(),
-            learning_rate: boosting.learning_rate.get(),
-            l2: boosting.l2.get(),
-            row_share: boosting.row_share.get(),
-            column_share: boosting.column_share.get(),
-            seed: named_seed(seed.0, "train/boosting"),
-        }),
-        TrainedHere::Forest(forest) => Box::new(TreesTrainer {
-            features,
-            omit,
-            ensemble: TreeEnsemble::Forest,
-            trees: forest.trees.get(),
-            leaves: forest.leaves.get(),
-            smallest_leaf: forest.smallest_leaf.get(),
-            learning_rate: 1.0,
-            l2: 0.0,
-            row_share: forest.row_share.get(),
-            column_share: forest.column_share.get(),
-            seed: named_seed(seed.0, "train/forest"),
-        }),
-    })
+    let (_, knobs) = model.trained_here()?;
+    let omitted = knobs.omit().iter().map(ColumnName::as_str);
+    let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
+    Some(knobs.trainer(layout.features.clone(), omit, seed))
 }
 
 /// Refuses a model whose training would take more than `allowed` bytes, before it takes any.
@@ -122,19 +87,10 @@ pub fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
 
 /// What makes a model stale that is trained here, beside its rows.
 pub fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
+    let Some((kind, knobs)) = model.trained_here() else { return Vec::new() };
     // The seed only where chance has a part in the training.
-    let (kind, knobs, draws) = match model.trained_here() {
-        None => return Vec::new(),
-        Some(TrainedHere::Logistic(logistic)) => ("logistic", canonical_text(logistic), false),
-        Some(TrainedHere::Boosting(boosting)) => (
-            "boosting",
-            canonical_text(boosting),
-            boosting.row_share.get() < 1.0 || boosting.column_share.get() < 1.0,
-        ),
-        Some(TrainedHere::Forest(forest)) => ("forest", canonical_text(forest), true),
-    };
-    let seed = draws.then(|| ("run.seed".to_owned(), seed.0.to_string()));
-    [(kind.to_owned(), knobs)].into_iter().chain(seed).collect()
+    let seed = knobs.draws().then(|| ("run.seed".to_owned(), seed.0.to_string()));
+    [(kind.key().to_owned(), canonical_text(&kind))].into_iter().chain(seed).collect()
 }
 
 /// How many trees a model has whose growth ended early, and how many the job asked for; none for
@@ -143,13 +99,7 @@ pub fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
 /// # Errors
 /// The text is no artifact of such a model; says why.
 pub fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)>, String> {
-    let asked = match model.trained_here() {
-        Some(TrainedHere::Boosting(boosting)) => boosting.trees.get(),
-        Some(TrainedHere::Forest(forest)) => forest.trees.get(),
-        Some(TrainedHere::Logistic(_)) | None => return Ok(None),
-    };
-    let grown = TreesModel::from_json(json)?.n_trees() as u64;
-    Ok((grown < asked).then_some((grown, asked)))
+    model.trained_here().map_or(Ok(None), |(_, knobs)| knobs.missing_trees(json))
 }
 
 /// Reads back what a trainer of the model wrote.
@@ -157,11 +107,7 @@ pub fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)
 /// # Errors
 /// The text is no artifact of such a model; says why.
 pub fn trained(model: &ModelBlock, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-    Ok(match model.trained_here() {
-        Some(TrainedHere::Logistic(_)) => Box::new(LogisticModel::from_json(json)?),
-        Some(TrainedHere::Boosting(_) | TrainedHere::Forest(_)) => {
-            Box::new(TreesModel::from_json(json)?)
-        }
-        None => return Err("the job trains no such model".to_owned()),
-    })
+    let (_, knobs) =
+        model.trained_here().ok_or_else(|| "the job trains no such model".to_owned())?;
+    knobs.read(json)
 }

@@ -1,0 +1,149 @@
+//! Boosting as a job asks for it: gradient boosting, trained here by LightGBM.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Feature;
+use crate::model::lightgbm::TreesTrainer;
+use crate::model::tree_knobs::{self, TreeKnobs, percent};
+use crate::model::trees::{TreeEnsemble, TreesModel};
+use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
+use crate::num::seed::named_seed;
+use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Seed};
+
+/// Gradient boosting by LightGBM: each tree follows the gradient of the log loss that the trees
+/// before it left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoostingBlock {
+    /// Number of trees.
+    #[serde(default = "tree_knobs::hundred")]
+    pub trees: Count,
+    /// Most leaves of a tree, 2 or more.
+    #[serde(default = "thirty_one")]
+    #[schemars(range(min = 2))]
+    pub leaves: Count,
+    /// What each tree adds of its own answer, above 0.
+    #[serde(default = "tenth")]
+    pub learning_rate: Finite,
+    /// Fewest training rows in a leaf, 20 or more.
+    #[serde(default = "tree_knobs::smallest_leaf")]
+    #[schemars(range(min = 20))]
+    pub smallest_leaf: Count,
+    /// Penalty on the squared values of leaves, 0 or above.
+    #[serde(default = "nothing")]
+    pub l2: Finite,
+    /// Share of the training rows that each tree sees, above 0; below 1 drawn anew for every tree
+    /// by the seed.
+    #[serde(default = "all")]
+    pub row_share: Fraction,
+    /// Share of the encoded columns that each tree sees, above 0; below 1 drawn anew for every tree
+    /// by the seed.
+    #[serde(default = "all")]
+    pub column_share: Fraction,
+    /// Columns that the model does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+fn thirty_one() -> Count {
+    Count::new(31).expect("31 is a count")
+}
+
+fn tenth() -> Finite {
+    Finite::new(0.1).expect("0.1 is finite")
+}
+
+fn nothing() -> Finite {
+    Finite::new(0.0).expect("0 is finite")
+}
+
+fn all() -> Fraction {
+    Fraction::new(1.0).expect("1 is a share")
+}
+
+impl BoostingBlock {
+    fn tree_knobs(&self) -> TreeKnobs {
+        TreeKnobs {
+            trees: self.trees,
+            leaves: self.leaves,
+            smallest_leaf: self.smallest_leaf,
+            row_share: self.row_share,
+            column_share: self.column_share,
+        }
+    }
+}
+
+impl TrainedKnobs for BoostingBlock {
+    fn omit(&self) -> &[ColumnName] {
+        &self.omit
+    }
+
+    fn words(&self) -> String {
+        let mut words = format!(
+            "gradient boosting trained here by LightGBM, {}, learning rate {}",
+            self.tree_knobs().words(),
+            self.learning_rate.get()
+        );
+        if self.l2.get() > 0.0 {
+            words.push_str(&format!(", L2 penalty {} on leaves", self.l2.get()));
+        }
+        if self.draws() {
+            let (rows, columns) = (percent(self.row_share), percent(self.column_share));
+            words.push_str(&format!(", each on {rows} of the rows and {columns} of the columns"));
+        }
+        words
+    }
+
+    fn refusals(&self) -> Vec<KnobRefusal> {
+        let (rate, l2) = (self.learning_rate.get(), self.l2.get());
+        let slow = (rate <= 0.0).then(|| {
+            let hint = "write a number above 0; 0.1 is usual, smaller ones need more trees";
+            let what = format!("a learning rate of `{rate}` is not above 0");
+            KnobRefusal::new("learning_rate", "bad-value", what, hint)
+        });
+        let reward = (l2 < 0.0).then(|| {
+            let what = format!("a penalty of `{l2}` is below 0");
+            KnobRefusal::new("l2", "bad-value", what, "write 0 or more; 0 is LightGBM's default")
+        });
+        let own = tree_knobs::not_built("boosting").into_iter().chain(slow).chain(reward);
+        own.chain(self.tree_knobs().refusals()).collect()
+    }
+
+    fn draws(&self) -> bool {
+        self.row_share.get() < 1.0 || self.column_share.get() < 1.0
+    }
+
+    fn grows_trees(&self) -> bool {
+        true
+    }
+
+    fn trainer(
+        &self,
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: Seed,
+    ) -> Box<dyn ModelTrainer> {
+        Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble: TreeEnsemble::Boosting,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate: self.learning_rate.get(),
+            l2: self.l2.get(),
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+            seed: named_seed(seed.0, "train/boosting"),
+        })
+    }
+
+    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
+        Ok(Box::new(TreesModel::from_json(json)?))
+    }
+
+    fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
+        self.tree_knobs().missing_trees(json)
+    }
+}

@@ -1,0 +1,127 @@
+//! Forests as a job asks for them: random forests, trained here by LightGBM.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Feature;
+use crate::model::lightgbm::TreesTrainer;
+use crate::model::tree_knobs::{self, TreeKnobs, percent};
+use crate::model::trees::{TreeEnsemble, TreesModel};
+use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
+use crate::num::seed::named_seed;
+use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Seed};
+
+/// Random forest by LightGBM: trees on samples of the rows, each split on a sample of the columns;
+/// the score is the share of positive training rows in a person's leaf, averaged over the trees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForestBlock {
+    /// Number of trees.
+    #[serde(default = "tree_knobs::hundred")]
+    pub trees: Count,
+    /// Most leaves of a tree, 2 or more.
+    #[serde(default = "many_leaves")]
+    #[schemars(range(min = 2))]
+    pub leaves: Count,
+    /// Fewest training rows in a leaf, 20 or more.
+    #[serde(default = "tree_knobs::smallest_leaf")]
+    #[schemars(range(min = 20))]
+    pub smallest_leaf: Count,
+    /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
+    /// below 1. The default is the share of different rows in a bootstrap sample.
+    #[serde(default = "bootstrap_share")]
+    pub row_share: Fraction,
+    /// Share of the encoded columns that each split chooses from, above 0.
+    #[serde(default = "three_tenths")]
+    pub column_share: Fraction,
+    /// Columns that the model does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+fn many_leaves() -> Count {
+    Count::new(255).expect("255 is a count")
+}
+
+fn bootstrap_share() -> Fraction {
+    Fraction::new(0.632).expect("0.632 is a share")
+}
+
+fn three_tenths() -> Fraction {
+    Fraction::new(0.3).expect("0.3 is a share")
+}
+
+impl ForestBlock {
+    fn tree_knobs(&self) -> TreeKnobs {
+        TreeKnobs {
+            trees: self.trees,
+            leaves: self.leaves,
+            smallest_leaf: self.smallest_leaf,
+            row_share: self.row_share,
+            column_share: self.column_share,
+        }
+    }
+}
+
+impl TrainedKnobs for ForestBlock {
+    fn omit(&self) -> &[ColumnName] {
+        &self.omit
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "random forest trained here by LightGBM, {}, each on {} of the rows, each split on {} \
+             of the columns",
+            self.tree_knobs().words(),
+            percent(self.row_share),
+            percent(self.column_share)
+        )
+    }
+
+    fn refusals(&self) -> Vec<KnobRefusal> {
+        let whole = (self.row_share.get() == 1.0).then(|| {
+            let hint = "write a share below 1; 0.632 is what a bootstrap sample holds";
+            let what = "a forest whose trees all see every row";
+            KnobRefusal::new("row_share", "bad-value", what, hint)
+        });
+        let own = tree_knobs::not_built("forest").into_iter();
+        own.chain(self.tree_knobs().refusals()).chain(whole).collect()
+    }
+
+    fn draws(&self) -> bool {
+        true
+    }
+
+    fn grows_trees(&self) -> bool {
+        true
+    }
+
+    fn trainer(
+        &self,
+        features: Vec<Feature>,
+        omit: Vec<String>,
+        seed: Seed,
+    ) -> Box<dyn ModelTrainer> {
+        Box::new(TreesTrainer {
+            features,
+            omit,
+            ensemble: TreeEnsemble::Forest,
+            trees: self.trees.get(),
+            leaves: self.leaves.get(),
+            smallest_leaf: self.smallest_leaf.get(),
+            learning_rate: 1.0,
+            l2: 0.0,
+            row_share: self.row_share.get(),
+            column_share: self.column_share.get(),
+            seed: named_seed(seed.0, "train/forest"),
+        })
+    }
+
+    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
+        Ok(Box::new(TreesModel::from_json(json)?))
+    }
+
+    fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
+        self.tree_knobs().missing_trees(json)
+    }
+}
