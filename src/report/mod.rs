@@ -33,12 +33,8 @@ use std::path::Path;
 use crate::error::Result;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::{PageSection, ReportPage};
+use crate::report::page::ReportPage;
 use crate::report::read::audit::AuditFolder;
-use crate::report::section::{
-    against, experiments, findings, graphs, groups, left_out, method, models, plausibility,
-    provenance, recourse, shift, slices, switches, verdict, waiting,
-};
 
 /// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
 /// `tables/*.parquet`.
@@ -79,15 +75,7 @@ fn page(
     too_large: bool,
 ) -> String {
     let mut glossary = PageGlossary::new(glossary);
-    let sections = if audit.manifest.awaited.is_empty() {
-        measured(audit, &mut glossary)
-    } else {
-        vec![
-            waiting::section(audit),
-            left_out::section(audit, &mut glossary),
-            provenance::section(audit),
-        ]
-    };
+    let sections = section::sections(audit, &mut glossary);
     let page = ReportPage {
         title: title.map_or_else(|| audit.title(), str::to_owned),
         job: audit.manifest.job.clone(),
@@ -100,29 +88,4 @@ fn page(
         sections,
     };
     page.html()
-}
-
-/// The sections of an audit.
-fn measured(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
-    let panels = audit.panels();
-    let sections = [
-        Some(verdict::section(audit, glossary)),
-        Some(findings::section(audit, &panels, glossary)),
-        audit.manifest.baseline.as_ref().map(|baseline| {
-            against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
-        }),
-        switches::section(audit, &panels, glossary),
-        shift::section(audit, &panels, glossary),
-        graphs::section(audit, glossary),
-        plausibility::section(audit, glossary),
-        groups::section(audit, glossary),
-        slices::section(audit, glossary),
-        models::section(audit, glossary),
-        recourse::section(audit),
-        experiments::section(audit, glossary),
-        Some(left_out::section(audit, glossary)),
-        Some(method::section(audit, glossary)),
-        Some(provenance::section(audit)),
-    ];
-    sections.into_iter().flatten().collect()
 }

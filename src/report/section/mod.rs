@@ -1,4 +1,4 @@
-//! The sections of the page, one file or folder each.
+//! The sections of the page, one file or folder each, and the list of them in the order of the page.
 
 pub(crate) mod against;
 pub(crate) mod classes;
@@ -18,3 +18,43 @@ pub(crate) mod slices;
 pub(crate) mod switches;
 pub(crate) mod verdict;
 pub(crate) mod waiting;
+
+use crate::report::page::PageSection;
+use crate::report::page::terms::PageGlossary;
+use crate::report::read::audit::AuditFolder;
+
+/// The sections of an audit, in the order of the page; those with nothing to show are absent. An
+/// audit that waits for scores has measured nothing.
+pub(crate) fn sections(
+    audit: &AuditFolder,
+    glossary: &mut PageGlossary<'_>,
+) -> Vec<PageSection> {
+    if !audit.manifest.awaited.is_empty() {
+        return vec![
+            waiting::section(audit),
+            left_out::section(audit, glossary),
+            provenance::section(audit),
+        ];
+    }
+    let panels = audit.panels();
+    let sections = [
+        Some(verdict::section(audit, glossary)),
+        Some(findings::section(audit, &panels, glossary)),
+        audit.manifest.baseline.as_ref().map(|baseline| {
+            against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
+        }),
+        switches::section(audit, &panels, glossary),
+        shift::section(audit, &panels, glossary),
+        graphs::section(audit, glossary),
+        plausibility::section(audit, glossary),
+        groups::section(audit, glossary),
+        slices::section(audit, glossary),
+        models::section(audit, glossary),
+        recourse::section(audit),
+        experiments::section(audit, glossary),
+        Some(left_out::section(audit, glossary)),
+        Some(method::section(audit, glossary)),
+        Some(provenance::section(audit)),
+    ];
+    sections.into_iter().flatten().collect()
+}

@@ -42,7 +42,7 @@ use serde::Deserialize;
 
 use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
 use super::typed::TypedTable;
-use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
+use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 use crate::num::summary::normal_quantile;

@@ -11,7 +11,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::{DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, VerifiedFiles};
+use super::data_set::{DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, VerifiedFiles};
 use crate::error::{Fault, Result};
 use crate::exec::files;
 use crate::exec::hash::sha256;

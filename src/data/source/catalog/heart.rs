@@ -17,7 +17,7 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 
 use super::typed::TypedTable;
-use super::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
+use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
