@@ -32,7 +32,7 @@ use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateStatus, GateSubject,
 };
-use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
@@ -378,15 +378,14 @@ fn in_question_order(
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
     let scope_difference = scope == "difference";
     // The difference between two directions changes its sign whatever the metric is.
-    let (turn, second_over_first) = match find(question.metric.as_str()) {
-        Some(metric) if !scope_difference => {
-            (SwapEffect::of(metric), SwapEffect::second_over_first(metric))
-        }
-        _ => (SwapEffect::Negated, false),
+    let turn = match find(question.metric.as_str()) {
+        Some(metric) if !scope_difference => SwapEffect::of(metric),
+        _ => SwapEffect::Negated,
     };
-    let listed_first = if second_over_first { seen.to.clone() } else { from_group.to_owned() };
+    let is_second_first = turn == SwapEffect::Reciprocal(RatioOrder::SecondOverFirst);
+    let listed_first = if is_second_first { seen.to.clone() } else { from_group.to_owned() };
     if listed_first != *first {
-        if seen.is_change && turn == SwapEffect::Reciprocal && seen.refused.is_empty() {
+        if seen.is_change && turn.ratio_order().is_some() && seen.refused.is_empty() {
             // The change of a reciprocal does not follow from the change of a ratio.
             let name =
                 |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
@@ -583,7 +582,7 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
         let one = oriented(&asked(a, b), row);
         let is_told_so = match SwapEffect::of(metric) {
             SwapEffect::Negated => one.value.is_none_or(|value| value >= 0.0),
-            SwapEffect::Reciprocal => one.value.is_none_or(|value| value <= 1.0),
+            SwapEffect::Reciprocal(_) => one.value.is_none_or(|value| value <= 1.0),
             SwapEffect::Same => true,
         };
         if is_told_so { one } else { oriented(&asked(b, a), row) }

@@ -9,10 +9,11 @@ use crate::job::read::tree::join;
 use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, Word,
 };
+use crate::metric::bootstrap::turn::RatioOrder;
 use crate::param::{ColumnName, Finite, Name};
 
 use super::clarify::REST;
-use super::{GateScope, JobChecker, KnownMetric, RatioOrder, families, path};
+use super::{GateScope, JobChecker, KnownMetric, families, path};
 
 /// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
 const HARM: &str = "denied_by_group";

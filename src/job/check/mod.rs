@@ -34,6 +34,7 @@ use crate::job::read::nearest::suggest;
 use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
 use crate::job::resolve::flat::{DOLLAR, literal};
 use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
+use crate::metric::bootstrap::turn::RatioOrder;
 use crate::param::{KnobRefusal, Name};
 use crate::recourse::definition::RecourseView;
 
@@ -60,17 +61,9 @@ pub struct KnownMetric {
     pub range: (f64, f64),
     /// Whether it goes by the prediction that people want, so that the job must say which.
     pub by_favourable: bool,
-    /// Of a ratio of two groups which one it is over.
+    /// Of a ratio of two groups which one stands on top; the reference is first, the others as
+    /// declared.
     pub ratio: Option<RatioOrder>,
-}
-
-/// Which of two groups, the reference first and the others as declared, stands on top of a ratio.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RatioOrder {
-    /// The first over the second.
-    FirstOverSecond,
-    /// The second over the first.
-    SecondOverFirst,
 }
 
 /// What a gate asks a metric of, and the key that says so.

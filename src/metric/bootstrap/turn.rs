@@ -2,13 +2,22 @@
 
 use crate::metric::{Metric, Reads};
 
+/// Which of two groups A and B stands on top of a ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatioOrder {
+    /// A over B.
+    FirstOverSecond,
+    /// B over A.
+    SecondOverFirst,
+}
+
 /// How the value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SwapEffect {
     /// A difference changes its sign.
     Negated,
     /// A ratio becomes its reciprocal.
-    Reciprocal,
+    Reciprocal(RatioOrder),
     /// It treats both groups alike.
     Same,
 }
@@ -17,17 +26,21 @@ impl SwapEffect {
     /// How the value of a metric of the family group changes.
     pub fn of(metric: &Metric) -> SwapEffect {
         match metric.reads {
-            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::FavourableRatio => {
-                SwapEffect::Reciprocal
+            Reads::RateRatio(_) | Reads::ScoreRatio(_) => {
+                SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
             }
+            Reads::FavourableRatio => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),
             Reads::WidestGap(_) | Reads::RateMinRatio(_) => SwapEffect::Same,
             _ => SwapEffect::Negated,
         }
     }
 
-    /// Whether the metric is B over A where all others are A minus B or A over B.
-    pub fn second_over_first(metric: &Metric) -> bool {
-        matches!(metric.reads, Reads::FavourableRatio)
+    /// Which group stands on top, of a ratio.
+    pub fn ratio_order(self) -> Option<RatioOrder> {
+        match self {
+            SwapEffect::Reciprocal(order) => Some(order),
+            SwapEffect::Negated | SwapEffect::Same => None,
+        }
     }
 
     /// The value after the change; none for the reciprocal of 0.
@@ -35,7 +48,7 @@ impl SwapEffect {
         match self {
             // Not `-value`: that would make a zero negative.
             SwapEffect::Negated => Some(0.0 - value),
-            SwapEffect::Reciprocal => (value != 0.0).then(|| 1.0 / value),
+            SwapEffect::Reciprocal(_) => (value != 0.0).then(|| 1.0 / value),
             SwapEffect::Same => Some(value),
         }
     }

@@ -2,7 +2,7 @@
 //! intervals, sides of a decision.
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
-use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
@@ -86,13 +86,11 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
         Some(metric) if matches!(metric.reads, Reads::RateMinRatio(_)) => {
             " lower over higher".to_owned()
         }
-        Some(metric) if SwapEffect::of(metric) == SwapEffect::Reciprocal => {
-            match SwapEffect::second_over_first(metric) {
-                true => format!(" {second} over {first}"),
-                false => format!(" {first} over {second}"),
-            }
-        }
-        _ => String::new(),
+        metric => match metric.and_then(|metric| SwapEffect::of(metric).ratio_order()) {
+            Some(RatioOrder::FirstOverSecond) => format!(" {first} over {second}"),
+            Some(RatioOrder::SecondOverFirst) => format!(" {second} over {first}"),
+            None => String::new(),
+        },
     }
 }
 

@@ -5,7 +5,7 @@ use crate::table::GroupRow;
 use std::collections::BTreeSet;
 
 use crate::metric::GapTransform;
-use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart::{self, IntervalWhisker};
@@ -262,13 +262,11 @@ fn many_groups(
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     let over =
         |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
-    match find(metric).map(|metric| (SwapEffect::of(metric), metric)) {
-        Some((SwapEffect::Reciprocal, metric)) if SwapEffect::second_over_first(metric) => {
-            over(&key.to, &key.from)
-        }
-        Some((SwapEffect::Reciprocal, _)) => over(&key.from, &key.to),
+    match find(metric).and_then(|metric| SwapEffect::of(metric).ratio_order()) {
+        Some(RatioOrder::FirstOverSecond) => over(&key.from, &key.to),
+        Some(RatioOrder::SecondOverFirst) => over(&key.to, &key.from),
         // The name of the metric of the lower over the higher says it.
-        _ => RichText::new(),
+        None => RichText::new(),
     }
 }
 

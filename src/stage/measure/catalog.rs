@@ -1,7 +1,7 @@
 //! The catalog of metrics as a job and the page know it.
 
 use crate::job;
-use crate::job::check::{CheckedJob, KnownMetric, KnownNames, RatioOrder};
+use crate::job::check::{CheckedJob, KnownMetric, KnownNames};
 use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::{self, MetricFamily, Reads};
 use std::sync::OnceLock;
@@ -51,12 +51,6 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     );
     let min_groups = if any { 3 } else { 2 };
     let family = metric.family;
-    let ratio = (SwapEffect::of(metric) == SwapEffect::Reciprocal).then(|| {
-        match SwapEffect::second_over_first(metric) {
-            true => RatioOrder::SecondOverFirst,
-            false => RatioOrder::FirstOverSecond,
-        }
-    });
     KnownMetric {
         id: metric.id,
         family,
@@ -68,7 +62,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         min_groups,
         range: metric.range,
         by_favourable: matches!(metric.reads, Reads::SwitchByFavour { .. }),
-        ratio,
+        ratio: SwapEffect::of(metric).ratio_order(),
     }
 }
 
