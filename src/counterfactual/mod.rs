@@ -15,10 +15,10 @@
 //! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
 //! unknown here.
 //!
-//! [`naive`] changes the attribute alone. Greedy and plausible also move variables to
+//! [`strategy::naive`] changes the attribute alone. Greedy and plausible also move variables to
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
-//! those that are related to the pair of groups ([`greedy`]). [`transport`] gives the rows of a
+//! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
 //! group the values of real rows of another. [`filter`] and [`check`] decide which counterfactuals
 //! are valid; [`quality`] measures them.
 //!
@@ -40,13 +40,10 @@ pub mod flip;
 pub mod forms;
 pub mod generate;
 pub mod graph_uncertain;
-pub mod greedy;
 pub mod joint;
 pub mod knobs;
 pub mod map;
 pub(crate) mod moments;
-pub mod naive;
-pub mod plausible;
 pub mod quality;
 pub mod relation;
 pub mod space;

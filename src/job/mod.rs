@@ -39,10 +39,11 @@ pub use blocks::gates::{
 pub use blocks::metrics::{
     BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
 };
-pub use blocks::models::{
-    CommandBlock, CounterfactualScores, FactualScores, ModelBlock, RecheckBlock,
-    ScoresBlock, StreamFormat, ThresholdRule,
+pub use crate::model::kind::command::{CommandBlock, StreamFormat};
+pub use crate::model::kind::scores::{
+    CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock,
 };
+pub use crate::model::kind::{ModelBlock, ThresholdRule};
 pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.

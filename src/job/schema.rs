@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::counterfactual::strategy;
 use crate::job::Job;
-use crate::job::blocks::models::MODEL_KINDS;
+use crate::model::kind::MODEL_KINDS;
 
 /// Names the schema and the format number.
 const ID: &str = "urn:cfaudit:job:1";

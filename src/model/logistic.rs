@@ -12,7 +12,6 @@
 //! square of the encoded width per thread. Expected coefficients in the tests come from
 //! scikit-learn.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -20,11 +19,10 @@ use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Feature, FeatureRows};
 use crate::error::{Error, Fault, Result};
 use crate::model::encode::FeatureEncoder;
-use crate::model::{ModelTrainer, Scorer, TrainedKnobs, TrainedModel};
+use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
 use crate::num::moments::scale_above;
-use crate::param::{ColumnName, Finite, KnobRefusal, Seed};
 
 const MAX_STEPS: usize = 100;
 
@@ -40,57 +38,6 @@ pub struct LogisticTrainer {
     pub omit: Vec<String>,
     /// Penalty on the summed loss, 0 or above.
     pub l2: f64,
-}
-
-/// Logistic regression with an L2 penalty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LogisticBlock {
-    /// Strength of the penalty on the summed loss (1/C of scikit-learn), 0 or above; the intercept
-    /// is free.
-    pub l2: Finite,
-    /// Columns that the model does not see.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub omit: Vec<ColumnName>,
-}
-
-impl TrainedKnobs for LogisticBlock {
-    fn omit(&self) -> &[ColumnName] {
-        &self.omit
-    }
-
-    fn words(&self) -> String {
-        format!(
-            "logistic regression trained here, L2 penalty {} on the summed loss",
-            self.l2.get()
-        )
-    }
-
-    fn refusals(&self) -> Vec<KnobRefusal> {
-        let l2 = self.l2.get();
-        let reward = (l2 < 0.0).then(|| {
-            let hint = "write 0 or more; 1.0 is scikit-learn's default";
-            KnobRefusal::new("l2", "bad-value", format!("a penalty of `{l2}` is below 0"), hint)
-        });
-        reward.into_iter().collect()
-    }
-
-    fn is_linear(&self) -> bool {
-        true
-    }
-
-    fn trainer(
-        &self,
-        features: Vec<Feature>,
-        omit: Vec<String>,
-        _seed: Seed,
-    ) -> Box<dyn ModelTrainer> {
-        Box::new(LogisticTrainer { features, omit, l2: self.l2.get() })
-    }
-
-    fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String> {
-        Ok(Box::new(LogisticModel::from_json(json)?))
-    }
 }
 
 /// A fitted logistic regression.

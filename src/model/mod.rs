@@ -6,16 +6,14 @@
 //! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
 //! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
 
-pub mod boosting;
 pub mod command;
 pub mod encode;
-pub mod forest;
+pub mod kind;
 pub mod lightgbm;
 pub mod logistic;
 pub mod onnx;
 pub mod scores_file;
 pub mod threshold;
-pub mod tree_knobs;
 pub mod trees;
 
 use crate::data::rows::training::TrainingRows;
@@ -25,7 +23,7 @@ use crate::model::encode::FeatureEncoder;
 use crate::param::{ColumnName, KnobRefusal, Seed};
 
 /// The block of a model in a job that is trained here: what the rest of the program asks of its
-/// kind. The list of kinds is that of the job.
+/// kind. The list of kinds is [`kind`].
 pub trait TrainedKnobs {
     /// Columns that the model does not see.
     fn omit(&self) -> &[ColumnName];

@@ -3,7 +3,7 @@
 use crate::data::prepare::params::{
     DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn,
 };
-use crate::job::blocks::models::ModelBlock;
+use crate::model::kind::ModelBlock;
 use crate::job::{CounterfactualSet, Job};
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::RowClasses;

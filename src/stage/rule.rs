@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::model::ThresholdComparison;
 use crate::model::threshold::FittedThreshold;

@@ -8,8 +8,8 @@ mod worked;
 
 use crate::counterfactual::fit::StrategyPlan;
 use crate::counterfactual::generate::MapFlipGenerator;
-use crate::counterfactual::greedy::GreedyBlock;
-use crate::counterfactual::plausible::PlausibleBlock;
+use crate::counterfactual::strategy::greedy::GreedyBlock;
+use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};

@@ -4,8 +4,8 @@
 use super::{generate, layout, mover, plausible, rows, rows_in_words};
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
-use crate::counterfactual::greedy::GreedyBlock;
-use crate::counterfactual::plausible::PlausibleBlock;
+use crate::counterfactual::strategy::greedy::GreedyBlock;
+use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::variable::VariableOptions;
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch};
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};

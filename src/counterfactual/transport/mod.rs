@@ -31,7 +31,6 @@
 pub mod cost;
 pub mod distance;
 pub mod image;
-pub mod knobs;
 pub mod matching;
 
 use std::collections::BTreeMap;

@@ -5,6 +5,3 @@ pub(crate) mod data;
 pub mod experiments;
 pub(crate) mod gates;
 pub(crate) mod metrics;
-pub(crate) mod models;
-pub mod onnx;
-pub mod threshold;

@@ -2,8 +2,8 @@
 //! class, and nothing that reads two sides only.
 
 use crate::counterfactual::forms::ConditionOn;
-use crate::job::blocks::models::ModelKind;
-use crate::job::blocks::threshold::ThresholdBlock;
+use crate::model::kind::ModelKind;
+use crate::model::kind::threshold::ThresholdBlock;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{

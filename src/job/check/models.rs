@@ -1,7 +1,7 @@
 //! Checks models and the families that are measured.
 
 use crate::job::read::nearest::{all, any, list, suggest};
-use crate::job::blocks::models::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
+use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
 use crate::param::{ColumnName, Name};
 

@@ -1,8 +1,8 @@
 //! Checks the block `onnx` of models: what of it can be known without the file.
 
-use crate::job::blocks::onnx::OnnxBlock;
+use crate::model::kind::onnx::OnnxBlock;
 use crate::job::read::tree::join;
-use crate::model::tree_knobs::rebuild;
+use crate::model::kind::trees::rebuild;
 use crate::param::Name;
 
 use super::JobChecker;

@@ -1,7 +1,7 @@
 //! Checks thresholds that are fitted: they need training rows with labels, scores of these, and the
 //! rule that they are fitted for.
 
-use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::{ModelBlock, ThresholdRule};
 use crate::param::Name;
 

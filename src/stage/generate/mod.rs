@@ -14,7 +14,7 @@ use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
 use crate::counterfactual::engine::{FittedKnobs, LearntStrategy};
 use crate::counterfactual::forms::ConditionOn;
-use crate::counterfactual::naive::NaiveGenerator;
+use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
 use crate::data::prepare::params::MissingRule;

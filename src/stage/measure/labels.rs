@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
-use crate::job::blocks::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
+use crate::model::kind::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};

@@ -14,7 +14,7 @@ use crate::folder::manifest::{
 };
 use crate::job::Job;
 use crate::job::blocks::experiments::ExperimentBlock;
-use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::check::CheckedJob;
 use crate::metric::catalog::cf_quality;
 use crate::param::{ColumnName, CommandArgument, Name, Word};

@@ -14,7 +14,7 @@ use crate::data::rows::aligned::{ScoreReader, create_scores};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::ModelBlock;
-use crate::job::blocks::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::Scorer;
 use crate::model::threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::stage::count::evidence::{check_weight_total, weight_units};

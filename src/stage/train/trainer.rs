@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::data::Layout;
 use crate::error::{Fault, Result};
 use crate::job::ModelBlock;
-use crate::job::blocks::onnx::OnnxBlock;
+use crate::model::kind::onnx::OnnxBlock;
 use crate::model::onnx::OnnxParams;
 use crate::model::{ModelTrainer, TrainedModel};
 use crate::param::{ColumnName, Seed};

@@ -9,7 +9,7 @@ use parquet::arrow::ArrowWriter;
 
 use super::{GenerateInputs, generate, write_backs};
 use crate::counterfactual::Generator;
-use crate::counterfactual::naive::NaiveGenerator;
+use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
 use crate::data::prepare::prepare;

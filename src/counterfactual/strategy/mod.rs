@@ -1,8 +1,13 @@
 //! The strategies: the one list of them, and the block of a counterfactual set made from it.
 //!
-//! A row of the list is the key in a job with its description, the block of knobs, and the record
+//! Each strategy has a file here, with its knobs and all that is its own. A row of the list is the key in a job with its description, the block of knobs, and the record
 //! of what is known of the strategy. From it come the keys of a set for the YAML reader and the
 //! schema, the enum of strategies, and all look-ups by key.
+
+pub mod greedy;
+pub mod naive;
+pub mod plausible;
+pub mod transport;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,10 +16,10 @@ pub use crate::counterfactual::engine::StrategyRecord;
 use crate::counterfactual::engine::{FittedKnobs, StrategyKnobs};
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
-use crate::counterfactual::greedy::{self, GreedyBlock};
-use crate::counterfactual::naive::{self, NaiveBlock};
-use crate::counterfactual::plausible::{self, PlausibleBlock};
-use crate::counterfactual::transport::knobs::{self as transport, TransportBlock};
+use crate::counterfactual::strategy::greedy::GreedyBlock;
+use crate::counterfactual::strategy::naive::NaiveBlock;
+use crate::counterfactual::strategy::plausible::PlausibleBlock;
+use crate::counterfactual::strategy::transport::TransportBlock;
 use crate::param::{ColumnName, Count};
 
 macro_rules! strategies {

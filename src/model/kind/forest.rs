@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
 use crate::model::lightgbm::TreesTrainer;
-use crate::model::tree_knobs::{self, TreeKnobs, percent};
+use crate::model::kind::trees::{self, TreeKnobs, percent};
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
@@ -17,14 +17,14 @@ use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Seed};
 #[serde(deny_unknown_fields)]
 pub struct ForestBlock {
     /// Number of trees.
-    #[serde(default = "tree_knobs::hundred")]
+    #[serde(default = "trees::hundred")]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "many_leaves")]
     #[schemars(range(min = 2))]
     pub leaves: Count,
     /// Fewest training rows in a leaf, 20 or more.
-    #[serde(default = "tree_knobs::smallest_leaf")]
+    #[serde(default = "trees::smallest_leaf")]
     #[schemars(range(min = 20))]
     pub smallest_leaf: Count,
     /// Share of the training rows that each tree sees, drawn without replacement, above 0 and
@@ -84,7 +84,7 @@ impl TrainedKnobs for ForestBlock {
             let what = "a forest whose trees all see every row";
             KnobRefusal::new("row_share", "bad-value", what, hint)
         });
-        let own = tree_knobs::not_built("forest").into_iter();
+        let own = trees::not_built("forest").into_iter();
         own.chain(self.tree_knobs().refusals()).chain(whole).collect()
     }
 

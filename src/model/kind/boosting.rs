@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
 use crate::model::lightgbm::TreesTrainer;
-use crate::model::tree_knobs::{self, TreeKnobs, percent};
+use crate::model::kind::trees::{self, TreeKnobs, percent};
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;
@@ -17,7 +17,7 @@ use crate::param::{ColumnName, Count, Finite, Fraction, KnobRefusal, Seed};
 #[serde(deny_unknown_fields)]
 pub struct BoostingBlock {
     /// Number of trees.
-    #[serde(default = "tree_knobs::hundred")]
+    #[serde(default = "trees::hundred")]
     pub trees: Count,
     /// Most leaves of a tree, 2 or more.
     #[serde(default = "thirty_one")]
@@ -27,7 +27,7 @@ pub struct BoostingBlock {
     #[serde(default = "tenth")]
     pub learning_rate: Finite,
     /// Fewest training rows in a leaf, 20 or more.
-    #[serde(default = "tree_knobs::smallest_leaf")]
+    #[serde(default = "trees::smallest_leaf")]
     #[schemars(range(min = 20))]
     pub smallest_leaf: Count,
     /// Penalty on the squared values of leaves, 0 or above.
@@ -106,7 +106,7 @@ impl TrainedKnobs for BoostingBlock {
             let what = format!("a penalty of `{l2}` is below 0");
             KnobRefusal::new("l2", "bad-value", what, "write 0 or more; 0 is LightGBM's default")
         });
-        let own = tree_knobs::not_built("boosting").into_iter().chain(slow).chain(reward);
+        let own = trees::not_built("boosting").into_iter().chain(slow).chain(reward);
         own.chain(self.tree_knobs().refusals()).collect()
     }
 

@@ -34,7 +34,7 @@ use crate::param::{ColumnName, Count, KnobRefusal};
 const MOST_MATCHED: u64 = 20_000;
 
 /// What is known of transport.
-pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
+pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`transport: {move: all, condition_on: label}`",
     sentence: "Gives the rows of a group the values of real rows of the other, all together at the \

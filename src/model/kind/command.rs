@@ -1,0 +1,64 @@
+//! The block `command` of a model: any program.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::param::{ColumnName, CommandArgument, TimeLimit};
+
+/// A program that scores rows, and may train a model first. It sees the features and the sensitive
+/// columns under their source names, never the label, and gives one score in [0, 1] per row, in the
+/// order of the rows. It runs in the working directory of cfaudit with PATH, HOME, TMPDIR,
+/// LANG=C.UTF-8, TZ=UTC and what `pass_env` and `secret_env` name. Every status but 0 ends the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandBlock {
+    /// The program that scores, and its arguments. Filled when it starts: `{model}` (the file
+    /// below, or what `train` wrote), `{seed}` (run.seed), `{threads}`, `{fold}` (from 0; 0 without
+    /// folds), and with `parquet-files` the paths `{rows}` and `{scores}`.
+    pub score: Vec<CommandArgument>,
+    /// The trained model: a file or folder, hashed like those under `watch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The program that trains, in the place of `model`, and its arguments: gets the training rows
+    /// with a last column `label` (1 = positive, 0 = negative) and writes a file or folder to
+    /// `{model}`. With folds it runs once per fold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train: Option<Vec<CommandArgument>>,
+    /// How rows and scores travel.
+    #[serde(default)]
+    pub stream: StreamFormat,
+    /// Files, folders or globs that decide what the program does: when one changes, it runs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<String>,
+    /// Names of further environment variables that the program sees. A changed value runs it again:
+    /// the cache keeps a keyed hash of it, and the value is never written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// Names of variables with secrets, such as tokens: the program sees them; their values are
+    /// never hashed or written, and a changed one runs nothing again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_env: Vec<String>,
+    /// How long one run of the program may take.
+    #[serde(default = "an_hour")]
+    pub time_limit: TimeLimit,
+    /// Columns that the program does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+fn an_hour() -> TimeLimit {
+    TimeLimit::seconds(3600).expect("an hour is a time limit")
+}
+
+/// How rows and scores travel between cfaudit and a program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamFormat {
+    /// Rows as an Arrow IPC stream on standard input, scores as one with the column `score` on
+    /// standard output.
+    #[default]
+    Arrow,
+    /// Rows as the Parquet file `{rows}`, scores as the Parquet file `{scores}` with the column
+    /// `score`.
+    ParquetFiles,
+}

@@ -1,0 +1,157 @@
+//! The block `models`: the list of kinds, where scores come from, and how they become decisions.
+//!
+//! A row of the list is the key in a job with its description and the block of knobs. A kind that
+//! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
+
+pub mod boosting;
+pub mod command;
+pub mod forest;
+pub mod logistic;
+pub mod onnx;
+pub mod scores;
+pub mod threshold;
+pub mod trees;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::TrainedKnobs;
+use crate::model::kind::boosting::BoostingBlock;
+use crate::model::kind::command::CommandBlock;
+use crate::model::kind::forest::ForestBlock;
+use crate::model::kind::logistic::LogisticBlock;
+use crate::model::kind::onnx::OnnxBlock;
+use crate::model::kind::scores::ScoresBlock;
+use crate::model::kind::threshold::ThresholdBlock;
+use crate::param::ColumnName;
+
+macro_rules! model_kinds {
+    (
+        trained {
+            $($(#[$about:meta])* $field:ident = $key:tt: $variant:ident($block:ty), $example:tt;)+
+        }
+        elsewhere {
+            $($(#[$other_about:meta])* $other:ident = $other_key:tt:
+                $other_variant:ident($other_block:ty);)+
+        }
+    ) => {
+        /// A model to audit: exactly one kind beside the common keys.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct ModelBlock {
+            $($(#[$about])*
+            #[serde(default, rename = $key, skip_serializing_if = "Option::is_none")]
+            $field: Option<$block>,)+
+            $($(#[$other_about])*
+            #[serde(default, rename = $other_key, skip_serializing_if = "Option::is_none")]
+            pub $other: Option<$other_block>,)+
+            /// The score from which a prediction is positive: a number, `{column: C}`, or fitted to
+            /// the training rows by `{maximise_recall: {...}}`, `{youden: {}}` or `{f_beta: 1}`.
+            /// Has no part where the label has `classes`.
+            #[serde(default)]
+            pub threshold: ThresholdBlock,
+            /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
+            #[serde(default)]
+            pub threshold_rule: ThresholdRule,
+        }
+
+        /// A kind of model with its knobs.
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum ModelKind<'a> {
+            $($(#[$about])* $variant(&'a $block),)+
+            $($(#[$other_about])* $other_variant(&'a $other_block),)+
+        }
+
+        /// The keys of a model that name its kind: exactly one must be there.
+        pub const MODEL_KINDS: &[&str] = &[$($key,)+ $($other_key),+];
+
+        /// How a job asks for a model that is trained here, by kind.
+        pub const TRAINED_EXAMPLES: &[(&str, &str)] = &[$(($key, $example)),+];
+
+        impl<'a> ModelKind<'a> {
+            /// The key in a job.
+            pub fn key(self) -> &'static str {
+                match self {
+                    $(ModelKind::$variant(_) => $key,)+
+                    $(ModelKind::$other_variant(_) => $other_key,)+
+                }
+            }
+
+            /// The knobs, where the run itself fits the model to the training rows.
+            pub fn trained_here(self) -> Option<&'a dyn TrainedKnobs> {
+                match self {
+                    $(ModelKind::$variant(block) => Some(block),)+
+                    $(ModelKind::$other_variant(_) => None,)+
+                }
+            }
+        }
+
+        impl ModelBlock {
+            /// Its kinds; a checked model has one.
+            pub fn kinds(&self) -> Vec<ModelKind<'_>> {
+                let all = [
+                    $(self.$field.as_ref().map(ModelKind::$variant),)+
+                    $(self.$other.as_ref().map(ModelKind::$other_variant),)+
+                ];
+                all.into_iter().flatten().collect()
+            }
+        }
+    };
+}
+
+model_kinds! {
+    trained {
+        /// Logistic regression with an L2 penalty, trained here.
+        logistic = "logistic": Logistic(LogisticBlock), "{l2: 1.0}";
+        /// Gradient boosting, trained here.
+        boosting = "boosting": Boosting(BoostingBlock), "{}";
+        /// Random forest, trained here.
+        forest = "forest": Forest(ForestBlock), "{}";
+    }
+    elsewhere {
+        /// A model in an ONNX file.
+        onnx = "onnx": Onnx(OnnxBlock);
+        /// Scores made elsewhere.
+        scores = "scores": Scores(ScoresBlock);
+        /// Any program: rows in, scores out.
+        command = "command": Command(CommandBlock);
+    }
+}
+
+impl ModelBlock {
+    /// Its kind and its knobs, where the run itself fits it to the training rows.
+    pub fn trained_here(&self) -> Option<(ModelKind<'_>, &dyn TrainedKnobs)> {
+        self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
+    }
+
+    /// Whether the run itself fits the model to the training rows.
+    pub fn is_trained_here(&self) -> bool {
+        self.trained_here().is_some()
+    }
+
+    /// Whether it is made of trees that the run grows.
+    pub fn grows_trees(&self) -> bool {
+        self.trained_here().is_some_and(|(_, knobs)| knobs.grows_trees())
+    }
+
+    /// The inputs that a model run here does without; `None` for scores made elsewhere, which read
+    /// what they like.
+    pub fn omitted(&self) -> Option<&[ColumnName]> {
+        let trained = self.trained_here().map(|(_, knobs)| knobs.omit());
+        let onnx = self.onnx.as_ref().map(|onnx| onnx.omit.as_slice());
+        let command = self.command.as_ref().map(|command| command.omit.as_slice());
+        trained.or(onnx).or(command)
+    }
+}
+
+/// What a score equal to the threshold means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdRule {
+    /// Positive.
+    #[default]
+    Ge,
+    /// Negative.
+    Gt,
+}

@@ -1,0 +1,81 @@
+//! The block `scores` of a model: scores made elsewhere.
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::param::{ColumnName, Finite, Fraction, Word};
+
+/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class, or of each of
+/// several; null where a row cannot be scored. Where a file is not there yet the run writes the
+/// rows to score into `to-score/` of the output folder and ends with status 4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScoresBlock {
+    /// The scores of the rows as they are.
+    pub factual: FactualScores,
+    /// The scores of the counterfactuals. Left out: only families without counterfactuals can be
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<CounterfactualScores>,
+    /// Asks for some factual rows again in the file of the counterfactuals, to catch scores of
+    /// another model version. Left out: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<RecheckBlock>,
+}
+
+/// Factual rows that are scored again with the counterfactuals: in the file they name their own
+/// group as `to_group`, with `cf_index` 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecheckBlock {
+    /// Share of the audited rows, above 0; drawn by the seed, and at least one row for each
+    /// attribute.
+    #[serde(default = "one_in_a_hundred")]
+    pub share: Fraction,
+    /// Largest difference between the two scores of a row, from 0 to below 1.
+    #[serde(default = "one_in_a_million")]
+    pub tolerance: Finite,
+}
+
+fn one_in_a_hundred() -> Fraction {
+    Fraction::new(0.01).expect("0.01 is a share")
+}
+
+fn one_in_a_million() -> Finite {
+    Finite::new(1e-6).expect("1e-6 is finite")
+}
+
+/// The scores of the rows as they are: a column of the rows, or a file keyed by `row_id`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FactualScores {
+    /// A Parquet file with the columns `row_id` and `column`, one line for every audited row; left
+    /// out: `column` is a column of the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<String>,
+    /// The column that holds the score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// In the place of `column` where `data.label` has `classes`: the column with the score of each
+    /// class, `{Low: p_low, High: p_high}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<IndexMap<Word, ColumnName>>,
+}
+
+/// The scores of the counterfactuals: a file keyed by `row_id`, `sensitive`, `to_group`,
+/// `cf_index`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CounterfactualScores {
+    /// The Parquet file, one line for every counterfactual; `{counterfactual}` stands for the name
+    /// of the set.
+    pub parquet: String,
+    /// The column that holds the score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
+    /// In the place of `column` where `data.label` has `classes`: the column with the score of each
+    /// class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub columns: Option<IndexMap<Word, ColumnName>>,
+}
