@@ -645,7 +645,7 @@ fn measured(gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
             let of_pair = find(&gate.metric).filter(|metric| metric.family == MetricFamily::Group);
             let between = match of_pair.map(SwapEffect::of) {
                 Some(SwapEffect::Negated) => " minus ",
-                Some(SwapEffect::Reciprocal) => " over ",
+                Some(SwapEffect::Reciprocal(_)) => " over ",
                 Some(SwapEffect::Same) | None => " and ",
             };
             words.text(", ").name(from).text(between).name(to)
