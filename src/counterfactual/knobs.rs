@@ -297,11 +297,7 @@ impl MapFlipBlock<'_> {
         if let Some(within) = self.keep_within {
             if within.centroid_sd.get() <= 0.0 {
                 let what = format!("a distance of `{}` keeps nothing", within.centroid_sd.get());
-                refuse(
-                    "keep_within.centroid_sd",
-                    what,
-                    "write a number above 0; 1.5 is usual",
-                );
+                refuse("keep_within.centroid_sd", what, "write a number above 0; 1.5 is usual");
             }
             if within.explained.is_some_and(|share| share.get() == 0.0) {
                 let what = "a share of `0` explains nothing".to_owned();

@@ -28,6 +28,12 @@ use crate::job::blocks::experiments::ExperimentBlock;
 use crate::param::{ColumnName, Count, Name, Seed, Word};
 use crate::recourse::knobs::RecourseBlock;
 
+pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
+pub use crate::model::kind::command::{CommandBlock, StreamFormat};
+pub use crate::model::kind::scores::{
+    CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock,
+};
+pub use crate::model::kind::{ModelBlock, ThresholdRule};
 pub use blocks::data::{
     CatalogRows, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole, ReferenceBlock,
     RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
@@ -39,12 +45,6 @@ pub use blocks::gates::{
 pub use blocks::metrics::{
     BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
 };
-pub use crate::model::kind::command::{CommandBlock, StreamFormat};
-pub use crate::model::kind::scores::{
-    CounterfactualScores, FactualScores, RecheckBlock, ScoresBlock,
-};
-pub use crate::model::kind::{ModelBlock, ThresholdRule};
-pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[

@@ -18,10 +18,8 @@ use crate::model::kind::MODEL_KINDS;
 const ID: &str = "urn:cfaudit:job:1";
 
 /// Keys of a set or a model that name its strategy or kind: exactly one must be there.
-const ONE_OF: &[(&str, &[&str])] = &[
-    ("CounterfactualSet", strategy::KEYS),
-    ("ModelBlock", MODEL_KINDS),
-];
+const ONE_OF: &[(&str, &[&str])] =
+    &[("CounterfactualSet", strategy::KEYS), ("ModelBlock", MODEL_KINDS)];
 
 /// The schema of job files (draft 2020-12).
 pub fn job_schema() -> Value {

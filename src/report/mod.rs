@@ -31,9 +31,9 @@ mod tests;
 use std::path::Path;
 
 use crate::error::Result;
+use crate::report::page::ReportPage;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
-use crate::report::page::ReportPage;
 use crate::report::read::audit::AuditFolder;
 
 /// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and

@@ -3,8 +3,8 @@
 use crate::data::prepare::params::{
     DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn,
 };
-use crate::model::kind::ModelBlock;
 use crate::job::{CounterfactualSet, Job};
+use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Word};
 use crate::stage::generate::basis::RowClasses;
 use std::collections::BTreeMap;

@@ -3,9 +3,9 @@
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::{self, ModelBlock};
 use crate::model::ThresholdComparison;
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::model::threshold::FittedThreshold;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::planner::{StageBuilder, StageInput};

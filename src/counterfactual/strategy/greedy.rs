@@ -170,8 +170,7 @@ impl FittedKnobs for GreedyBlock {
 
     fn refusals(&self) -> Vec<KnobRefusal> {
         let RelationBlock { test, alpha, min_effect } = self.relation;
-        let useless =
-            test == Some(RelationTest::None) && (alpha.is_some() || min_effect.is_some());
+        let useless = test == Some(RelationTest::None) && (alpha.is_some() || min_effect.is_some());
         let refusal = useless.then(|| {
             KnobRefusal::new(
                 "relation",

@@ -159,12 +159,7 @@ impl CounterfactualSet {
     /// What decides the counterfactuals of one attribute: other attributes have stages of their
     /// own, graphs too, and a placebo changes what is measured.
     pub fn generating_part(&self) -> Self {
-        CounterfactualSet {
-            placebo: None,
-            sensitive: None,
-            graph_uncertain: None,
-            ..self.clone()
-        }
+        CounterfactualSet { placebo: None, sensitive: None, graph_uncertain: None, ..self.clone() }
     }
 }
 

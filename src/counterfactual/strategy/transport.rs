@@ -9,8 +9,8 @@ use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::counting::counts_of;
 use crate::counterfactual::engine::{
-    FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect,
-    StrategyKnobs, StrategyRecord,
+    FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect, StrategyKnobs,
+    StrategyRecord,
 };
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference, empty_reference};
 use crate::counterfactual::flip::CounterfactualsPerRow;

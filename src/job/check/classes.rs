@@ -2,13 +2,13 @@
 //! class, and nothing that reads two sides only.
 
 use crate::counterfactual::forms::ConditionOn;
-use crate::model::kind::ModelKind;
-use crate::model::kind::threshold::ThresholdBlock;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{
     GateBetween, GateBlock, KeepRows, LabelColumn, MetricFamily, ModelBlock, ThresholdRule,
 };
+use crate::model::kind::ModelKind;
+use crate::model::kind::threshold::ThresholdBlock;
 use crate::param::{ColumnName, Name, Word};
 
 use super::clarify::REST;

@@ -1,8 +1,8 @@
 //! Checks models and the families that are measured.
 
 use crate::job::read::nearest::{all, any, list, suggest};
-use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
+use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, Name};
 
 use super::{JobChecker, families, needs_counterfactual, path};

@@ -1,7 +1,7 @@
 //! Checks the block `onnx` of models: what of it can be known without the file.
 
-use crate::model::kind::onnx::OnnxBlock;
 use crate::job::read::tree::join;
+use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::trees::rebuild;
 use crate::param::Name;
 

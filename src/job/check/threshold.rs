@@ -1,8 +1,8 @@
 //! Checks thresholds that are fitted: they need training rows with labels, scores of these, and the
 //! rule that they are fitted for.
 
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::{ModelBlock, ThresholdRule};
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::param::Name;
 
 use super::JobChecker;

@@ -11,8 +11,7 @@ use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::rows::split::Stratification;
 use crate::job::{
-    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock,
-    SensitiveBlock,
+    CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock, SensitiveBlock,
 };
 use crate::param::{ColumnName, Word};
 
@@ -72,15 +71,14 @@ impl Job {
     /// The counterfactual sets as tables and gates name them, each with its block: a
     /// graph-uncertain set is one per scenario.
     pub fn sets(&self) -> Vec<(String, &CounterfactualSet)> {
-        let named =
-            self.counterfactuals.iter().flat_map(|(name, set)| match set.graphs() {
-                None => vec![(name.to_string(), set)],
-                Some(graphs) => graphs
-                    .knowledge
-                    .keys()
-                    .map(|scenario| (format!("{name}/{scenario}"), set))
-                    .collect(),
-            });
+        let named = self.counterfactuals.iter().flat_map(|(name, set)| match set.graphs() {
+            None => vec![(name.to_string(), set)],
+            Some(graphs) => graphs
+                .knowledge
+                .keys()
+                .map(|scenario| (format!("{name}/{scenario}"), set))
+                .collect(),
+        });
         named.collect()
     }
 }

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Feature;
-use crate::model::lightgbm::TreesTrainer;
 use crate::model::kind::trees::{self, TreeKnobs, percent};
+use crate::model::lightgbm::TreesTrainer;
 use crate::model::trees::{TreeEnsemble, TreesModel};
 use crate::model::{ModelTrainer, TrainedKnobs, TrainedModel};
 use crate::num::seed::named_seed;

@@ -26,10 +26,7 @@ impl TrainedKnobs for LogisticBlock {
     }
 
     fn words(&self) -> String {
-        format!(
-            "logistic regression trained here, L2 penalty {} on the summed loss",
-            self.l2.get()
-        )
+        format!("logistic regression trained here, L2 penalty {} on the summed loss", self.l2.get())
     }
 
     fn refusals(&self) -> Vec<KnobRefusal> {

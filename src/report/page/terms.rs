@@ -174,9 +174,7 @@ pub(crate) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
              for a group rests on reference rows."
                 .into()
         }
-        (true, false) => {
-            "Placebo: a naive set draws on no sample: its noise floor is zero.".into()
-        }
+        (true, false) => "Placebo: a naive set draws on no sample: its noise floor is zero.".into(),
         (false, _) => format!(
             "Placebo: {repeats} repeats of the set with group names shuffled; a value \
              inside their band may be noise alone."

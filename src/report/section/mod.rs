@@ -25,10 +25,7 @@ use crate::report::read::audit::AuditFolder;
 
 /// The sections of an audit, in the order of the page; those with nothing to show are absent. An
 /// audit that waits for scores has measured nothing.
-pub(crate) fn sections(
-    audit: &AuditFolder,
-    glossary: &mut PageGlossary<'_>,
-) -> Vec<PageSection> {
+pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Vec<PageSection> {
     if !audit.manifest.awaited.is_empty() {
         return vec![
             waiting::section(audit),

@@ -14,9 +14,9 @@ use crate::folder::manifest::{
 };
 use crate::job::Job;
 use crate::job::blocks::experiments::ExperimentBlock;
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::job::check::CheckedJob;
 use crate::metric::catalog::cf_quality;
+use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::param::{ColumnName, CommandArgument, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::measure::catalog;

@@ -40,9 +40,9 @@ use std::path::Path;
 use arrow::array::RecordBatch;
 use serde::Deserialize;
 
+use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use super::marginals::{MarginalCounts, assign_cells, interpolate_quantiles};
 use super::typed::TypedTable;
-use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
 use crate::error::Result;
 use crate::num::seed::{h, u01};
 use crate::num::summary::normal_quantile;

@@ -16,8 +16,8 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 
-use super::typed::TypedTable;
 use super::data_set::{CatalogType, DataSetFile, FileVersion, PublicDataSet};
+use super::typed::TypedTable;
 use crate::error::Result;
 
 pub(super) const SET: PublicDataSet = PublicDataSet {
