@@ -21,9 +21,9 @@ use crate::counterfactual::conditional::{
 };
 use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
-use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};
+use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::{Attribute, FeatureColumn};

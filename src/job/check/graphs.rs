@@ -136,9 +136,8 @@ impl JobChecker<'_> {
         let file = |set: &Name, scenario: &Name| format!("{set}.{scenario}");
         for scenario in graphs.knowledge.keys() {
             let before = self.job.counterfactuals.iter().take_while(|(other, _)| *other != name);
-            let scenarios = before.filter_map(|(other, set)| {
-                Some((other, set.graphs()?.knowledge.keys()))
-            });
+            let scenarios =
+                before.filter_map(|(other, set)| Some((other, set.graphs()?.knowledge.keys())));
             let mut names = scenarios.flat_map(|(other, keys)| keys.map(move |key| (other, key)));
             if let Some((other, twin)) =
                 names.find(|(other, twin)| file(other, twin) == file(name, scenario))
@@ -370,10 +369,7 @@ impl JobChecker<'_> {
 
     fn asks_graphs(&self, gate: &GateBlock) -> bool {
         let of = |set: &str| {
-            self.job
-                .sets()
-                .into_iter()
-                .any(|(name, block)| name == set && block.graphs().is_some())
+            self.job.sets().into_iter().any(|(name, block)| name == set && block.graphs().is_some())
         };
         gate.counterfactual.as_ref().is_some_and(|set| of(set.as_str()))
     }
