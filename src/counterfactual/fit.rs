@@ -5,7 +5,7 @@
 //! class at the same quantile ([`crate::counterfactual::map`]); levels change where they are
 //! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
 //! too far from the real rows of the target can be marked invalid
-//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::greedy`].
+//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::strategy::greedy`].
 //!
 //! Passes over the reference: one, and one more per entry of `decorrelate`; with a filter one more
 //! where the first rows mislead about the others, and one where groups, classes and levels are so
