@@ -1,8 +1,9 @@
 //! The strategies: the one list of them, and the block of a counterfactual set made from it.
 //!
-//! Each strategy has a file here, with its knobs and all that is its own. A row of the list is the key in a job with its description, the block of knobs, and the record
-//! of what is known of the strategy. From it come the keys of a set for the YAML reader and the
-//! schema, the enum of strategies, and all look-ups by key.
+//! Each strategy has a file here, with its knobs and all that is its own; that of graph-uncertain
+//! stands with its engine. A row of the list is the key in a job with its description, the block of
+//! knobs, and the record of what is known of the strategy. From it come the keys of a set for the
+//! YAML reader and the schema, the enum of strategies, and all look-ups by key.
 
 pub mod greedy;
 pub mod naive;
