@@ -1,5 +1,5 @@
-//! Plausible: the variables that the job allows move to their equal-probability values in the target
-//! group, the others stay. How it learns is described in [`crate::counterfactual::fit`].
+//! Plausible: the variables that the job allows move to their equal-probability values in the
+//! target group, the others stay. How it learns is described in [`crate::counterfactual::fit`].
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
