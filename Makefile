@@ -57,7 +57,7 @@ $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
 
 axe: build $(TARGET)/axe/ready    ## reports under axe-core in Chromium: WCAG A and AA on screen, phone, paper; ARGS="--shots DIR" leaves pictures
 	@for job in $(AXE_JOBS); do $(BIN) run jobs/$$job.yaml --gates report --quiet --out $(TARGET)/axe/out/$$job || exit; done
-	@node tests/axe/check.mjs --modules $(TARGET)/axe $(ARGS) $(AXE_JOBS:%=$(TARGET)/axe/out/%/report.html)
+	@node tests/axe/check.mjs --modules $(TARGET)/axe $(ARGS) $(foreach job,$(AXE_JOBS),$(TARGET)/axe/out/$(job)/report.html $(TARGET)/axe/out/$(job)/annex.html)
 
 lint: .tools/env   ## formatting and clippy, warnings are errors
 	$(CARGO) fmt --check

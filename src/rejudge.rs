@@ -21,6 +21,7 @@ use crate::gate::question::GateQuestion;
 use crate::gate::recourse::RecourseGateQuestion;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
+use crate::report::PAGES;
 use crate::report::diff::FolderDiff;
 use crate::stage::gate;
 use crate::stage::gate::baseline;
@@ -151,7 +152,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
     Ok(RejudgedFolder { summary, events: vec![told], written: false })
 }
 
-/// Renders the page of a finished folder again; the manifest gets its new hash.
+/// Renders the pages of a finished folder again; the manifest gets its new hash.
 ///
 /// # Errors
 /// The folder is none of cfaudit's, its tables are of another version, another process writes it,
@@ -164,7 +165,7 @@ pub fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result
         title.clone_into(&mut manifest.words.title);
     }
     let scratch = claimed.scratch()?;
-    link_all(folder, scratch.path(), &manifest, |name| name == "report.html")?;
+    link_all(folder, scratch.path(), &manifest, |name| PAGES.contains(&name))?;
     report::write_page_and_manifest(scratch.path(), &mut manifest, title)?;
     claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
 }
@@ -211,10 +212,11 @@ fn write_rejudged(
     job: &Job,
     (summary, gates, changes): (&RunSummary, &[GateRow], Option<&[ChangeRow]>),
 ) -> Result<()> {
-    let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json", "report.html"];
+    let renewed = ["tables/gates.parquet", "tables/changes.parquet", "summary.json"];
     // Graphs are exported too, and no verdict changes them.
     let is_renewed = |name: &str| {
         renewed.contains(&name)
+            || PAGES.contains(&name)
             || job.exports.iter().any(|form| name == format!("exports/{}", export_file(*form)))
     };
     link_all(folder, scratch, manifest, is_renewed)?;

@@ -398,6 +398,9 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
         [old, new].iter().all(|values| values.keys().any(|other| starts_with(other, keys)))
     };
     match path[..] {
+        ["data", "names", ..]
+        | ["data", "label", "words", ..]
+        | ["data", "sensitive", _, "called" | "words", ..] => DefinitionBreak::Nothing,
         ["data", "label", "favourable"] if in_both(&["data", "label", "favourable"]) => {
             DefinitionBreak::Favourable
         }

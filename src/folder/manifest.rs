@@ -38,6 +38,9 @@ pub struct Manifest {
     pub favourable_without_label: Option<bool>,
     /// The sensitive attributes.
     pub attributes: Vec<AttributeWords>,
+    /// What codes mean, by column and code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, BTreeMap<String, String>>,
     /// The counterfactual sets.
     pub counterfactuals: Vec<SetWords>,
     /// The models.
@@ -124,11 +127,49 @@ pub struct ReportWords {
     /// Version of the audited model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What the audit is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
+    /// The people whom the rows stand for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub population: Option<String>,
+    /// The time that the rows cover.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<String>,
+    /// Where the rows come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// What the job says that the audit does not show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limitations: Vec<String>,
+    /// Conditions under which the model may be used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
+    /// Who prepared, reviewed and approved the audit, in this order.
+    #[serde(default)]
+    pub signers: [SignerWords; 3],
+    /// Whether the job leaves `annex.html` out.
+    #[serde(default)]
+    pub without_annex: bool,
     /// Rows of a long table that the page shows.
     pub rows_shown: u64,
     /// What the job says of its gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gate_notes: BTreeMap<String, String>,
+}
+
+/// Somebody who signs the audit; what is not given is signed by hand.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SignerWords {
+    /// The role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The date, as the job writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
 }
 
 impl Manifest {
@@ -155,6 +196,21 @@ pub struct LabelWords {
     pub classes: Vec<String>,
     /// Whether the positive prediction is the one people want.
     pub favourable_is_positive: bool,
+    /// What the two decisions are called; absent where the job does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<DecisionNames>,
+}
+
+/// What the two decisions are called in the job's words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DecisionNames {
+    /// The favourable decision as a participle: `granted`.
+    pub favourable: String,
+    /// The unfavourable decision as a participle: `refused`.
+    pub unfavourable: String,
+    /// What is decided about, such as `the loan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
 }
 
 /// A sensitive attribute.
@@ -170,6 +226,12 @@ pub struct AttributeWords {
     /// it stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_of: Option<String>,
+    /// What the page calls the attribute; absent where its name does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// What the page calls the people of a group, by group.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub words: BTreeMap<String, String>,
 }
 
 /// A counterfactual set.

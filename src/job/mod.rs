@@ -45,6 +45,7 @@ pub use blocks::gates::{
 pub use blocks::metrics::{
     BootstrapBlock, IntervalBlock, IntervalMethod, MetricFamily, MetricsBlock, WorldsBlock,
 };
+pub use blocks::words::{AboutBlock, AnnexChoice, CodeNames, DecisionWordsBlock, SignerBlock};
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
@@ -177,21 +178,6 @@ pub struct Job {
     pub run: RunBlock,
 }
 
-/// Words for the report; none of them changes a number.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AboutBlock {
-    /// The decision that the model makes, as a sentence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<String>,
-    /// Who answers for the audit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
-    /// Version of the audited model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub version: Option<String>,
-}
-
 /// A form of another tool.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
@@ -218,6 +204,9 @@ pub struct ReportBlock {
     /// Rows of a long table that the page shows; the rest is in the table files.
     #[serde(default = "twenty")]
     pub rows_shown: Count,
+    /// Whether the folder holds `annex.html` next to the page: `file`, or `none`.
+    #[serde(default)]
+    pub annex: AnnexChoice,
     /// Pairs of a person's row and its counterfactual that the page shows for each direction of the
     /// sets that move features, drawn by the seed: 0 to 20. With 0 no row of a person leaves the
     /// run but in `rows/`.
@@ -232,7 +221,12 @@ fn twenty() -> Count {
 
 impl Default for ReportBlock {
     fn default() -> Self {
-        ReportBlock { title: None, rows_shown: twenty(), example_pairs: 0 }
+        ReportBlock {
+            title: None,
+            rows_shown: twenty(),
+            annex: AnnexChoice::File,
+            example_pairs: 0,
+        }
     }
 }
 

@@ -401,6 +401,7 @@ fn any_text_survives_the_resolved_job() {
             negative: None,
             classes: None,
             favourable: super::FavourableClass::Negative,
+            words: None,
         });
         job.data.features.ordinal = [(
             crate::param::ColumnName::new(text).unwrap(),

@@ -8,7 +8,7 @@ use crate::report::export::{deciding, gate_sentence};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, visible};
-use crate::report::page::{PageBlock, PageSection, PageTable, ReportPage, ReportRow, number};
+use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, SectionPage, number};
 use crate::report::section::against::{
     self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading,
     refitted_in_words, sentence,
@@ -47,7 +47,7 @@ impl FolderDiff<'_> {
             blocks: vec![PageBlock::Glossary(glossary.shown)],
         };
         let manifest = self.new.1;
-        let page = ReportPage {
+        let page = SectionPage {
             title: format!("{} against its last version", manifest.job),
             job: manifest.job.clone(),
             run: manifest.run.clone(),
@@ -56,6 +56,7 @@ impl FolderDiff<'_> {
             has_rows: false,
             thrifty: false,
             too_large: false,
+            is_annex: false,
             sections: [Some(against), self.gates(), Some(metrics), Some(self.folders())]
                 .into_iter()
                 .flatten()

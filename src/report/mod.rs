@@ -1,26 +1,27 @@
-//! Builds the page that a risk officer reads, from an output folder alone; needs no data, model or
-//! job.
+//! Builds the two pages of an audit from an output folder alone; needs no data, model or job.
 //!
-//! The question: what did the audit find, how sure is it, and how can it be checked? The order of
-//! the sections is the order of use: verdict, findings, against the last version, who switches,
-//! scores, how sure the causal graphs are, how plausible the other worlds are, groups, slices,
-//! models, augmentation, recourse, what was left out, method, provenance. A section that has
-//! nothing to show is absent, and the headings are numbered by what is there; "what was left out"
-//! is never absent. A run that waits for scores has measured nothing: its page says what is
-//! awaited.
+//! `report.html` is the page that people read and sign: the brief, which prints on two pages, and
+//! the evidence. `annex.html` holds everything else: verdict, findings, all results, against the
+//! last version, who switches, scores, how sure the causal graphs are, how plausible the other
+//! worlds are, groups, slices, models, augmentation, recourse, what was left out, method,
+//! provenance. A section that has nothing to show is absent, and the headings are numbered by what
+//! is there; "what was left out" is never absent. A run that waits for scores has measured nothing:
+//! its pages say what is awaited.
 //!
-//! Words: a *panel* is all that the page shows of one attribute, counterfactual set and model; a
+//! Words: a *panel* is all that the annex shows of one attribute, counterfactual set and model; a
 //! *direction* is an ordered pair of groups (factual to counterfactual); the *favourable* side of a
 //! decision is the one the job names.
 //!
-//! [`read::audit`] reads the folder; one file per section turns it into the blocks of [`page`];
-//! [`page`] alone writes HTML, through templates that escape everything but the drawings of
-//! [`draw::chart`], whose words [`draw::chart`] escapes itself. What is not done here:
-//! no number is computed that the tables do not hold, but for shares of counts and of histogram
-//! bins, and the sizes of unfair subgroups.
+//! [`read::audit`] reads the folder; [`brief`] and [`evidence`] make the first page of it, one file
+//! per section in [`section`] the annex; [`page`] alone writes HTML, through templates that escape
+//! everything but the drawings of [`draw`], which escape their words themselves. What is not done
+//! here: no number is computed that the tables do not hold, but for shares of counts and of
+//! histogram bins, and the sizes of unfair subgroups.
 
+mod brief;
 pub mod diff;
 mod draw;
+mod evidence;
 pub mod export;
 pub(crate) mod page;
 mod read;
@@ -31,18 +32,29 @@ mod tests;
 use std::path::Path;
 
 use crate::error::Result;
-use crate::report::page::ReportPage;
+use crate::report::page::SectionPage;
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::PageGlossary;
 use crate::report::read::audit::AuditFolder;
 
-/// Renders `report.html` from the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
+/// The pages of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderedPages {
+    /// `report.html`.
+    pub report: String,
+    /// `annex.html`; none where the job leaves it out.
+    pub annex: Option<String>,
+}
+
+/// The names of the pages in an output folder.
+pub const PAGES: [&str; 2] = ["report.html", "annex.html"];
+
+/// Renders the pages of the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
 /// `tables/*.parquet`.
 ///
 /// A pure function of the folder's tables, manifest and job: of `manifest.files` only the hashes of
-/// `tables/` are shown, so that the page does not depend on its own hash. `title` replaces the
-/// title of the manifest; `glossary` knows the metrics by id, and a metric it does not know is
-/// shown by its id.
+/// `tables/` are shown, so that no page depends on its own hash. `title` replaces the title of the
+/// manifest; `glossary` knows the metrics by id, and a metric it does not know is shown by its id.
 ///
 /// # Errors
 /// The manifest or a table cannot be read.
@@ -50,25 +62,30 @@ pub fn render(
     folder: &Path,
     title: Option<&str>,
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
-) -> Result<String> {
+) -> Result<RenderedPages> {
     let mut audit = AuditFolder::read(folder)?;
-    let mut html = page(&audit, title, glossary, false);
+    let shown = title.map_or_else(|| audit.title(), str::to_owned);
+    let report = brief::page(&audit, shown, &mut PageGlossary::new(glossary)).html();
+    if audit.manifest.words.without_annex {
+        return Ok(RenderedPages { report, annex: None });
+    }
+    let mut html = annex(&audit, title, glossary, false);
     while html.len() > BYTES_AT_MOST && audit.halvings.0 < LEAST_ROOM {
         audit.halvings.0 += 1;
-        html = page(&audit, title, glossary, false);
+        html = annex(&audit, title, glossary, false);
     }
     if html.len() > BYTES_AT_MOST {
-        html = page(&audit, title, glossary, true);
+        html = annex(&audit, title, glossary, true);
     }
-    Ok(html)
+    Ok(RenderedPages { report, annex: Some(html) })
 }
 
-/// What a page may weigh. Long names and many groups can bring it beyond: then it shows half as
+/// What the annex may weigh. Long names and many groups can bring it beyond: then it shows half as
 /// many directions, drawings and examples, until it fits or little is left, and says so.
 const BYTES_AT_MOST: usize = 1_000_000;
 const LEAST_ROOM: u32 = 3;
 
-fn page(
+fn annex(
     audit: &AuditFolder,
     title: Option<&str>,
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,
@@ -76,7 +93,7 @@ fn page(
 ) -> String {
     let mut glossary = PageGlossary::new(glossary);
     let sections = section::sections(audit, &mut glossary);
-    let page = ReportPage {
+    let page = SectionPage {
         title: title.map_or_else(|| audit.title(), str::to_owned),
         job: audit.manifest.job.clone(),
         run: audit.manifest.run.clone(),
@@ -85,6 +102,7 @@ fn page(
         has_rows: audit.quality.has_examples(),
         thrifty: audit.halvings.0 > 0,
         too_large,
+        is_annex: true,
         sections,
     };
     page.html()

@@ -5,6 +5,7 @@
 //! other folders are filled by a small fixed rule. `CFAUDIT_PAGES=<folder>` keeps the pages, to be
 //! looked at.
 
+mod brief;
 mod changed_tables;
 mod plausibility;
 mod recourse;
@@ -691,6 +692,7 @@ impl FolderSample {
                     "four-fifths".to_owned(),
                     "a screening ratio".to_owned(),
                 )]),
+                ..ReportWords::default()
             },
             label: self.labelled.then(|| LabelWords {
                 column: "income".to_owned(),
@@ -698,13 +700,16 @@ impl FolderSample {
                 negative: vec!["<=50K".to_owned()],
                 classes: Vec::new(),
                 favourable_is_positive: self.favourable_is_positive,
+                words: None,
             }),
             attributes: vec![AttributeWords {
                 name: "group of people".to_owned(),
                 groups: self.groups.clone(),
                 reference: self.groups[0].clone(),
                 made_of: None,
+                ..AttributeWords::default()
             }],
+            names: BTreeMap::new(),
             counterfactuals: self.sets.iter().map(set).collect(),
             experiments: Vec::new(),
             models: self
@@ -803,13 +808,18 @@ fn glossary(id: &str) -> Option<GlossaryEntry> {
     })
 }
 
-/// The page of a sample; it must hold what every page holds. Thin spaces are plain ones in the
+/// The annex of a folder.
+fn annex(folder: &Path) -> String {
+    render(folder, None, &glossary).unwrap().annex.unwrap()
+}
+
+/// The annex of a sample; it must hold what every page holds. Thin spaces are plain ones in the
 /// result.
 fn page(name: &str, sample: &FolderSample) -> String {
     let folder = tempfile::tempdir().unwrap();
     sample.write(folder.path());
-    let html = render(folder.path(), None, &glossary).unwrap();
-    assert_eq!(html, render(folder.path(), None, &glossary).unwrap(), "same folder, same bytes");
+    let html = annex(folder.path());
+    assert_eq!(html, annex(folder.path()), "same folder, same bytes");
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
         fs::write(Path::new(&pages).join(format!("{name}.html")), &html).unwrap();
     }
@@ -829,6 +839,15 @@ fn page(name: &str, sample: &FolderSample) -> String {
 /// Tags close in order, ids are unique, links lead somewhere, headings go down step by step,
 /// nothing runs and nothing is fetched.
 fn well_formed(html: &str) {
+    check_tags(html, "report.html");
+    assert_eq!(html.matches("<table").count(), html.matches("<caption").count());
+    assert!(html.contains(r##"class="skip" href="#main""##));
+}
+
+/// The same of any page, which may lead to one other file; gives its anchors and the addresses in
+/// the other file.
+fn check_tags<'h>(html: &'h str, other: &str) -> (BTreeSet<&'h str>, Vec<&'h str>) {
+    let mut outside = Vec::new();
     let mut open: Vec<&str> = Vec::new();
     let (mut ids, mut links, mut labels, mut last_heading) =
         (BTreeSet::new(), Vec::new(), Vec::new(), 0);
@@ -854,12 +873,15 @@ fn well_formed(html: &str) {
                     !value.is_empty() && ids.insert(*value),
                     "id `{value}` is empty or stands twice"
                 ),
-                "href" => links.push(value.strip_prefix('#').expect("links stay on the page")),
+                "href" => match value.strip_prefix(other) {
+                    Some(address) => outside.push(address),
+                    None => links.push(value.strip_prefix('#').expect("links stay in the folder")),
+                },
                 "aria-labelledby" => labels.extend(value.split(' ')),
                 key => assert!(!key.starts_with("on") && key != "src" && key != "style", "{key}"),
             }
         }
-        if !tag.ends_with('/') && !["meta", "br", "wbr"].contains(&name) {
+        if !tag.ends_with('/') && !["meta", "br", "wbr", "col"].contains(&name) {
             open.push(name);
         }
         assert!(name != "table" || piece.starts_with("table"), "{tag}");
@@ -869,16 +891,18 @@ fn well_formed(html: &str) {
         assert!(ids.contains(target), "nothing has the id {target}");
     }
     assert_eq!(html.matches("<h1>").count(), 1);
-    assert_eq!(html.matches("<table").count(), html.matches("<caption").count());
-    assert_eq!(
-        html.matches("<svg").count(),
-        html.matches(r#"role="img""#).count() + html.matches(r#"aria-hidden="true""#).count()
-    );
-    for text in
-        ["<main", "<nav", "<header", "<footer", r#"lang="en""#, r##"class="skip" href="#main""##]
+    for piece in html.split("<svg").skip(1) {
+        let tag = piece.split_once('>').map_or(piece, |(tag, _)| tag);
+        assert!(
+            tag.contains(r#"role="img""#) || tag.contains(r#"aria-hidden="true""#),
+            "a drawing is told or hidden: {tag}"
+        );
+    }
+    for text in ["<main", "<nav", "<header", "<footer", r#"lang="en""#, r##"class="skip" href="#"##]
     {
         assert!(html.contains(text), "{text}");
     }
+    (ids, outside)
 }
 
 /// The words of a piece of the page, without tags.
@@ -931,7 +955,7 @@ fn weights_are_told_apart_from_people() {
     assert!(switches.contains("SN 16 23.2 %") && switches.contains("16 of 122"), "{switches}");
     assert!(
         switches.contains("41 switch (weighted 7.75 %)")
-            && switches.contains("their shares are weighted, and so is the blue"),
+            && switches.contains("their shares are weighted, and so is the shade"),
         "{switches}"
     );
     assert!(
@@ -1470,8 +1494,10 @@ fn hostile_text_is_only_text() {
             ..e
         })
     };
-    let html =
-        render(folder.path(), Some("</title><script>alert(2)</script>\u{1b}"), &evil).unwrap();
+    let html = render(folder.path(), Some("</title><script>alert(2)</script>\u{1b}"), &evil)
+        .unwrap()
+        .annex
+        .unwrap();
     well_formed(&html);
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
         fs::write(Path::new(&pages).join("hostile.html"), &html).unwrap();
@@ -1500,14 +1526,14 @@ fn the_page_does_not_depend_on_files_written_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let sample = two_groups();
     sample.write(folder.path());
-    let before = render(folder.path(), None, &glossary).unwrap();
+    let before = annex(folder.path());
     let mut manifest = sample.manifest();
     for file in ["report.html", "summary.json", "rows/outcomes.parquet", "exports/junit.xml"] {
         manifest.files.insert(file.to_owned(), "12".repeat(32));
     }
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
         .unwrap();
-    assert_eq!(before, render(folder.path(), None, &glossary).unwrap());
+    assert_eq!(before, annex(folder.path()));
 }
 
 #[test]
@@ -1519,7 +1545,7 @@ fn a_folder_without_numbers_still_gives_a_page() {
     )
     .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();
-    let html = render(folder.path(), None, &glossary).unwrap();
+    let html = annex(folder.path());
     well_formed(&html);
     assert!(section(&html, "findings").contains("There is nothing to say"));
     assert!(
@@ -1550,7 +1576,7 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
         .unwrap();
     fs::write(folder.path().join("job.resolved.yaml"), "cfaudit: 1\n").unwrap();
-    let html = render(folder.path(), None, &glossary).unwrap();
+    let html = annex(folder.path());
     if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
         fs::write(Path::new(&pages).join("waiting.html"), &html).unwrap();
     }
@@ -1582,7 +1608,7 @@ fn rows_scored_again_are_told_in_the_method() {
     manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
         .unwrap();
-    let html = render(folder.path(), None, &glossary).unwrap();
+    let html = annex(folder.path());
     well_formed(&html);
     let method = section(&html, "method");
     let said = "model gbm scored 163 rows again together with the counterfactuals; the largest \
@@ -1603,4 +1629,24 @@ fn damaged_folders_are_errors_with_a_hint() {
     two_groups().write(folder.path());
     fs::write(folder.path().join("tables").join(MetricRow::TABLE.file()), "not parquet").unwrap();
     assert!(message(folder.path()).contains("metrics.parquet"));
+}
+
+#[test]
+fn render_real() {
+    let Some(root) = std::env::var_os("CFAUDIT_RENDER") else { return };
+    for entry in fs::read_dir(&root).unwrap().flatten() {
+        if entry.path().join("manifest.json").exists() {
+            let pages = render(&entry.path(), None, &crate::stage::report::glossary).unwrap();
+            let out = Path::new(&root)
+                .join(format!("{}.report.html", entry.file_name().to_string_lossy()));
+            println!("{out:?} {}", pages.report.len());
+            fs::write(out, pages.report).unwrap();
+            fs::write(
+                Path::new(&root)
+                    .join(format!("{}.annex.html", entry.file_name().to_string_lossy())),
+                pages.annex.unwrap_or_default(),
+            )
+            .unwrap();
+        }
+    }
 }

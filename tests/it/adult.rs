@@ -39,7 +39,7 @@ fn real_files_give_the_published_counts_and_the_coefficients_of_scikit_learn() {
     );
     assert!(manifest.get("stand_in").is_none());
     assert!(
-        !fs::read_to_string(work.path("out/report.html"))
+        !fs::read_to_string(work.path("out/annex.html"))
             .unwrap()
             .to_lowercase()
             .contains("stand-in data")
@@ -114,7 +114,7 @@ fn without_the_files_the_stand_in_is_marked_everywhere() {
     let work = Work::with_jobs();
     let ran = work.run(0, JOB, "--data-dir empty");
     let (summary, manifest) = (ran.summary(), work.json("out/manifest.json"));
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap().to_lowercase();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap().to_lowercase();
     if work.path("empty/adult/adult.data").exists() {
         eprintln!("the network gave the real files");
         assert!(

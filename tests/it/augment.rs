@@ -167,7 +167,7 @@ fn arms_add_what_they_say() {
     // Without folds there is nothing to say of them.
     assert!(folds.records().all(|r| r.text("arm").starts_with("folded/")));
 
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     for words in [
         "Did augmentation help",
         "names no winner",

@@ -108,7 +108,7 @@ fn facets_from_job_to_page() {
         frame(&work, "gates").records().map(|r| r.text("verdict")).collect::<Vec<_>>(),
         ["pass"; 3]
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
         page.contains("metrics, the favoured facet first")
             && page.contains("furthest apart")

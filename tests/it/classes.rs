@@ -409,7 +409,7 @@ fn check(groups: usize, apart: bool) {
     assert_eq!([held("low"), held("mid"), held("")], [held("high"), held("high"), 0]);
     assert!(held("high") > 0);
 
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.len() < 1_000_000);
     for words in [
         "would be predicted another class",
@@ -585,7 +585,7 @@ fn values_that_are_no_classes() {
         ["no_actual_positive", "no_predicted_positive"]
     );
     assert_eq!(of_none("pprev").real("value"), Some(0.0));
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
         page.contains("nobody has the positive label") && page.contains("class <bdi>none</bdi>")
     );
@@ -648,7 +648,7 @@ fn many_classes_keep_the_page_small() {
         ),
     );
     work.run(0, "job.yaml", "");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(
         page.contains("Of 20 classes the 8 largest are shown for themselves")

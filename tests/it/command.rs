@@ -185,7 +185,7 @@ fn scores_reach_their_rows() {
     // Nothing that was there for the program alone is kept, and nothing runs twice.
     assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("scores of a program"));
 }
 
@@ -429,7 +429,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
     );
     let (n, text) = issue().unwrap();
     assert!(n == 2 && text.contains("gave other scores to 2 of them"), "{text}");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("scored 100 rows twice") && page.contains("and 2 of them differ"));
     // The folder alone says so too.
     assert_eq!(work.cfaudit(0, "gate out").summary()["gates"]["inconclusive"], 1);

@@ -13,7 +13,7 @@ use cfaudit::metric::catalog::catalog;
 use cfaudit::table::TableDef;
 use cfaudit::table::list::TABLES;
 
-use crate::work::{root, yaml_files};
+use crate::work::{Work, root, yaml_files};
 
 /// Where a part that is made from a list begins and ends inside of a document.
 const BEGIN: &str = "<!-- made from the program's list; CFAUDIT_BLESS=1 cargo test --test it docs \
@@ -220,4 +220,29 @@ fn files_that_documents_name_are_there() {
             }
         }
     }
+}
+
+/// The example of the words of the page is a job that holds, with the rest of a job below it.
+#[test]
+fn the_words_of_the_page_are_a_job() {
+    let guide = fs::read_to_string(root().join("docs/jobs.md")).unwrap();
+    let example = guide.split("## The words of the page\n\n```yaml\n").nth(1).unwrap();
+    let example = example.split("```").next().unwrap();
+    let work = Work::new();
+    work.write(
+        "base.yaml",
+        "data:\n  rows: {parquet: loans.parquet}\n  features: {continuous: [income], nominal: \
+         [history]}\n  split: {share: {train: 0.7, audit: 0.3}}\n\
+         models:\n  logit: {logistic: {}}\n",
+    );
+    work.write("job.yaml", &format!("cfaudit: 1\nname: words\ninclude: [base.yaml]\n{example}"));
+    work.cfaudit(0, "check job.yaml --no-data");
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1\nname: words\ninclude: [base.yaml]\n{}",
+            example.replace("Male: men", "Man: men")
+        ),
+    );
+    work.cfaudit(2, "check job.yaml --no-data").says(&["error[unknown-group]", "`Man`"]);
 }

@@ -175,7 +175,7 @@ fn refits_of_one_graph_are_no_other_graphs() {
         moved += 1;
     }
     assert!(moved > 5, "{moved}");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     for said in [
         "other graphs none",
         "refits of the coefficients ",
@@ -219,7 +219,7 @@ fn nobody_is_named_where_the_attribute_follows_from_something() {
         let following: i64 =
             table(&work, "graphs").records().map(|row| row.int("attribute_follows").unwrap()).sum();
         assert_eq!(following, if follows { 5 } else { 0 });
-        let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+        let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
         assert_eq!(page.contains("No group is named at a disadvantage"), follows);
         assert_eq!(page.contains("By this measure the group at a disadvantage"), !follows);
     }
@@ -395,7 +395,7 @@ fn graphs_are_written_for_other_programs() {
             );
         }
     }
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
         page.contains("How sure are we of the world")
             && page.contains("marker-end")

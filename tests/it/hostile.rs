@@ -666,7 +666,7 @@ fn one_group_only() {
         !pairs.is_empty()
             && pairs.iter().all(|r| r.real("value").is_none() && !r.text("undefined").is_empty())
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(!page.contains("NaN"));
 }
 
@@ -751,7 +751,7 @@ fn groups_that_nobody_belongs_to() {
     let issues = read_frame(&work.path("out/tables"), "issues");
     let issue = issues.records().find(|r| r.text("code") == "unreached-group").unwrap();
     assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
         page.contains("shows what to write: 20 people have no counterfactual in group"),
         "the page does not say it"
@@ -848,7 +848,7 @@ fn words_that_want_to_be_markup() {
         "control characters reach the terminal:\n{:?}",
         ran.stderr
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("&lt;script&gt;alert("), "the group is not shown");
     for raw in ["<script>alert", "<script>x()", "<img src=x", "\u{7}", "\u{1b}"] {
         assert!(!page.contains(raw), "{raw:?} stands in the page");

@@ -36,6 +36,7 @@ mod names;
 mod new;
 mod older;
 mod oracle;
+mod page;
 mod recourse;
 mod refits;
 mod roles;

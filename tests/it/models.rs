@@ -124,7 +124,7 @@ fn trees_are_trained_and_described() {
     );
     let ran = work.run(0, "job.yaml", "");
     assert_eq!(ran.stdout.lines().count(), 1, "the library prints nothing: {}", ran.stdout);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     for words in [
         "gradient boosting trained here by LightGBM, 20 trees of at most 7 leaves of at least 20 \
          rows, learning rate 0.1, without sex",
@@ -195,7 +195,7 @@ fn trees_that_could_not_be_grown_are_an_issue() {
             && text.contains("`column_share`"),
         "{text}"
     );
-    assert!(fs::read_to_string(work.path("out/report.html")).unwrap().contains("fewer-trees"));
+    assert!(fs::read_to_string(work.path("out/annex.html")).unwrap().contains("fewer-trees"));
 }
 
 #[cfg(feature = "lightgbm")]
@@ -321,7 +321,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     for (key, value) in &base {
         assert_eq!(plain.get(key), Some(value), "{key:?}");
     }
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("Every arm has a threshold of its own in every fold"));
     // Another floor trains nothing again.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();

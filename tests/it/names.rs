@@ -135,7 +135,7 @@ fn names_stay_names_everywhere() {
     );
     let _: Json = serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --all --json").stdout).unwrap();
     work.cfaudit(0, "diff v1 v2 --out page");
-    for page in ["page/diff.html", "v2/report.html"] {
+    for page in ["page/diff.html", "v2/report.html", "v2/annex.html"] {
         let page = fs::read_to_string(work.path(page)).unwrap();
         assert!(
             !page.contains("<b>&amp;]]")

@@ -64,7 +64,7 @@ fn tables_of_the_version_before_are_read() {
     work.run(0, "job.yaml", "");
     work.cfaudit(0, "run job.yaml --out base --cache cache");
     work.cfaudit(0, "gate out --baseline base");
-    let page = || fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = || fs::read_to_string(work.path("out/annex.html")).unwrap();
     let told = ["can be told from chance", "id=\"models\"", "id=\"graphs\""];
     assert!(told.iter().all(|words| page().contains(words)), "{told:?}");
     for (name, version, without) in BEFORE {

@@ -396,7 +396,7 @@ fn the_tables_fit_together() {
         without.insert(row.text("no_action").to_owned());
     }
     assert!(without.contains("none_meets"), "{without:?}");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     for words in [
         "Recourse: who has a way out",
         "the way to the favourable decision is harder for group",
@@ -468,7 +468,7 @@ fn several_groups_are_compared_by_pairs_and_one_without_affected_people_is_told(
             .filter(|r| r.text("gate") == "any")
             .all(|r| r.text("verdict") == "inconclusive")
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains(
         "Nothing is compared: nobody of one of the two groups has the unfavourable decision."
     ));
@@ -545,7 +545,7 @@ fn findings_are_at_most_seven() {
         );
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     let findings = page
         .split("id=\"findings\"")
         .nth(1)

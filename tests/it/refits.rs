@@ -179,7 +179,7 @@ fn nights_without_drift() {
             && told.contains("`data.reference` fixed in time"),
         "{told}"
     );
-    let page = fs::read_to_string(work.path("n1/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("n1/annex.html")).unwrap();
     assert!(page.contains("changes of the set world (refitted: "));
     assert!(
         work.cfaudit(0, "check n1.yaml --no-data").stdout.contains(

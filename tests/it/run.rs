@@ -54,6 +54,7 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     let tables = ["counts", "filters", "gates", "groups", "issues", "metrics", "score_shift"]
         .map(|t| format!("tables/{t}.parquet"));
     let mut expected = [
+        "annex.html",
         "job.resolved.yaml",
         "logs/run.jsonl",
         "manifest.json",
@@ -70,7 +71,7 @@ fn a_run_publishes_a_whole_folder_and_ends_with_its_summary() {
     for log in ["log", "out/logs/run.jsonl"] {
         assert_log(&fs::read_to_string(work.path(log)).unwrap());
     }
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.len() < 1 << 20 && page.starts_with("<!") && page.trim_end().ends_with("</html>"));
     assert!(
         ["<script", "<link", "src=\"http", "url(http", "@import"]
@@ -329,12 +330,12 @@ fn a_page_can_be_rendered_again() {
     work.cfaudit(0, "report out");
     assert_same(&before, &work.results(), "the same title");
     Ran::of(work.command("report out --title").arg("Of <b>mice</b> & men"), 0);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("Of &lt;b&gt;mice&lt;") && !page.contains("<b>mice"));
     assert_manifest_is_right(&work);
     let mut changed = work.results();
     changed.retain(|name, bytes| before.get(name) != Some(bytes));
-    assert_eq!(changed.keys().collect::<Vec<_>>(), ["manifest.json", "report.html"]);
+    assert_eq!(changed.keys().collect::<Vec<_>>(), ["annex.html", "manifest.json", "report.html"]);
     for table in ["counts", "metrics", "issues"] {
         let path = work.path(&format!("out/tables/{table}.parquet"));
         let bytes = fs::read(&path).unwrap();
@@ -506,7 +507,7 @@ fn models_are_compared() {
     let tables = work.path("out/tables");
     assert!(!tables.join("comparisons.parquet").exists());
     assert!(
-        !fs::read_to_string(work.path("out/report.html"))
+        !fs::read_to_string(work.path("out/annex.html"))
             .unwrap()
             .contains("One model against another")
     );
@@ -537,7 +538,7 @@ fn models_are_compared() {
     }
     assert!(intervals > 50 && sets.len() > 1, "{intervals} intervals, sets {sets:?}");
     assert!(
-        fs::read_to_string(work.path("out/report.html"))
+        fs::read_to_string(work.path("out/annex.html"))
             .unwrap()
             .contains("One model against another")
     );
@@ -600,7 +601,7 @@ fn many_people_are_drawn_by_blocks() {
     let factual = metrics.records().find(|r| r.text("metric") == "acc").unwrap();
     assert_eq!((factual.real("placebo_lo"), factual.int("placebo_repeats")), (None, None));
     assert!(
-        fs::read_to_string(work.path("out/report.html"))
+        fs::read_to_string(work.path("out/annex.html"))
             .unwrap()
             .contains("its noise floor is zero")
     );

@@ -212,7 +212,7 @@ fn small_slices_are_counted_and_named() {
     );
     let lacking = issues.records().find(|row| row.text("code") == "missing-slice").unwrap();
     assert_eq!(lacking.text("where"), "shift");
-    let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = std::fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("Inside slices") && page.contains("small-slice"));
     assert!(work.cfaudit(0, "explain acc --in out").stdout.contains("shift=late & town=a"));
 }

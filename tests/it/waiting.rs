@@ -294,6 +294,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
 
     let names: Vec<String> = files(&work.path("out")).into_keys().collect();
     let expected = [
+        "annex.html",
         "job.resolved.yaml",
         "logs/run.jsonl",
         "manifest.json",
@@ -331,7 +332,7 @@ fn a_day_of_decisions_from_request_to_verdict() {
     ] {
         assert_eq!(flip.column_by_name(name) != world.column_by_name(name), moves, "{name}");
     }
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
         page.contains("Waiting for scores")
             && page.contains("--set asof=2026-11-20 --set model_version=7.3"),
@@ -538,7 +539,7 @@ const UNBOUND: &str = "Not bound to the rows of this audit";
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();
-    let page = |work: &Work| fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = |work: &Work| fs::read_to_string(work.path("out/annex.html")).unwrap();
     let answer = |set: &str| LIVE.answer(&work.path("out/to-score").join(set));
     let without = |lines: &RecordBatch| {
         let mut lines = lines.clone();
@@ -673,7 +674,7 @@ fn a_file_of_scores_answers_one_request() {
     assert!(!work.path("out").exists());
     // Nobody remembers: it is taken, and told.
     work.cfaudit(0, &format!("run {JOB} {VARS} --out forgotten --cache forgotten-cache"));
-    assert!(fs::read_to_string(work.path("forgotten/report.html")).unwrap().contains(UNBOUND));
+    assert!(fs::read_to_string(work.path("forgotten/annex.html")).unwrap().contains(UNBOUND));
     // The way back; what a folder says does not depend on what a cache remembers.
     cache("out", "kept-out");
     work.write(
@@ -1082,7 +1083,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
         .map(|i| i.text("where"))
         .collect();
     assert_eq!(told, ["models.first.scores"]);
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     let verdict = page.split("id=\"verdict\"").nth(1).unwrap().split("<section").next().unwrap();
     assert!(
         verdict.contains("Model version not checked.")

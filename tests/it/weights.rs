@@ -213,7 +213,7 @@ fn values_are_those_of_scikit_learn_with_sample_weight() {
         (gate.real("value"), gate.real("hi"), gate.text("verdict")),
         (nsr.real("value"), nsr.real("hi"), "pass")
     );
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("Shares are weighted by") && page.contains("; counts are people."));
     assert_eq!(work.json("out/manifest.json")["weight"], "fnlwgt");
 }
@@ -254,7 +254,7 @@ fn equal_weights_change_no_value() {
         .records()
         .all(|r| r.real("weight_numerator").is_none() && !r.text("ci_method").contains("blocks"));
     assert!(nulls && frame(&without, "counts").records().all(|r| r.real("weight").is_none()));
-    assert!(!fs::read_to_string(without.path("out/report.html")).unwrap().contains("weighted by"));
+    assert!(!fs::read_to_string(without.path("out/annex.html")).unwrap().contains("weighted by"));
 }
 
 /// The unit in which people weigh is nobody's business: a factor that is a power of two changes

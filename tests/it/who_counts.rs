@@ -140,7 +140,7 @@ fn labels_of_granted_people_only() {
         issue.text("text")
     );
 
-    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     let lead = page.find("Selective labels.").unwrap();
     assert!(
         lead < page.find("id=\"findings\"").unwrap()

@@ -315,7 +315,7 @@ fn weights_that_no_set_learns_from_are_told() {
         work.run(0, "job.yaml", "");
         let issues = read_frame(&work.path("out/tables"), "issues");
         let issue = issues.records().find(|issue| issue.text("code") == "unweighted-fit");
-        let page = std::fs::read_to_string(work.path("out/report.html")).unwrap();
+        let page = std::fs::read_to_string(work.path("out/annex.html")).unwrap();
         let says = [
             format!("{}{}", check.stdout, check.stderr)
                 .contains("have no part in how counterfactuals are made"),

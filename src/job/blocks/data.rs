@@ -15,6 +15,7 @@ use crate::data::prepare::params::{DuplicateRule, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
 use crate::data::source::import::CsvBlock;
 use crate::data::source::synthetic::SyntheticBlock;
+use crate::job::blocks::words::{CodeNames, DecisionWordsBlock};
 pub use crate::metric::value::settings::FavourableClass;
 use crate::param::{ColumnName, Count, Finite, Word};
 use crate::recourse::knobs::RecourseBins;
@@ -67,6 +68,9 @@ pub struct DataBlock {
     /// What the job says of single columns, by name.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub columns: IndexMap<ColumnName, ColumnBlock>,
+    /// What codes mean, by column and code: the page writes `no credits taken` in place of `A30`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub names: CodeNames,
     /// What happens to missing values, per kind of column.
     #[serde(default)]
     pub missing: MissingBlock,
@@ -203,6 +207,9 @@ pub struct LabelColumn {
     pub classes: Option<Vec<Word>>,
     /// Which side people want; decides the words of the report.
     pub favourable: FavourableClass,
+    /// What the two decisions are called on the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<DecisionWordsBlock>,
 }
 
 impl LabelRole {
@@ -315,6 +322,12 @@ pub struct SensitiveBlock {
     /// the cross of their references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Word>,
+    /// What the page calls the attribute, such as `race` for a column `race2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// What the page calls the people of a group, in the plural: `{Male: men, Female: women}`.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub words: IndexMap<Word, String>,
 }
 
 /// Feature columns by kind; the kind decides how strategies, models and recourse treat a column.

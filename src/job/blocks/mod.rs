@@ -5,3 +5,4 @@ pub(crate) mod data;
 pub mod experiments;
 pub(crate) mod gates;
 pub(crate) mod metrics;
+pub mod words;

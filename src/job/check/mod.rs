@@ -21,6 +21,7 @@ mod rows;
 mod sets;
 mod slices;
 mod threshold;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -228,6 +229,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.recourse();
             checker.gates();
             checker.report();
+            checker.words();
             problems.append(&mut checker.problems);
             job
         }

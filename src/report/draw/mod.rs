@@ -2,4 +2,6 @@
 
 pub(crate) mod chart;
 pub(crate) mod palette;
+pub(crate) mod panel;
+pub(crate) mod plot;
 pub(crate) mod shapes;

@@ -1,33 +1,38 @@
 //! Every colour of the page, in one place, so that a test can compute the contrast of each pair
 //! that meets.
 //!
-//! Two themes; print always uses the light one. The seven steps of the heat maps skip the middle of
-//! the blue scale, where neither dark nor light text reaches 5:1, and fall evenly in luminance, so
-//! that a grey print still tells them apart.
+//! Two themes; print always uses the light one. Lost and gained have the same lightness, so hatch,
+//! shape, place and word tell them apart on a grey print. The seven steps of the tables of shares
+//! are greys without the middle of the scale, where neither dark nor light text reaches 5:1.
 
-/// The colours of one theme, as `#rrggbb`.
+/// The colours of one theme, as `#rrggbb`. Two hues say one thing each: lost and gained. A verdict
+/// has none.
 pub(crate) struct ColorTheme {
     /// Behind everything.
     paper: &'static str,
-    /// Behind notes, code and every other table row.
-    panel: &'static str,
-    /// Text.
+    /// Text, limits, whiskers.
     ink: &'static str,
     /// Second text: counts, intervals, captions.
     muted: &'static str,
-    /// Hairlines.
+    /// Hairlines of tables.
     rule: &'static str,
-    /// Links, focus.
-    link: &'static str,
-    /// Verdicts.
-    pass: &'static str,
-    fail: &'static str,
-    unsure: &'static str,
-    /// Stand-in banner: ground and text.
-    banner: (&'static str, &'static str),
-    /// Filled areas of drawings.
-    area: &'static str,
-    /// Ground and text of each step of the heat maps, lowest share first.
+    /// Hairlines of charts.
+    grid: &'static str,
+    /// Behind notes and code.
+    panel: &'static str,
+    /// What joins those who keep a decision, bands.
+    ribbon: &'static str,
+    /// What stays; always with an outline.
+    stay: &'static str,
+    /// Outline of what stays, line of zero.
+    stay_line: &'static str,
+    /// Hatch of the forbidden side: decoration.
+    no: &'static str,
+    /// Who loses.
+    lost: &'static str,
+    /// Who gains.
+    gain: &'static str,
+    /// Ground and text of each step of the tables of shares, lowest share first.
     heat: [(&'static str, &'static str); STEPS.len()],
 }
 
@@ -41,47 +46,49 @@ pub(crate) fn step(share: f64) -> usize {
 
 const LIGHT: ColorTheme = ColorTheme {
     paper: "#ffffff",
-    panel: "#f5f6f8",
-    ink: "#171c22",
-    muted: "#4c5661",
-    rule: "#cfd5dc",
-    link: "#1b4f8f",
-    pass: "#14633a",
-    fail: "#a11a1a",
-    unsure: "#744700",
-    banner: ("#fdf0d0", "#4a2f00"),
-    area: "#5c90c3",
+    ink: "#17191e",
+    muted: "#535966",
+    rule: "#c8ccd4",
+    grid: "#e3e6eb",
+    panel: "#f3f4f7",
+    ribbon: "#e9ebef",
+    stay: "#c3c8d1",
+    stay_line: "#78808d",
+    no: "#a3a9b4",
+    lost: "#a83a0c",
+    gain: "#1c5fa9",
     heat: [
-        ("#f8fafc", "#10202f"),
-        ("#e4eef8", "#10202f"),
-        ("#c8ddf0", "#10202f"),
-        ("#a3c8e8", "#10202f"),
-        ("#7db2de", "#10202f"),
-        ("#22639c", "#ffffff"),
-        ("#0c3b6b", "#ffffff"),
+        ("#f7f8fa", "#17191e"),
+        ("#e9ebef", "#17191e"),
+        ("#d5d9e0", "#17191e"),
+        ("#bcc2cc", "#17191e"),
+        ("#a3a9b4", "#17191e"),
+        ("#535966", "#ffffff"),
+        ("#2f333c", "#ffffff"),
     ],
 };
 
 const DARK: ColorTheme = ColorTheme {
-    paper: "#13171c",
-    panel: "#1c2229",
-    ink: "#e7eaee",
-    muted: "#abb4bf",
-    rule: "#3b434d",
-    link: "#9dc5f3",
-    pass: "#80d4a3",
-    fail: "#ff9f96",
-    unsure: "#f0c16b",
-    banner: ("#3a2c0d", "#ffe4a8"),
-    area: "#4f83b5",
+    paper: "#14161b",
+    ink: "#ecebe7",
+    muted: "#aeb4bf",
+    rule: "#434954",
+    grid: "#2a2e36",
+    panel: "#1d2027",
+    ribbon: "#23272f",
+    stay: "#515865",
+    stay_line: "#8e96a3",
+    no: "#5b626e",
+    lost: "#f3966e",
+    gain: "#7db6f0",
     heat: [
-        ("#1a2129", "#ffffff"),
-        ("#1b3044", "#ffffff"),
-        ("#1d4060", "#ffffff"),
-        ("#1f517d", "#ffffff"),
-        ("#8fbee9", "#0b1622"),
-        ("#b7d6f2", "#0b1622"),
-        ("#e0eefa", "#0b1622"),
+        ("#1d2027", "#ffffff"),
+        ("#262a32", "#ffffff"),
+        ("#30353f", "#ffffff"),
+        ("#3c424e", "#ffffff"),
+        ("#aeb4bf", "#0b1622"),
+        ("#c8ccd4", "#0b1622"),
+        ("#ecebe7", "#0b1622"),
     ],
 };
 
@@ -99,17 +106,17 @@ impl ColorTheme {
         let mut css = String::new();
         for (name, colour) in [
             ("paper", self.paper),
-            ("panel", self.panel),
             ("ink", self.ink),
             ("muted", self.muted),
             ("rule", self.rule),
-            ("link", self.link),
-            ("pass", self.pass),
-            ("fail", self.fail),
-            ("unsure", self.unsure),
-            ("banner", self.banner.0),
-            ("banner-ink", self.banner.1),
-            ("area", self.area),
+            ("grid", self.grid),
+            ("panel", self.panel),
+            ("ribbon", self.ribbon),
+            ("stay", self.stay),
+            ("stay-line", self.stay_line),
+            ("no", self.no),
+            ("lost", self.lost),
+            ("gain", self.gain),
         ] {
             css.push_str(&format!("--{name}:{colour};"));
         }
@@ -148,10 +155,8 @@ mod tests {
     #[test]
     fn every_text_can_be_read() {
         for theme in [&LIGHT, &DARK] {
-            for ground in [theme.paper, theme.panel] {
-                for text in
-                    [theme.ink, theme.muted, theme.link, theme.pass, theme.fail, theme.unsure]
-                {
+            for ground in [theme.paper, theme.panel, theme.ribbon] {
+                for text in [theme.ink, theme.muted, theme.lost, theme.gain] {
                     assert!(
                         contrast(text, ground) >= 4.5,
                         "{text} on {ground}: {}",
@@ -159,9 +164,10 @@ mod tests {
                     );
                 }
             }
-            assert!(contrast(theme.banner.0, theme.banner.1) >= 4.5);
-            assert!(contrast(theme.ink, theme.area) >= 3.0, "lines over areas");
-            assert!(contrast(theme.area, theme.paper) >= 3.0, "areas on paper");
+            for line in [theme.stay_line, theme.lost, theme.gain, theme.ink] {
+                assert!(contrast(line, theme.paper) >= 3.0, "{line} carries meaning");
+            }
+            assert!(contrast(theme.ink, theme.stay) >= 3.0, "whiskers over bars");
             for (ground, ink) in theme.heat {
                 assert!(
                     contrast(ground, ink) >= 5.0,

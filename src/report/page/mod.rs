@@ -8,6 +8,7 @@
 pub(crate) mod cells;
 pub(crate) mod glossary;
 pub(crate) mod number;
+pub(crate) mod plots;
 pub(crate) mod terms;
 pub(crate) mod words;
 
@@ -15,12 +16,13 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 
-use crate::report::draw::palette;
+use crate::report::draw::{palette, plot};
 use crate::report::page::glossary::GlossaryEntry;
+use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::{RichText, entry_anchor, visible};
 
-/// The whole page.
-pub(super) struct ReportPage {
+/// A page of numbered sections: `annex.html`, or what two folders differ in.
+pub(super) struct SectionPage {
     /// The one `h1`.
     pub(super) title: String,
     /// Name of the job.
@@ -37,6 +39,8 @@ pub(super) struct ReportPage {
     pub(super) thrifty: bool,
     /// Whether it is larger than it should be all the same.
     pub(super) too_large: bool,
+    /// Whether it is the annex of the page that stands next to it.
+    pub(super) is_annex: bool,
     /// The sections in order.
     pub(super) sections: Vec<PageSection>,
 }
@@ -79,6 +83,8 @@ pub(super) enum PageBlock {
     Code(&'static str, String),
     /// Metrics with formula and source.
     Glossary(Vec<GlossaryEntry>),
+    /// A block of the brief or of the evidence.
+    Brief(BriefBlock),
 }
 
 /// A table: the first cell of each row is its heading.
@@ -176,7 +182,7 @@ pub(super) struct PageFigure {
     pub(super) small: bool,
 }
 
-impl ReportPage {
+impl SectionPage {
     /// The page as HTML.
     pub(super) fn html(&self) -> String {
         let mut tables = 0;
@@ -192,15 +198,22 @@ impl ReportPage {
         let page = context! {
             title => &self.title, job => &self.job, run => &self.run, program => &self.program,
             stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
-            too_large => self.too_large,
-            css => format!("{}{}", palette::css(), include_str!("page.css")), sections => sections,
+            too_large => self.too_large, is_annex => self.is_annex,
+            css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
+                include_str!("sections.css")),
+            defs => plot::DEFS, sections => sections,
         };
-        let template = environment().get_template("page.html").and_then(|t| t.render(page));
-        template.expect(
-            "the templates are part of the program: every block and every field they \
-             name is tested",
-        )
+        template("sections.html", page)
     }
+}
+
+/// A page from its template.
+fn template(name: &str, page: Value) -> String {
+    let environment = environment();
+    let page = environment.get_template(name).and_then(|t| t.render(page));
+    page.expect(
+        "the templates are part of the program: every block and every field they name is tested",
+    )
 }
 
 fn environment() -> Environment<'static> {
@@ -213,9 +226,11 @@ fn environment() -> Environment<'static> {
         Some(text) if !value.is_safe() => escape_formatter(out, state, &Value::from(visible(text))),
         _ => escape_formatter(out, state, value),
     });
-    for (name, source) in
-        [("page.html", include_str!("page.html")), ("blocks.html", include_str!("blocks.html"))]
-    {
+    for (name, source) in [
+        ("report.html", include_str!("report.html")),
+        ("sections.html", include_str!("sections.html")),
+        ("blocks.html", include_str!("blocks.html")),
+    ] {
         environment
             .add_template(name, source)
             .expect("the templates are part of the program and tested");
@@ -229,6 +244,7 @@ fn values(blocks: &[PageBlock], tables: &mut usize) -> Value {
 
 fn value(block: &PageBlock, tables: &mut usize) -> Value {
     match block {
+        PageBlock::Brief(block) => plots::value(block),
         PageBlock::Heading(id, words) => context!(kind => "heading", id => id, words => words),
         PageBlock::Text(words) => context!(kind => "text", words => words),
         PageBlock::Note(words) => context!(kind => "note", words => words),

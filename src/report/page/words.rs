@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use minijinja::context;
 use minijinja::value::Value;
 
+use crate::report::draw::plot::{self, KeyShape, SwitchSide};
+
 /// A part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum TextSpan {
@@ -26,6 +28,14 @@ enum TextSpan {
     Link { text: String, href: String, to: String },
     /// A drawing beside words that say the same.
     Drawing(String),
+    /// A number in the second weight.
+    Soft(String),
+    /// Small print.
+    Small(String),
+    /// A key of a chart, and what it stands for.
+    Key { drawing: &'static str, text: String },
+    /// The triangle of a side in its hue; the words beside it say the same.
+    Side(SwitchSide),
 }
 
 /// A sentence or a phrase.
@@ -97,6 +107,31 @@ impl RichText {
         self.with(TextSpan::Drawing(svg))
     }
 
+    /// Adds a number in the second weight.
+    pub(crate) fn soft(self, text: impl Into<String>) -> Self {
+        self.with(TextSpan::Soft(text.into()))
+    }
+
+    /// Adds small print.
+    pub(crate) fn small(self, text: impl Into<String>) -> Self {
+        self.with(TextSpan::Small(text.into()))
+    }
+
+    /// Adds a key of a chart, and what it stands for.
+    pub(crate) fn key(self, shape: KeyShape, text: impl Into<String>) -> Self {
+        self.with(TextSpan::Key { drawing: plot::key(shape), text: text.into() })
+    }
+
+    /// Adds the triangle of a side.
+    pub(crate) fn side(self, side: SwitchSide) -> Self {
+        self.with(TextSpan::Side(side))
+    }
+
+    /// Adds a link to another file.
+    pub(crate) fn link_out(self, text: impl Into<String>, href: impl Into<String>) -> Self {
+        self.with(TextSpan::Link { text: text.into(), href: href.into(), to: String::new() })
+    }
+
     /// Adds other words.
     pub(crate) fn and(mut self, other: RichText) -> Self {
         self.0.extend(other.0);
@@ -118,9 +153,12 @@ impl RichText {
                 | TextSpan::Quote(text)
                 | TextSpan::Code(text)
                 | TextSpan::Strong(text)
+                | TextSpan::Soft(text)
+                | TextSpan::Small(text)
+                | TextSpan::Key { text, .. }
                 | TextSpan::Link { text, .. } => text.into(),
                 TextSpan::Metric { symbol, .. } => symbol.into(),
-                TextSpan::Drawing(_) => "".into(),
+                TextSpan::Drawing(_) | TextSpan::Side(_) => "".into(),
             })
             .collect()
     }
@@ -159,6 +197,15 @@ impl From<&RichText> for Value {
                     context!(kind => "link", text => text, href => href, to => to)
                 }
                 TextSpan::Drawing(svg) => context!(kind => "drawing", text => svg),
+                TextSpan::Soft(text) => context!(kind => "soft", text => text),
+                TextSpan::Small(text) => context!(kind => "small", text => text),
+                TextSpan::Key { drawing, text } => {
+                    context!(kind => "key", drawing => *drawing, text => text)
+                }
+                TextSpan::Side(side) => {
+                    let (letter, class) = side.letter();
+                    context!(kind => "side", text => letter, class => class)
+                }
             })
             .collect()
     }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::folder::manifest::{JobChange, RunComparison};
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart;
+use crate::report::draw::plot::round_up;
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -200,7 +201,7 @@ fn drawn(changes: &[ChangeRow], glossary: &mut PageGlossary<'_>) -> Vec<PageBloc
             .flat_map(|row| [row.old_value, row.new_value])
             .flatten()
             .fold(0.0, f64::max);
-        let end = chart::round_up(most);
+        let end = round_up(most);
         let caption = name(RichText::new(), of).text(format!(
             "; ring: last version, dot: this version, axis from 0 to {} %",
             chart::tick(end * 100.0)

@@ -175,8 +175,8 @@ impl ClassResults {
 pub(crate) fn introduction() -> RichText {
     "Each matrix sets the class predicted as it is (rows) against that of the counterfactual \
      (columns). Off the diagonal predictions switch. Every cell holds the count, its share of the \
-     row and, where a class turns into another, the interval of that share; the stronger the blue, \
-     the larger the share."
+     row and, where a class turns into another, the interval of that share; the stronger the \
+     shade, the larger the share."
         .into()
 }
 

@@ -1,6 +1,7 @@
-//! The sections of the page, one file or folder each, and the list of them in the order of the page.
+//! The sections of the annex, one file or folder each, and the list of them in the order of the page.
 
 pub(crate) mod against;
+pub(crate) mod all_results;
 pub(crate) mod classes;
 pub(crate) mod experiments;
 mod facets;
@@ -37,6 +38,7 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
     let sections = [
         Some(verdict::section(audit, glossary)),
         Some(findings::section(audit, &panels, glossary)),
+        all_results::section(audit, glossary),
         audit.manifest.baseline.as_ref().map(|baseline| {
             against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
         }),

@@ -2,7 +2,8 @@
 //! distances between them.
 
 use crate::metric::catalog::place::PageList;
-use crate::report::draw::chart::{self, DrawingLabel, HistogramAxes};
+use crate::report::draw::plot::{PlotScale, round_up};
+use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::page::{
@@ -70,7 +71,7 @@ pub(crate) fn section(
 
 /// The highest share of a bin, and the farthest edge from zero of a bin that holds something.
 fn extent(bins: &[HistogramBin]) -> (f64, f64) {
-    let all = chart::size(bins);
+    let all = drawn_panel::cases(bins);
     let share = |bin: &HistogramBin| bin.2.part_of(all).unwrap_or(0.0);
     bins.iter().filter(|b| b.2.n > 0).fold((0.0, 0.0), |(top, far), b| {
         (f64::max(top, share(b)), far.max(b.0.abs()).max(b.1.abs()))
@@ -82,27 +83,25 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
         .directions
         .iter()
         .take(panel.drawn)
-        .enumerate()
-        .filter_map(|(d, direction)| {
-            Some((d, direction, audit.histograms(&panel.direction(direction))?))
-        })
+        .filter_map(|direction| Some((direction, audit.histograms(&panel.direction(direction))?)))
         .collect();
     let mut changes = (0.0, 0.0);
     let mut top = 0.0;
-    for (_, _, h) in drawn.iter().filter(|(_, direction, _)| !is_unmoved(audit, panel, direction)) {
+    for (_, h) in drawn.iter().filter(|(direction, _)| !is_unmoved(audit, panel, direction)) {
         let (share, far) = extent(&h.change);
         changes = (f64::max(changes.0, share), f64::max(changes.1, far));
         top = f64::max(top, extent(&h.original).0.max(extent(&h.counterfactual).0));
     }
-    let end = chart::round_up(changes.1).min(1.0);
-    let change_axes = HistogramAxes { x: (-end, end), top: chart::round_up(changes.0) };
-    let score_axes = HistogramAxes { x: (0.0, 1.0), top: chart::round_up(top) };
-    let thresholds = thresholds(audit, &panel.model);
+    let end = round_up(changes.1).min(1.0);
+    let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
+    let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)
+        .into_iter()
+        .map(|at| (at, format!("cut-off {}", number::three_digits(at))))
+        .collect();
     drawn
         .into_iter()
-        .map(|(d, direction, histograms)| {
+        .map(|(direction, histograms)| {
             let title = RichText::direction(&direction.from, &direction.to);
-            let id = format!("s{}-{d}", panel.id);
             // A bin has a width: drawn, a change of nothing would be a block beside zero.
             if is_unmoved(audit, panel, direction) {
                 return PageBlock::Text(title.text(": no score moved."));
@@ -131,20 +130,16 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
             );
             PageBlock::Figure(PageFigure {
                 drawings: vec![
-                    chart::change(
-                        change,
-                        &change_axes,
-                        &DrawingLabel { id: format!("{id}-c"), title: &change_title, text: &fall },
-                    ),
-                    chart::scores(
-                        original,
-                        counterfactual,
+                    drawn_panel::change_bars(&change_title, change, change_scale, changes.0, None),
+                    drawn_panel::score_bars(
+                        &score_title,
+                        (original, counterfactual),
+                        score_scale,
+                        top,
                         &thresholds,
-                        &score_axes,
-                        &DrawingLabel { id: format!("{id}-s"), title: &score_title, text: &scores },
                     ),
                 ],
-                caption: title.text(format!(": {fall}{crossing}.")),
+                caption: title.text(format!(": {fall}{crossing}; {scores}.")),
                 small: false,
             })
         })
@@ -179,7 +174,7 @@ fn is_unmoved(audit: &AuditFolder, panel: &AuditPanel, direction: &PanelDirectio
 
 /// In which bin the middle score lies, for those who do not see the drawing.
 fn middle(what: &str, bins: &[HistogramBin]) -> String {
-    let all = chart::size(bins);
+    let all = drawn_panel::cases(bins);
     let mut below = WeightedCount::default();
     for (lo, hi, tally) in bins {
         below = below.plus(*tally);

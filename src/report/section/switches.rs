@@ -8,6 +8,7 @@
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::draw::palette;
+use crate::report::draw::plot::round_up;
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};
 use crate::report::page::terms::{self, PageGlossary};
@@ -51,13 +52,13 @@ pub(crate) fn section(
     } else {
         "Each matrix sets the prediction as it is (rows) against the prediction of the \
          counterfactual (columns). Outlined cells switch. Every cell holds its symbol, the count \
-         and its share of the row; the stronger the blue, the larger that share."
+         and its share of the row; the stronger the shade, the larger that share."
             .into()
     })];
     if audit.manifest.weight.is_some() {
         blocks.push(PageBlock::Note(
             "The counts in the matrices are counterfactuals; their shares \
-             are weighted, and so is the blue."
+             are weighted, and so is the shade."
                 .into(),
         ));
     }
@@ -319,7 +320,7 @@ fn by_metric(
         .flat_map(|m| [m.interval.map(|i| i.1).or(m.value), m.placebo.map(|p| p.1)])
         .flatten()
         .fold(0.0, f64::max);
-    let end = chart::round_up(highest).min(1.0);
+    let end = round_up(highest).min(1.0);
     let mut head = vec!["Metric".into()];
     head.extend(panel.directions.iter().map(|d| RichText::direction(&d.from, &d.to)));
     head.push(format!("0 to {}", number::level(end)).into());
@@ -576,7 +577,7 @@ fn overview(
         .collect();
     let entry = glossary.show("sr");
     let caption = format!(
-        "{} {} in per cent, from the group of the row to the group of the column{}; the blue is \
+        "{} {} in per cent, from the group of the row to the group of the column{}; the shade is \
          relative to the highest",
         entry.name,
         entry.symbol,

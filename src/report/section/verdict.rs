@@ -487,8 +487,9 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     if is_count {
         cases.small.push("of that size, with actions".into());
     }
+    let decides_gate = gate.decides == 1;
     ReportRow {
-        id: String::new(),
+        id: if decides_gate { format!("limit-{}", gate.gate) } else { String::new() },
         head: question(audit, gate, glossary),
         cells: vec![
             answer,

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{
-    EccmSample, FolderSample, glossary, names, page, section, spread, two_groups, well_formed,
+    EccmSample, FolderSample, annex, glossary, names, page, section, spread, two_groups,
+    well_formed,
 };
 use crate::folder::manifest::{ArmWords, ExperimentWords, JobChange, Manifest, RunComparison};
 use crate::report::page::glossary::GlossaryEntry;
-use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{
     ArmRow, ChangeRow, ComparisonRow, EdgeRow, GateRow, GraphRow, MetricRow, NodeRow, TableRow,
@@ -36,7 +36,7 @@ fn changed(
     std::fs::write(folder.path().join("manifest.json"), serde_json::to_string(&words).unwrap())
         .unwrap();
     tables(&folder.path().join("tables"));
-    let html = render(folder.path(), None, &glossary).unwrap();
+    let html = annex(folder.path());
     well_formed(&html);
     html.replace('\u{202f}', " ")
 }
@@ -477,16 +477,12 @@ fn a_metric_with_one_word_for_name_and_symbol_stands_once_in_the_glossary() {
         let entry = glossary(id)?;
         Some(GlossaryEntry { symbol: entry.name.clone(), ..entry })
     };
-    let html = render(folder.path(), None, &same_word).unwrap();
+    let html = crate::report::render(folder.path(), None, &same_word).unwrap().annex.unwrap();
     assert!(
         html.contains("<dt>negative switch rate</dt>")
             && !html.contains("<dt>negative switch rate <code>")
     );
-    assert!(
-        render(folder.path(), None, &glossary)
-            .unwrap()
-            .contains("<dt>negative switch rate <code>NSR</code></dt>")
-    );
+    assert!(annex(folder.path()).contains("<dt>negative switch rate <code>NSR</code></dt>"));
 }
 
 /// Sets that harm alike, so that those of one model fill the list.
@@ -748,7 +744,7 @@ fn short_names_head_the_matrix_of_groups_and_the_smallest_are_listed() {
     );
     let switches = section(&html, "switches");
     assert!(
-        switches.contains("to the group of the column; the blue")
+        switches.contains("to the group of the column; the shade")
             && switches.contains("Factual group hungarian switzerland va"),
         "{switches}"
     );
@@ -781,7 +777,7 @@ fn symbols_lead_to_the_glossary_and_long_words_may_break() {
 
 #[test]
 fn fitted_thresholds_stand_in_the_drawings_of_scores() {
-    let guides = |html: &str| html.matches(r#"class="guide""#).count();
+    let guides = |html: &str| section(html, "scores").matches("cut-off ").count();
     let given = guides(&changed(&two_groups(), &same, &|_| ()));
     let fitted = |values: &[f64]| {
         let fold = |(fold, value): (i64, &f64)| ThresholdRow {

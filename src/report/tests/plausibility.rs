@@ -606,11 +606,11 @@ fn long_names_leave_less_room() {
 /// what they lie on.
 #[test]
 fn drawings_need_no_colour() {
-    let css = format!("{}{}", palette::css(), include_str!("../page/page.css"));
+    let css = format!("{}{}", palette::css(), include_str!("../page/sections.css"));
     for rule in [
         ".dots{fill:none;stroke:var(--ink)",
         ".line{fill:none;stroke:var(--ink)",
-        ".area{fill:var(--area)}",
+        ".area{fill:var(--stay)}",
     ] {
         assert!(css.contains(rule), "{rule}");
     }

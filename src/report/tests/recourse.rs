@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{FolderSample, glossary, section, two_groups, well_formed};
-use crate::report::render;
+use super::{FolderSample, annex, section, two_groups, well_formed};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
@@ -207,7 +206,7 @@ impl RecourseSample {
         sample.write(folder.path());
         self.write(&folder.path().join("tables"));
         write(&folder.path().join("tables"));
-        let html = render(folder.path(), None, &glossary).unwrap();
+        let html = annex(folder.path());
         if let Some(pages) = std::env::var_os("CFAUDIT_PAGES") {
             fs::write(
                 Path::new(&pages).join(format!("recourse-{}.html", self.groups.len())),

@@ -649,7 +649,7 @@ fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
     })
 }
 
-/// Renders the page and writes it and the manifest with the hash of every file.
+/// Renders the pages and writes them and the manifest with the hash of every file.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -659,10 +659,15 @@ pub fn write_page_and_manifest(
     title: Option<&str>,
 ) -> Result<()> {
     manifest.files = hashes(out)?;
-    manifest.files.remove("report.html");
+    for page in report::PAGES {
+        manifest.files.remove(page);
+    }
     write_json(&out.join(MANIFEST), manifest)?;
-    let page = report::render(out, title, &glossary)?;
-    write(&out.join("report.html"), &page)?;
+    let pages = report::render(out, title, &glossary)?;
+    let texts = [Some(pages.report), pages.annex];
+    for (name, text) in report::PAGES.into_iter().zip(texts) {
+        text.map(|text| write(&out.join(name), &text)).transpose()?;
+    }
     manifest.files = hashes(out)?;
     write_json(&out.join(MANIFEST), manifest)
 }

@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use indexmap::IndexMap;
+
 use crate::data::prepare::derive::{DerivationRecipe, DerivedBin};
 use crate::data::rows::split::Stratification;
 use crate::data::source::list_words;
 use crate::data::{Layout, RowIdKind};
 use crate::error::Result;
 use crate::folder::manifest::{
-    ArmWords, AttributeWords, ExperimentWords, LabelWords, Manifest, ModelWords, PolicyVersions,
-    ReportWords, RowCounts, SetWords,
+    ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest, ModelWords,
+    PolicyVersions, ReportWords, RowCounts, SetWords, SignerWords,
 };
 use crate::job::Job;
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::check::CheckedJob;
+use crate::job::{AnnexChoice, SignerBlock};
 use crate::metric::catalog::cf_quality;
 use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
 use crate::param::{ColumnName, CommandArgument, Name, Word};
@@ -50,12 +53,24 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         attributes: layout
             .attributes
             .iter()
-            .map(|a| AttributeWords {
-                name: a.name.clone(),
-                groups: a.groups.clone(),
-                reference: a.groups[a.reference].clone(),
-                made_of: derivation_words(job, &a.name),
+            .map(|a| {
+                let said = ColumnName::new(&a.name).and_then(|name| job.data.sensitive.get(&name));
+                let words = said.map(|said| texts(&said.words)).unwrap_or_default();
+                AttributeWords {
+                    name: a.name.clone(),
+                    groups: a.groups.clone(),
+                    reference: a.groups[a.reference].clone(),
+                    made_of: derivation_words(job, &a.name),
+                    called: said.and_then(|said| said.called.clone()),
+                    words,
+                }
             })
+            .collect(),
+        names: job
+            .data
+            .names
+            .iter()
+            .map(|(column, codes)| (column.as_str().to_owned(), texts(codes)))
             .collect(),
         counterfactuals: set_words(job),
         models: job
@@ -149,6 +164,17 @@ fn report_words(job: &Job) -> ReportWords {
         decision: about.decision,
         owner: about.owner,
         version: about.version,
+        purpose: about.purpose,
+        population: about.population,
+        period: about.period,
+        source: about.source,
+        limitations: about.limitations,
+        conditions: about.conditions,
+        signers: [about.prepared_by, about.reviewed_by, about.approved_by].map(|signer| {
+            let SignerBlock { role, name, date } = signer.unwrap_or_default();
+            SignerWords { role, name, date }
+        }),
+        without_annex: job.report.annex == AnnexChoice::None,
         rows_shown: job.report.rows_shown.get(),
         gate_notes: job
             .gates
@@ -156,6 +182,11 @@ fn report_words(job: &Job) -> ReportWords {
             .filter_map(|(name, gate)| Some((name.to_string(), gate.note.clone()?)))
             .collect(),
     }
+}
+
+/// Words by the text that they stand for.
+fn texts(words: &IndexMap<Word, String>) -> BTreeMap<String, String> {
+    words.iter().map(|(of, words)| (of.to_string(), words.clone())).collect()
 }
 
 /// How a class is predicted, in the place of a threshold.
@@ -169,6 +200,11 @@ fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
         negative: label.negative.clone(),
         classes: label.classes.clone(),
         favourable_is_positive: role.favours_positive(),
+        words: role.words.as_ref().map(|words| DecisionNames {
+            favourable: words.favourable.clone(),
+            unfavourable: words.unfavourable.clone(),
+            object: words.object.clone(),
+        }),
     })
 }
 

@@ -16,6 +16,7 @@ use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
 use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, is_outside};
 use crate::report::draw::chart::{self, IntervalWhisker};
+use crate::report::draw::plot::round_up;
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -528,7 +529,7 @@ fn rates(
     let ends = all.flat_map(|m| {
         [m.value, m.interval.map(|i| i.1), m.across.as_ref().and_then(|a| a.ends).map(|e| e.1)]
     });
-    let end = chart::round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
+    let end = round_up(ends.flatten().fold(0.0, f64::max)).min(1.0);
     let middle = middle(audit);
     let rows = found.into_iter().map(|(head, metric, measures)| {
         let kind = terms::kind(metric, "direction");

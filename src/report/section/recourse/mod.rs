@@ -124,6 +124,47 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
+/// What the page tells of each comparison: where nothing can be told from chance one sentence, else
+/// for whom it is harder, and how many people that rests on.
+pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
+    let mut told = Vec::new();
+    for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
+        if !comparison.undefined.is_empty() {
+            let words = RichText::new()
+                .name(comparison.group_0.as_str())
+                .text(" and ")
+                .name(comparison.group_1.as_str());
+            told.push(words.text(format!(" are not compared: {}.", why_not(comparison))));
+            continue;
+        }
+        let Some(outcome) = ComparisonOutcome::of(audit, comparison) else { continue };
+        if !outcome.too_few() && !outcome.none_beyond_chance() {
+            told.push(outcome.in_words());
+            continue;
+        }
+        let start = if outcome.too_few() {
+            "Too few people for a conclusion: "
+        } else {
+            "No difference can be told from chance: "
+        };
+        let affected = [comparison.affected_0, comparison.affected_1];
+        let [a, b] = outcome.names();
+        let people = RichText::from(format!("{start}{} in group ", number::people(affected[0])))
+            .name(a)
+            .text(format!(" and {} in group ", number::people(affected[1])))
+            .name(b)
+            .text(" have the unfavourable decision");
+        let judged = outcome.first.row.judged;
+        told.push(if outcome.none_beyond_chance() {
+            let differences = number::count_of(judged, "difference", "differences");
+            people.text(format!(", and none of {differences} can be told from chance."))
+        } else {
+            people.text(".")
+        });
+    }
+    told
+}
+
 /// Why two groups were not compared.
 fn why_not(comparison: &RecourseRow) -> &'static str {
     match comparison.undefined.as_str() {

@@ -1,0 +1,137 @@
+//! What this audit does not show, and the sign-off.
+
+use crate::report::brief::harm::HarmResult;
+use crate::report::brief::voice::AuditVoice;
+use crate::report::page::PageBlock;
+use crate::report::page::number::people;
+use crate::report::page::plots::{BriefBlock, SignOffRow, SignOffTerm};
+use crate::report::page::words::RichText;
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::quality::QualityKey;
+
+/// Sentences chosen by what the job did, then those of the job.
+pub(crate) fn not_shown(
+    audit: &AuditFolder,
+    results: &[HarmResult],
+    voice: &AuditVoice<'_>,
+) -> Vec<RichText> {
+    let m = &audit.manifest;
+    let mut said: Vec<RichText> = Vec::new();
+    let mut say = |text: String| said.push(text.into());
+    let has = |strategy: &str| m.counterfactuals.iter().any(|set| set.strategy == strategy);
+    if has("naive") {
+        let attribute = m.attributes.first().map_or_else(String::new, |a| voice.attribute(&a.name));
+        say(format!(
+            "The test that changes one entry shows direct use of {attribute}, not effects through \
+             other columns."
+        ));
+    } else if results.is_empty() {
+        say(
+            "No test changes who people are: nothing here says what the model does with the entry \
+             itself."
+                .to_owned(),
+        );
+    }
+    if m.level.is_some() {
+        say("Intervals say how results differ for other people of the same kind. They take the \
+             model as given."
+            .to_owned());
+    } else {
+        say("The job asks for no intervals: how results differ for other people is not shown."
+            .to_owned());
+    }
+    let discards = results.iter().any(|result| {
+        let key = &result.key;
+        audit.quality.discards(&QualityKey {
+            set: key.set.clone(),
+            attribute: key.attribute.clone(),
+            from: key.from.clone(),
+            to: key.to.clone(),
+        })
+    });
+    if discards {
+        say(
+            "People without a valid counterpart are left out of the tests that move features; the \
+             tables count them."
+                .to_owned(),
+        );
+    }
+    if has("graph-uncertain") {
+        say("The causal graphs are estimates from the same data. A cause that the data do not hold \
+             is in none of them."
+            .to_owned());
+    }
+    if has("greedy") || has("plausible") || has("transport") {
+        say(
+            "Tests that move features compare people with similar people of the other group; they \
+             do not show what causes the difference."
+                .to_owned(),
+        );
+    }
+    if m.models.iter().any(|model| model.kind == "scores") {
+        say("Scores were made elsewhere: this audit did not run that model.".to_owned());
+    }
+    if m.label.is_none() {
+        say("The data hold no outcome, so nothing here says who was judged rightly.".to_owned());
+    }
+    if audit.issues.iter().any(|issue| issue.code.as_str() == "selective-labels") {
+        say("Results that need an outcome speak only of people who have one.".to_owned());
+    }
+    if !audit.recourse.comparisons.is_empty() {
+        say("Recourse says what the model would decide about changed entries. It is neither advice \
+             nor a forecast."
+            .to_owned());
+    }
+    if !m.experiments.is_empty() {
+        say("Retrained models were measured here and are not in use.".to_owned());
+    }
+    for limitation in &m.words.limitations {
+        said.push(RichText::from("From the job: ").quote(limitation.trim()));
+    }
+    said
+}
+
+/// Terms and lines to sign; what the job gives is filled in.
+pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock {
+    let words = &audit.manifest.words;
+    let said = |text: &Option<String>| text.as_ref().map(|text| RichText::new().quote(text.trim()));
+    let joined = |list: &[String]| {
+        (!list.is_empty()).then(|| {
+            let list: Vec<&str> = list.iter().map(|text| text.trim()).collect();
+            RichText::new().quote(list.join(" "))
+        })
+    };
+    let term = |name, words, full| SignOffTerm { name, words, full };
+    // Without words of the job the people are counted, by the groups of the first attribute.
+    let counted = || {
+        let audited = i64::try_from(audit.manifest.rows.audited).unwrap_or(i64::MAX);
+        let attribute = audit.manifest.attributes.first()?;
+        let mut groups = Vec::new();
+        for group in audit.groups_of(&attribute.name).iter().take(4) {
+            let row = audit.groups.iter().find(|row| {
+                row.sensitive.as_str() == attribute.name
+                    && row.group.as_str() == group
+                    && row.slice.is_empty()
+            });
+            let n = row.map(|row| row.n)?;
+            let n = crate::report::page::number::count(n);
+            groups.push(format!("{n} {}", voice.group(&attribute.name, group)));
+        }
+        Some(RichText::new().quote(format!("{}: {}", people(audited), groups.join(", "))))
+    };
+    let terms = vec![
+        term("Purpose", said(&words.purpose), false),
+        term("Population", said(&words.population).or_else(counted), false),
+        term("Period", said(&words.period), false),
+        term("Source", said(&words.source), false),
+        term("Limitations", joined(&words.limitations), true),
+        term("Conditions", joined(&words.conditions), true),
+    ];
+    let steps = ["Prepared by", "Reviewed by", "Approved by"];
+    let signers = steps.into_iter().zip(&words.signers).map(|(step, signer)| SignOffRow {
+        step,
+        given: [&signer.role, &signer.name, &signer.date]
+            .map(|text| text.clone().unwrap_or_default()),
+    });
+    BriefBlock::SignOff(terms, signers.collect()).into()
+}

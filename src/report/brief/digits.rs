@@ -1,0 +1,143 @@
+//! Numbers of the brief: as many decimals as the interval allows. People come before shares, shares
+//! before points.
+
+use crate::report::page::number::{NumberFormat, count};
+
+/// Between a number and its sign of per cent.
+const SPACE: char = '\u{a0}';
+
+/// Decimals of a share or a difference of shares, in points, by its interval: half a width of 1
+/// point or more with an upper end of 3 or more gives none, from 0.1 one, else two; one without an
+/// interval.
+fn decimals(interval: Option<(f64, f64)>) -> usize {
+    let Some((lo, hi)) = interval else { return 1 };
+    let half = (hi - lo).abs() * 50.0;
+    match half {
+        half if half >= 1.0 && lo.abs().max(hi.abs()) * 100.0 >= 3.0 => 0,
+        half if half >= 0.1 => 1,
+        _ => 2,
+    }
+}
+
+fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let is_zero = text.bytes().all(|b| matches!(b, b'0' | b'.'));
+    match (is_zero, value == 0.0) {
+        (true, true) => "0".to_owned(),
+        // What is not zero does not look like it.
+        (true, false) => {
+            format!("below {}", format_args!("{:.decimals$}", 0.1_f64.powi(decimals as i32)))
+        }
+        (false, _) if value < 0.0 => format!("\u{2212}{text}"),
+        (false, _) => text,
+    }
+}
+
+fn signed(is_signed: bool, text: String) -> String {
+    if is_signed && !text.starts_with("below") { format!("+{text}") } else { text }
+}
+
+/// A value as the brief prints it, without its unit.
+fn bare(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String {
+    match kind {
+        NumberFormat::Share => {
+            let text = fixed(value * 100.0, decimals(interval));
+            // Not everybody is not 100 per cent.
+            if text.starts_with("100") && value < 1.0 {
+                format!("{:.2}", (value * 1e4).floor() / 100.0)
+            } else {
+                text
+            }
+        }
+        NumberFormat::Points | NumberFormat::Distance => {
+            let text = fixed(value * 100.0, decimals(interval));
+            signed(kind == NumberFormat::Points && value > 0.0, text)
+        }
+        NumberFormat::Plain | NumberFormat::Signed | NumberFormat::FeatureUnit => {
+            let text = fixed(value, 2);
+            signed(kind != NumberFormat::Plain && value > 0.0, text)
+        }
+    }
+}
+
+/// A value with its unit: `46 %`, `+3.9 points`, `0.84`.
+pub(crate) fn value_text(kind: NumberFormat, value: f64, interval: Option<(f64, f64)>) -> String {
+    let text = bare(kind, value, interval);
+    match kind {
+        NumberFormat::Share => format!("{text}{SPACE}%"),
+        NumberFormat::Points | NumberFormat::Distance => {
+            let one = text.trim_start_matches(['+', '\u{2212}']) == "1";
+            format!("{text}{SPACE}{}", if one { "point" } else { "points" })
+        }
+        _ => text,
+    }
+}
+
+/// The ends of an interval without their unit: `44 to 48`.
+pub(crate) fn ends_text(kind: NumberFormat, (lo, hi): (f64, f64)) -> String {
+    let end = |v: f64| match kind {
+        NumberFormat::Share => {
+            let text = fixed(v * 100.0, decimals(Some((lo, hi))));
+            // An end that is not zero may read as zero next to the other.
+            if let Some(rest) = text.strip_prefix("below ") { rest.to_owned() } else { text }
+        }
+        _ => bare(kind, v, Some((lo, hi))).replace("below ", ""),
+    };
+    format!("{} to {}", end(lo), end(hi))
+}
+
+/// `410 of 1,335`, or of graphs, where the number on top is a mean, `about 120 of 373`.
+pub(crate) fn counts_text(counts: Option<(i64, i64)>, value: f64, whole: i64) -> String {
+    match counts {
+        Some((part, whole)) => format!("{} of {}", count(part), count(whole)),
+        None => format!("about {} of {}", count(two_digits(value * whole as f64)), count(whole)),
+    }
+}
+
+/// A number of people to two digits.
+pub(crate) fn two_digits(n: f64) -> i64 {
+    if !n.is_finite() || n.abs() < 100.0 {
+        return n.round() as i64;
+    }
+    let unit = 10_f64.powi(n.abs().log10().floor() as i32 - 1);
+    ((n / unit).round() * unit) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counts_text, ends_text, two_digits, value_text};
+    use crate::report::page::number::NumberFormat;
+
+    fn share(value: f64, lo: f64, hi: f64) -> String {
+        let kind = NumberFormat::Share;
+        let text =
+            format!("{}; {}", value_text(kind, value, Some((lo, hi))), ends_text(kind, (lo, hi)));
+        text.replace('\u{a0}', " ")
+    }
+
+    #[test]
+    fn the_interval_decides_the_decimals() {
+        assert_eq!(share(0.458, 0.439, 0.477), "46 %; 44 to 48");
+        assert_eq!(share(0.053, 0.045, 0.062), "5.3 %; 4.5 to 6.2");
+        assert_eq!(share(0.0004, 0.0001, 0.0011), "0.04 %; 0.01 to 0.11");
+        assert_eq!(share(0.02, 0.01, 0.029), "2.0 %; 1.0 to 2.9");
+        assert_eq!(share(0.0, 0.0, 0.0005), "0 %; 0 to 0.05");
+        assert_eq!(share(0.999_99, 0.9998, 1.0), "99.99 %; 99.98 to 100.00");
+    }
+
+    #[test]
+    fn other_kinds_keep_their_sign_and_unit() {
+        let text = |kind, value, interval| value_text(kind, value, interval).replace('\u{a0}', " ");
+        assert_eq!(text(NumberFormat::Points, 0.039, Some((0.027, 0.051))), "+4 points");
+        assert_eq!(text(NumberFormat::Points, -0.01, Some((-0.02, 0.05))), "\u{2212}1 point");
+        assert_eq!(text(NumberFormat::Plain, 0.8434, None), "0.84");
+        assert_eq!(text(NumberFormat::Signed, 0.004, None), "below 0.01");
+    }
+
+    #[test]
+    fn means_over_graphs_are_about() {
+        assert_eq!(counts_text(None, 0.3148, 373), "about 120 of 373");
+        assert_eq!(counts_text(Some((410, 1335)), 0.3, 0), "410 of 1335");
+        assert_eq!([1519.0, 99.4, 0.2, 460.2].map(two_digits), [1500, 99, 0, 460]);
+    }
+}

@@ -1,0 +1,234 @@
+//! All results of the brief as one table: who would be decided otherwise, in blocks by question,
+//! the worst block first.
+
+use std::collections::BTreeSet;
+
+use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::limits::AuditLimit;
+use crate::report::brief::voice::AuditVoice;
+use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, forest_row};
+use crate::report::page::PageBlock;
+use crate::report::page::number::{self, NumberFormat, count};
+use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
+use crate::report::page::words::{RichText, short};
+use crate::report::read::audit::AuditFolder;
+
+/// Rows on the page; the others stand in the annex.
+const ROWS_AT_MOST: usize = 24;
+
+/// The height that the second printed page has for them, in rows, and that of a heading.
+const ROOM: f64 = 30.5;
+const HEADING: f64 = 1.6;
+
+/// Results without a switch that the last line names.
+const NOBODY_AT_MOST: usize = 4;
+
+/// The block that a result stands in: who, of whom, as whom.
+fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
+    let key = &result.key;
+    (key.attribute.clone(), result.side, key.from.clone(), key.to.clone())
+}
+
+/// The limit that judges exactly this value.
+fn limit_of(limits: &[AuditLimit], result: &HarmResult) -> Option<f64> {
+    let judges = |limit: &&AuditLimit| {
+        let same = limit.parts.iter().any(|p| p.key == result.key && p.metric == result.metric);
+        limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change() && same
+    };
+    limits.iter().find(judges).map(|limit| limit.limit)
+}
+
+/// Who is worse off in a block: named where the tables name the same group in every row, or in
+/// some.
+fn worse(voice: &AuditVoice<'_>, attribute: &str, rows: &[&HarmResult]) -> String {
+    let named: BTreeSet<&str> = rows.iter().filter_map(|row| row.worse.as_deref()).collect();
+    let clear = rows.iter().filter(|row| row.worse.is_some()).count();
+    let mut named = named.into_iter();
+    match (named.next(), named.next()) {
+        (Some(group), None) => {
+            let worse = voice.worse_off(attribute, group);
+            if clear == rows.len() {
+                worse
+            } else {
+                format!("{worse} in {clear} of {} rows", rows.len())
+            }
+        }
+        _ => "nobody is clearly worse off".to_owned(),
+    }
+}
+
+fn row(
+    result: &HarmResult,
+    voice: &AuditVoice<'_>,
+    scale: PlotScale,
+    limits: &[AuditLimit],
+    href: &dyn Fn(&str) -> String,
+) -> PlotLine {
+    let label = format!("{}, {}", short(&result.key.model), voice.set_label(&result.key.set));
+    let kind = NumberFormat::Share;
+    let value = value_text(kind, result.point.value, result.point.interval);
+    let ends = result.point.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
+    let second = result.point.second.map_or_else(String::new, |ends| {
+        format!("; other graphs and refits {}", ends_text(kind, ends))
+    });
+    let title = format!("{label}: {value}, interval {ends}{second}");
+    PlotLine::Row(Box::new(PlotRow {
+        people: counts_text(result.counts, result.point.value, result.whole).into(),
+        drawing: forest_row(
+            scale,
+            result.point,
+            result.side,
+            result.placebo,
+            limit_of(limits, result),
+            &title,
+        ),
+        label: RichText::new().quote(label),
+        two: result.point.second.is_some(),
+        value,
+        href: href(&result.anchor()),
+        ends,
+        ..PlotRow::default()
+    }))
+}
+
+/// What the labels of sets and the marks mean.
+fn notes(
+    shown: &[&HarmResult],
+    audit: &AuditFolder,
+    voice: &AuditVoice<'_>,
+    limits: &[AuditLimit],
+) -> Vec<PageBlock> {
+    let mut sets: Vec<(&str, &str)> = Vec::new();
+    for result in shown {
+        let (set, attribute) = (result.key.set.as_str(), result.key.attribute.as_str());
+        if !sets.iter().any(|(other, _)| *other == set) {
+            sets.push((set, attribute));
+        }
+    }
+    let mut words = RichText::new();
+    for (i, (set, attribute)) in sets.iter().enumerate() {
+        let clause = voice.set_clause(set, attribute);
+        words = words
+            .text(if i > 0 { " " } else { "" })
+            .strong(voice.set_label(set))
+            .text(format!(": {}.", clause.strip_prefix("when ").unwrap_or(&clause)));
+    }
+    words = words.text(" Most people harmed first.");
+    let level = audit.manifest.level.map_or_else(String::new, |level| {
+        format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
+    });
+    let mut keys = RichText::new();
+    if !level.is_empty() {
+        keys = keys.key(KeyShape::Interval, level);
+    }
+    if shown.iter().any(|result| result.point.second.is_some()) {
+        keys = keys.key(KeyShape::Second, "other graphs and refits");
+    }
+    if shown.iter().any(|result| result.placebo.is_some()) {
+        keys = keys.key(KeyShape::Band, "with group names shuffled");
+    }
+    if shown.iter().any(|result| limit_of(limits, result).is_some()) {
+        keys = keys.key(KeyShape::Limit, "limit, where one is set");
+    }
+    vec![PageBlock::Note(words), PageBlock::Note(keys)]
+}
+
+/// The table; nothing where no counterfactual was measured.
+pub(crate) fn blocks(
+    audit: &AuditFolder,
+    results: &[HarmResult],
+    voice: &AuditVoice<'_>,
+    limits: &[AuditLimit],
+    href: &dyn Fn(&str) -> String,
+) -> Vec<PageBlock> {
+    let ranked = ranked(results);
+    let (nobody, some): (Vec<&HarmResult>, Vec<&HarmResult>) =
+        ranked.into_iter().partition(|result| result.is_nobody());
+    let mut blocks_shown = BTreeSet::new();
+    let fits = |n: &usize| {
+        blocks_shown.insert(block(some[*n]));
+        (*n + 1) as f64 + HEADING * blocks_shown.len() as f64 <= ROOM
+    };
+    let rows = (0..some.len().min(ROWS_AT_MOST)).take_while(fits).count();
+    let shown = &some[..rows];
+    let mut blocks = notes(shown, audit, voice, limits);
+    if shown.is_empty() {
+        blocks.clear();
+    }
+    let scale = PlotScale::from_zero(shown.iter().flat_map(|r| r.point.extent()), 1.0);
+    let mut bodies = Vec::new();
+    if !shown.is_empty() {
+        let lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
+        bodies.push(PlotBody { block: false, lines });
+    }
+    let mut told = BTreeSet::new();
+    for first in shown {
+        let of = block(first);
+        if !told.insert(of.clone()) {
+            continue;
+        }
+        let (attribute, side, from, to) = &of;
+        let mine: Vec<&HarmResult> = shown.iter().copied().filter(|r| block(r) == of).collect();
+        let heading = RichText::new()
+            .side(*side)
+            .text(" ")
+            .quote(voice.switch_heading(*side, attribute, (from, to)))
+            .text(" ")
+            .small(worse(voice, attribute, &mine));
+        let mut lines = vec![PlotLine::Sub(heading)];
+        lines.extend(mine.iter().map(|result| row(result, voice, scale, limits, href)));
+        bodies.push(PlotBody { block: false, lines });
+    }
+    let mut last = Vec::new();
+    if some.len() > rows {
+        let n = some.len() - rows;
+        last.push(format!("And {n} more in the tables; each harms fewer people.").into());
+    }
+    if !nobody.is_empty() {
+        let name = |result: &&HarmResult| {
+            let pair = (result.key.from.as_str(), result.key.to.as_str());
+            let most = result.point.interval.map_or_else(String::new, |(_, hi)| {
+                format!("; at most {}", value_text(NumberFormat::Share, hi, Some((0.0, hi))))
+            });
+            format!(
+                "{}, {}: {} (0 of {}{most})",
+                short(&result.key.model),
+                voice.set_label(&result.key.set),
+                voice.switch_label(result.side, &result.key.attribute, pair),
+                count(result.whole)
+            )
+        };
+        let names: Vec<String> = nobody.iter().take(NOBODY_AT_MOST).map(name).collect();
+        let more = nobody.len().saturating_sub(NOBODY_AT_MOST);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        last.push(RichText::new().quote(format!("Nobody switches: {}{more}.", names.join("; "))));
+    }
+    if !last.is_empty() {
+        let lines = last.into_iter().map(PlotLine::Fold).collect();
+        bodies.push(PlotBody { block: false, lines });
+    }
+    if !bodies.is_empty() {
+        let label = "All results, most people harmed first".to_owned();
+        blocks.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
+    }
+    blocks
+}
+
+/// The heading: who is worse off in all that was tested, where the tables name one group of one
+/// attribute alone.
+pub(crate) fn heading(results: &[HarmResult], voice: &AuditVoice<'_>) -> RichText {
+    let named: BTreeSet<(&str, &str)> = results
+        .iter()
+        .filter_map(|result| Some((result.key.attribute.as_str(), result.worse.as_deref()?)))
+        .collect();
+    let mut named = named.into_iter();
+    match (named.next(), named.next()) {
+        (Some((attribute, group)), None) => RichText::from(
+            "All results: where a group is worse \
+             off, it is ",
+        )
+        .quote(voice.group(attribute, group)),
+        _ => "All results".into(),
+    }
+}

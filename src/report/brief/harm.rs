@@ -1,0 +1,192 @@
+//! Who would be decided otherwise as members of another group: the values that the brief ranks,
+//! draws and puts into sentences.
+//!
+//! Ranked by harm: the lower end of the interval times the people of the denominator. One result
+//! speaks for a model, set and attribute: that of the reference group, unless another harms twice
+//! as many. A group is called worse off only where the tables name it.
+
+use crate::metric::catalog::ccm::HARM;
+use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::draw::panel::SwitchCounts;
+use crate::report::draw::plot::{PlotPoint, SwitchSide};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{ReportedValue, ResultKey};
+
+/// The share of some people of a group who would be decided otherwise as members of another.
+#[derive(Debug, Clone)]
+pub(crate) struct HarmResult {
+    /// Where it stands in the tables.
+    pub(crate) key: ResultKey,
+    /// The metric.
+    pub(crate) metric: &'static str,
+    /// Whether they would lose or gain the favourable decision.
+    pub(crate) side: SwitchSide,
+    /// The share with its intervals.
+    pub(crate) point: PlotPoint,
+    /// Who would switch, of how many; none where graphs differ.
+    pub(crate) counts: Option<(i64, i64)>,
+    /// Of how many people.
+    pub(crate) whole: i64,
+    /// What shuffled groups alone give.
+    pub(crate) placebo: Option<(f64, f64)>,
+    /// The group at a disadvantage, where the tables name one.
+    pub(crate) worse: Option<String>,
+    /// People harmed at least; 0 where the interval does not leave out what chance gives.
+    pub(crate) harmed: f64,
+    /// Whether shares are weighted.
+    pub(crate) weighted: bool,
+    /// Whether it rests on few cases.
+    pub(crate) few: bool,
+    /// Its number in the table of all results of the annex.
+    pub(crate) number: usize,
+}
+
+impl HarmResult {
+    /// Its row in the annex.
+    pub(crate) fn anchor(&self) -> String {
+        format!("all-{}", self.number)
+    }
+
+    /// Whether nobody switches.
+    pub(crate) fn is_nobody(&self) -> bool {
+        self.point.value == 0.0
+    }
+
+    /// People who would switch, of graphs by the mean.
+    pub(crate) fn switching(&self) -> f64 {
+        self.counts.map_or(self.point.value * self.whole as f64, |(part, _)| part as f64)
+    }
+}
+
+/// The metrics that tell of switches, with their sides: by the side that people want where the job
+/// names it, else by the prediction; of several classes whether the class is another one.
+fn metrics(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<(&'static str, SwitchSide)> {
+    if audit.classes.are_there() {
+        return vec![("sr", SwitchSide::Either)];
+    }
+    match voice.decision {
+        DecisionVoice::Predicted => vec![("psr", SwitchSide::Gained), ("nsr", SwitchSide::Lost)],
+        _ => vec![(HARM[0], SwitchSide::Gained), (HARM[1], SwitchSide::Lost)],
+    }
+}
+
+fn result(
+    audit: &AuditFolder,
+    key: &ResultKey,
+    (metric, side): (&'static str, SwitchSide),
+    measure: &ReportedValue,
+) -> Option<HarmResult> {
+    let value = measure.value?;
+    let whole = measure
+        .counts
+        .map(|(_, whole)| whole)
+        .or_else(|| measure.across.as_ref()?.whole)
+        .filter(|whole| *whole > 0)?;
+    let placebo = measure.placebo.filter(|(lo, hi)| lo < hi);
+    let least = match (measure.interval, audit.manifest.level) {
+        (Some((lo, _)), _) => lo,
+        (None, None) => value,
+        (None, Some(_)) => 0.0,
+    };
+    let noise = placebo.map_or(0.0, |(_, hi)| hi);
+    Some(HarmResult {
+        key: key.clone(),
+        metric,
+        side,
+        point: PlotPoint {
+            value,
+            interval: measure.interval,
+            second: measure.across.as_ref().and_then(|across| across.ends),
+        },
+        counts: measure.counts,
+        whole,
+        placebo,
+        worse: Some(measure.impaired.clone())
+            .filter(|group| !group.is_empty() && metric != "sr" && !measure.small),
+        harmed: if least > noise { least * whole as f64 } else { 0.0 },
+        weighted: measure.weights.is_some(),
+        few: measure.small,
+        number: 0,
+    })
+}
+
+/// All results of the plain audit, numbered in the order of the tables.
+pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<HarmResult> {
+    let wanted = metrics(audit, voice);
+    let mut found: Vec<HarmResult> = Vec::new();
+    for (key, values) in audit.measures.iter().filter(|(key, _)| key.scope == "direction") {
+        for (metric, side) in &wanted {
+            let measure = values.get(*metric);
+            found.extend(measure.and_then(|m| result(audit, key, (metric, *side), m)));
+        }
+    }
+    // Measured for whole classes, where there are any, the metric stands with them.
+    for (i, result) in found.iter_mut().enumerate() {
+        result.number = i;
+    }
+    found
+}
+
+/// Those that harm most people in front; of equals the higher share, then the order of the tables.
+pub(crate) fn ranked(results: &[HarmResult]) -> Vec<&HarmResult> {
+    let mut ranked: Vec<&HarmResult> = results.iter().collect();
+    ranked.sort_by(|a, b| {
+        b.harmed
+            .total_cmp(&a.harmed)
+            .then(b.point.value.total_cmp(&a.point.value))
+            .then(a.number.cmp(&b.number))
+    });
+    ranked
+}
+
+/// The result that speaks for each model, set and attribute, worst first.
+pub(crate) fn findings<'r>(audit: &AuditFolder, results: &'r [HarmResult]) -> Vec<&'r HarmResult> {
+    let of_reference = |result: &HarmResult| {
+        audit.manifest.attributes.iter().any(|words| {
+            words.name == result.key.attribute
+                && [&result.key.from, &result.key.to].contains(&&words.reference)
+        })
+    };
+    let panel = |result: &HarmResult| {
+        [&result.key.model, &result.key.set, &result.key.attribute].map(String::clone)
+    };
+    let ranked = ranked(results);
+    let mut told: Vec<[String; 3]> = Vec::new();
+    let mut found = Vec::new();
+    for worst in &ranked {
+        let of = panel(worst);
+        if told.contains(&of) {
+            continue;
+        }
+        let main = ranked
+            .iter()
+            .find(|result| panel(result) == of && of_reference(result))
+            .filter(|result| worst.harmed < 2.0 * result.harmed || worst.harmed <= 0.0)
+            .unwrap_or(worst);
+        told.push(of);
+        found.push(*main);
+    }
+    found.sort_by(|a, b| b.harmed.total_cmp(&a.harmed));
+    found
+}
+
+/// Who keeps, loses and gains the favourable decision in a direction; none without counts.
+pub(crate) fn switches(audit: &AuditFolder, key: &ResultKey) -> Option<SwitchCounts> {
+    let direction = ResultKey { scope: "direction".to_owned(), ..key.clone() };
+    let [[negative, to_positive], [to_negative, positive]] = audit.cells(&direction)?.all();
+    Some(if audit.manifest.favourable_is_positive() == Some(false) {
+        SwitchCounts {
+            keep: negative.n,
+            lose: to_positive.n,
+            gain: to_negative.n,
+            without: positive.n,
+        }
+    } else {
+        SwitchCounts {
+            keep: positive.n,
+            lose: to_negative.n,
+            gain: to_positive.n,
+            without: negative.n,
+        }
+    })
+}

@@ -1,0 +1,661 @@
+//! The sentence of the page and the chart below it.
+//!
+//! It is the worst finding among those that a broken limit judges; with no limit broken, the worst
+//! of all. Rows that are made up, or scores that are awaited, come first. A group is said to be
+//! treated worse only where the tables name it, and *treats* is said only of sets that change
+//! nothing but the entry.
+
+use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::harm::{HarmResult, findings, ranked, switches};
+use crate::report::brief::limits::AuditLimit;
+use crate::report::brief::shares::{ClearGap, ModelShares};
+use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
+use crate::report::draw::panel::{SwitchCounts, SwitchLabels, share_bars};
+use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, share_row};
+use crate::report::page::PageBlock;
+use crate::report::page::number::{self, NumberFormat, count, people};
+use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
+use crate::report::page::terms::PageGlossary;
+use crate::report::page::words::{RichText, short};
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
+
+/// Groups in the hero chart of several.
+const GROUPS_AT_MOST: usize = 12;
+
+/// What the page says first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum HeroFinding<'a> {
+    /// Who would be decided otherwise, and the limit that judges it.
+    Switch(&'a HarmResult, Option<&'a AuditLimit>),
+    /// Two groups of which one clearly gets the favourable decision less often.
+    Gap(&'a ModelShares, ClearGap<'a>, Option<&'a AuditLimit>),
+    /// Everybody who would be decided otherwise, where a limit judges it.
+    Total(&'a AuditLimit),
+    /// What a limit judges otherwise.
+    Limit(&'a AuditLimit),
+    /// Nobody would be decided otherwise in any test.
+    Nobody,
+    /// No difference is clear.
+    NothingClear,
+    /// Nothing was measured that a finding could rest on.
+    Nothing,
+}
+
+/// All that findings are chosen from.
+pub(crate) struct HeroInputs<'a> {
+    /// The audit.
+    pub(crate) audit: &'a AuditFolder,
+    /// Its words.
+    pub(crate) voice: &'a AuditVoice<'a>,
+    /// Who would switch.
+    pub(crate) results: &'a [HarmResult],
+    /// Groups as they are.
+    pub(crate) shares: &'a [ModelShares],
+    /// The limits, worst first.
+    pub(crate) limits: &'a [AuditLimit],
+}
+
+impl<'a> HeroInputs<'a> {
+    /// What a limit judges.
+    fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
+        let mut found: Vec<HeroFinding<'a>> = Vec::new();
+        let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change();
+        for part in limit.parts.iter().filter(|_| plain) {
+            let of = |result: &&HarmResult| result.key == part.key && result.metric == part.metric;
+            if let Some(result) = self.results.iter().find(of) {
+                found.push(HeroFinding::Switch(result, Some(limit)));
+            } else if part.metric == "di" || part.metric == "demp_difference" {
+                let shares = self.shares.iter().find(|shares| {
+                    shares.model == part.key.model && shares.attribute == part.key.attribute
+                });
+                let gap = shares.and_then(|shares| {
+                    let gap = shares.clear_gap(self.audit)?;
+                    let names = [&gap.low.key.from, &gap.high.key.from];
+                    let same = names.contains(&&part.key.from) && names.contains(&&part.key.to);
+                    same.then_some(HeroFinding::Gap(shares, gap, Some(limit)))
+                });
+                found.extend(gap);
+            } else if part.metric == "sr" && part.key.from.is_empty() && part.counts.is_some() {
+                found.push(HeroFinding::Total(limit));
+            }
+        }
+        if found.is_empty() {
+            found.push(HeroFinding::Limit(limit));
+        }
+        found
+    }
+
+    /// The worst of some findings; of equals the first.
+    fn worst(&self, found: impl Iterator<Item = HeroFinding<'a>>) -> Option<HeroFinding<'a>> {
+        found.fold(None, |worst, next| match worst {
+            Some(worst) if harmed(&worst) >= harmed(&next) => Some(worst),
+            _ => Some(next),
+        })
+    }
+
+    /// What the page says first.
+    pub(crate) fn choose(&self) -> HeroFinding<'a> {
+        for verdict in ["fail", "inconclusive"] {
+            let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
+            if let Some(worst) = self.worst(of.flat_map(|limit| self.judged(limit))) {
+                return worst;
+            }
+        }
+        self.worst_of_all()
+    }
+
+    /// The worst finding, whether a limit judges it or not.
+    pub(crate) fn worst_of_all(&self) -> HeroFinding<'a> {
+        let switch = findings(self.audit, self.results).into_iter().filter(|r| r.harmed > 0.0);
+        let switch = switch.map(|result| HeroFinding::Switch(result, self.limit_of(result)));
+        let gaps = self.shares.iter().filter_map(|shares| {
+            let gap = shares.clear_gap(self.audit)?;
+            Some(HeroFinding::Gap(shares, gap, None))
+        });
+        // A switch says more than a gap, which has many causes.
+        if let Some(worst) = self.worst(switch) {
+            return worst;
+        }
+        if !self.results.is_empty() && self.results.iter().all(HarmResult::is_nobody) {
+            return HeroFinding::Nobody;
+        }
+        self.worst(gaps).unwrap_or(if self.results.is_empty() && self.shares.is_empty() {
+            HeroFinding::Nothing
+        } else {
+            HeroFinding::NothingClear
+        })
+    }
+
+    /// The limit that judges a result.
+    fn limit_of(&self, result: &HarmResult) -> Option<&'a AuditLimit> {
+        self.limits.iter().find(|limit| {
+            let of = |part: &crate::report::brief::limits::LimitPart| {
+                part.key == result.key && part.metric == result.metric
+            };
+            limit.arm.is_empty() && !limit.is_of_change() && limit.parts.iter().any(of)
+        })
+    }
+
+    /// A result as a sentence without its end, and what a broken limit says of a group.
+    pub(crate) fn switch_words(&self, result: &HarmResult, opens: bool) -> RichText {
+        let (voice, key) = (self.voice, &result.key);
+        let attribute = key.attribute.as_str();
+        let of_entry = voice.is_of_the_entry(&key.set);
+        let from = voice.people(attribute, &key.from);
+        let opening = match (&result.worse, of_entry) {
+            (Some(worse), true) => {
+                format!(
+                    "The {} model treats {} worse: ",
+                    short(&key.model),
+                    voice.people(attribute, worse)
+                )
+            }
+            (Some(worse), false) if *worse == key.from => {
+                let other = voice.people(attribute, &key.to);
+                format!("Compared with similar {other}, {from} are worse off: ")
+            }
+            (Some(worse), false) => {
+                let worse = voice.people(attribute, worse);
+                format!("Compared with similar {from}, {worse} are worse off: ")
+            }
+            (None, true) => String::new(),
+            (None, false) => "Compared with similar people of the other group: ".to_owned(),
+        };
+        let counts = counts_text(result.counts, result.point.value, result.whole);
+        let share = self.share_text(result);
+        let words = RichText::new();
+        let words = if opens { words.text(opening) } else { words };
+        let words = match (&voice.decision, result.side) {
+            (DecisionVoice::Named { .. }, SwitchSide::Lost) => {
+                words.strong(format!("{counts} {from}")).text(format!(" who {} ", voice.get_it()))
+            }
+            _ => words
+                .strong(format!("{counts} {}", voice.switchable(result.side, attribute, &key.from)))
+                .text(" "),
+        };
+        words.soft(share).text(format!(
+            " {} {}{}",
+            voice.would(result.side),
+            voice.as_group(attribute, &key.to),
+            if of_entry {
+                String::new()
+            } else {
+                format!(", {}", voice.set_clause(&key.set, attribute))
+            }
+        ))
+    }
+
+    /// `(46 %; 44 to 48)`.
+    fn share_text(&self, result: &HarmResult) -> String {
+        let kind = NumberFormat::Share;
+        let weighted = if result.weighted { "weighted " } else { "" };
+        let value = value_text(kind, result.point.value, result.point.interval);
+        match result.point.interval {
+            Some((_, hi)) if result.is_nobody() => {
+                format!("(at most {weighted}{})", value_text(kind, hi, Some((0.0, hi))))
+            }
+            Some(ends) => format!("({weighted}{value}; {})", ends_text(kind, ends)),
+            None => format!("({weighted}{value})"),
+        }
+    }
+
+    /// The sentence of the page.
+    pub(crate) fn sentence(
+        &self,
+        finding: &HeroFinding<'_>,
+        glossary: &mut PageGlossary<'_>,
+    ) -> RichText {
+        let limit_words = |limit: Option<&AuditLimit>| {
+            limit.map_or_else(String::new, |limit| format!(" Limit: {}.", limit.limit_text()))
+        };
+        let broken = self.limits.iter().any(|limit| limit.verdict == "fail");
+        let judged = |limit: Option<&AuditLimit>, verdict: &str| {
+            limit.is_some_and(|limit| limit.verdict == verdict)
+        };
+        match finding {
+            HeroFinding::Switch(result, limit) => {
+                let open = limit.filter(|limit| limit.verdict == "inconclusive");
+                let words = if let Some(limit) = open {
+                    undecided(limit, result).and(self.switch_words(result, false))
+                } else if !broken && !self.limits.is_empty() && !judged(*limit, "fail") {
+                    RichText::from("No limit is broken. The largest difference: ")
+                        .and(self.switch_words(result, false))
+                } else {
+                    self.switch_words(result, true)
+                };
+                words.text(".").text(limit_words(*limit))
+            }
+            HeroFinding::Gap(shares, gap, limit) => {
+                let voice = self.voice;
+                let name = |share: &crate::report::brief::shares::GroupFavourableShare| {
+                    voice.people(&shares.attribute, &share.key.from)
+                };
+                let counts =
+                    |(part, whole): (i64, i64)| format!("{} of {}", count(part), count(whole));
+                let share = |of: &crate::report::brief::shares::GroupFavourableShare| {
+                    value_text(NumberFormat::Share, of.point.value, of.point.interval)
+                };
+                let words = if broken || self.limits.is_empty() {
+                    RichText::new()
+                } else {
+                    RichText::from("No limit is broken. ")
+                };
+                let ratio = limit
+                    .filter(|limit| limit.kind() == NumberFormat::Plain)
+                    .and_then(|limit| limit.parts.first())
+                    .and_then(|part| Some((part.value?, part.interval)))
+                    .map_or_else(String::new, |(value, interval)| {
+                        let ends = interval.map_or_else(String::new, |ends| {
+                            format!("; {}", ends_text(NumberFormat::Plain, ends))
+                        });
+                        format!(
+                            "; ratio {}{ends}",
+                            value_text(NumberFormat::Plain, value, interval)
+                        )
+                    });
+                words
+                    .text(format!(
+                        "By the {} model {} {} less often than {}: ",
+                        short(&shares.model),
+                        name(gap.low),
+                        voice.get_it(),
+                        name(gap.high)
+                    ))
+                    .strong(counts(gap.low.counts))
+                    .text(" against ")
+                    .text(counts(gap.high.counts))
+                    .text(" ")
+                    .soft(format!("({} against {}{ratio})", share(gap.low), share(gap.high)))
+                    .text(".")
+                    .text(limit_words(*limit))
+            }
+            HeroFinding::Total(limit) => {
+                let part = limit.parts.first();
+                let (part_n, whole) = part.and_then(|part| part.counts).unwrap_or((0, 0));
+                let clause = part.map_or_else(String::new, |part| {
+                    self.voice.set_clause(&part.key.set, &part.key.attribute)
+                });
+                let value = part.and_then(|part| part.value).unwrap_or(0.0);
+                let interval = part.and_then(|part| part.interval);
+                let ends = interval.map_or_else(String::new, |ends| {
+                    format!("; {}", ends_text(NumberFormat::Share, ends))
+                });
+                let share = value_text(NumberFormat::Share, value, interval);
+                let words =
+                    if limit.verdict == "inconclusive" { "It cannot be told: " } else { "" };
+                RichText::from(words)
+                    .strong(format!("{} of {}", count(part_n), people(whole)))
+                    .text(" ")
+                    .soft(format!("({share}{ends})"))
+                    .text(format!(" would be decided differently {clause}."))
+                    .text(limit_words(Some(*limit)))
+            }
+            HeroFinding::Limit(limit) => limit_sentence(limit, self.voice, glossary),
+            HeroFinding::Nobody => self.nobody(),
+            HeroFinding::NothingClear => {
+                let words =
+                    if self.limits.is_empty() || broken { "" } else { "No limit is broken. " };
+                RichText::from(format!("{words}No difference between the groups is clear."))
+            }
+            HeroFinding::Nothing => {
+                RichText::from("Nothing was measured that says how groups are treated.")
+            }
+        }
+    }
+
+    fn nobody(&self) -> RichText {
+        let sum = |of: &dyn Fn(&HarmResult) -> bool| {
+            self.results.iter().filter(|r| of(r)).map(|r| r.whole).max().unwrap_or(0)
+        };
+        let total = self.audit.measures.iter().filter(|(key, _)| key.scope == "total");
+        let whole = total
+            .filter_map(|(_, values)| values.get("sr")?.counts)
+            .map(|(_, whole)| whole)
+            .max()
+            .unwrap_or_else(|| sum(&|_| true));
+        let highest = self
+            .audit
+            .measures
+            .iter()
+            .filter(|(key, _)| key.scope == "total" && !key.set.is_empty())
+            .filter_map(|(_, values)| values.get("sr")?.interval)
+            .map(|(_, hi)| hi)
+            .fold(0.0, f64::max);
+        let only_entry = self.results.iter().all(|r| self.voice.is_of_the_entry(&r.key.set));
+        let attribute = self.results.first().map_or("", |r| r.key.attribute.as_str());
+        let clause = if only_entry {
+            format!(" when only the entry for {} changes", self.voice.attribute(attribute))
+        } else {
+            " in any test".to_owned()
+        };
+        let at_most = if highest > 0.0 {
+            format!("(at most {})", value_text(NumberFormat::Share, highest, Some((0.0, highest))))
+        } else {
+            String::new()
+        };
+        RichText::from("Nobody would be decided differently: ")
+            .strong(format!("0 of {}", people(whole)))
+            .text(" ")
+            .soft(at_most)
+            .text(format!("{clause}."))
+    }
+
+    /// What stands below the sentence: what the test changes, a finding that no limit judges where
+    /// it harms more people, and what the intervals are about.
+    pub(crate) fn how(&self, finding: &HeroFinding<'_>) -> RichText {
+        let mut parts: Vec<RichText> = Vec::new();
+        let own = match finding {
+            HeroFinding::Switch(result, _) => {
+                let words = self.voice.set_sentence(&result.key.set, &result.key.attribute);
+                parts.extend((!words.is_empty()).then(|| words.into()));
+                Some(*result)
+            }
+            HeroFinding::Nobody => {
+                let only_entry =
+                    self.results.iter().all(|r| self.voice.is_of_the_entry(&r.key.set));
+                if only_entry {
+                    parts.push(
+                        "That is no sign of fairness: a test that changes one entry cannot see \
+                         effects through other columns."
+                            .into(),
+                    );
+                }
+                None
+            }
+            _ => None,
+        };
+        let mine = harmed(finding);
+        let more = ranked(self.results).into_iter().find(|other| {
+            other.harmed > mine
+                && other.harmed > 0.0
+                && self.limit_of(other).is_none()
+                && own.is_none_or(|own| own.number != other.number)
+        });
+        if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
+            parts.push(
+                RichText::from("No limit is set for the result that harms most people: ")
+                    .and(self.switch_words(more, false))
+                    .text("."),
+            );
+        }
+        if let Some(level) = self.audit.manifest.level {
+            parts.push(
+                format!(
+                    "Intervals: {}, for other people of the same kind.",
+                    number::level(level).replace('\u{202f}', "\u{a0}")
+                )
+                .into(),
+            );
+        }
+        let mut words = RichText::new();
+        for (i, part) in parts.into_iter().enumerate() {
+            words = if i > 0 { words.text(" ") } else { words }.and(part);
+        }
+        words
+    }
+
+    /// The chart below the sentence: of the model, set and attribute that it is about.
+    pub(crate) fn chart(
+        &self,
+        finding: &HeroFinding<'_>,
+        href: &dyn Fn(&str) -> String,
+    ) -> Vec<PageBlock> {
+        let own = match finding {
+            HeroFinding::Switch(result, _) => Some(*result),
+            HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
+                let part = limit.parts.first();
+                let of = |result: &&HarmResult| {
+                    part.is_some_and(|part| {
+                        result.key.model == part.key.model
+                            && result.key.attribute == part.key.attribute
+                            && (part.key.set.is_empty() || result.key.set == part.key.set)
+                    })
+                };
+                ranked(self.results).into_iter().find(of)
+            }
+            HeroFinding::Gap(shares, ..) => ranked(self.results).into_iter().find(|result| {
+                result.key.model == shares.model && result.key.attribute == shares.attribute
+            }),
+            _ => ranked(self.results).into_iter().next(),
+        };
+        let drawn = own.and_then(|own| self.switch_chart(&own.key, href));
+        drawn.unwrap_or_else(|| self.share_chart(finding, href))
+    }
+
+    fn caption(&self, key: &ResultKey) -> RichText {
+        let voice = self.voice;
+        let other = if voice.is_of_the_entry(&key.set) {
+            format!("with the other entry for {}", voice.attribute(&key.attribute))
+        } else {
+            "as members of the other group".to_owned()
+        };
+        let mut words = RichText::new()
+            .strong(format!("Share {}: as people are, and {other}.", voice.holding()))
+            .text(" ")
+            .quote(format!(
+                "{}, {}.",
+                capital(&voice.model(&key.model)),
+                voice.set_label(&key.set)
+            ));
+        if voice.set(&key.set).is_some_and(|set| set.strategy == "graph-uncertain") {
+            words = words.text(" By the mean of each person\u{2019}s score over graphs.");
+        }
+        if self.audit.manifest.weight.is_some() {
+            words = words.text(" People are counted once each, without weights.");
+        }
+        words
+    }
+
+    fn switch_chart(
+        &self,
+        key: &ResultKey,
+        href: &dyn Fn(&str) -> String,
+    ) -> Option<Vec<PageBlock>> {
+        let voice = self.voice;
+        let groups = self.audit.groups_of(&key.attribute);
+        let direction = |from: &str, to: &str| {
+            let key = ResultKey { from: from.to_owned(), to: to.to_owned(), ..key.clone() };
+            switches(self.audit, &key).filter(|counts| counts.all() > 0)
+        };
+        let share = |n: i64, all: i64| n as f64 / all.max(1) as f64;
+        if let [first, second] = groups.as_slice() {
+            let both: Vec<(&String, &String, SwitchCounts)> = [(first, second), (second, first)]
+                .into_iter()
+                .filter_map(|(from, to)| Some((from, to, direction(from, to)?)))
+                .collect();
+            let top = both
+                .iter()
+                .flat_map(|(.., c)| [share(c.held(), c.all()), share(c.held_after(), c.all())])
+                .fold(0.0, f64::max)
+                / 0.8;
+            let group = |(from, to, counts): &(&String, &String, SwitchCounts)| {
+                let name = capital(&voice.group(&key.attribute, from));
+                let percent = |n| value_text(NumberFormat::Share, share(n, counts.all()), None);
+                ShareGroup {
+                    people: people(counts.all()),
+                    shares: [percent(counts.held()), percent(counts.held_after())],
+                    other: voice.as_group(&key.attribute, to),
+                    drawing: share_bars(&name, *counts, top, &labels()),
+                    name,
+                }
+            };
+            let shown: Vec<ShareGroup> = both.iter().map(group).collect();
+            return (!shown.is_empty())
+                .then(|| vec![BriefBlock::Shares(self.caption(key), shown).into()]);
+        }
+        self.many_groups(key, &groups, &direction, href)
+    }
+
+    /// Several groups: a row each, from their share as they are to that as members of the
+    /// reference.
+    fn many_groups(
+        &self,
+        key: &ResultKey,
+        groups: &[String],
+        direction: &dyn Fn(&str, &str) -> Option<SwitchCounts>,
+        href: &dyn Fn(&str) -> String,
+    ) -> Option<Vec<PageBlock>> {
+        let voice = self.voice;
+        let (reference, others) = groups.split_first()?;
+        let rows: Vec<(&String, SwitchCounts)> =
+            others.iter().filter_map(|group| Some((group, direction(group, reference)?))).collect();
+        if rows.is_empty() {
+            return None;
+        }
+        let share = |n: i64, all: i64| n as f64 / all.max(1) as f64;
+        let own = others.iter().find_map(|other| direction(reference, other));
+        let line = own.map(|counts| share(counts.held(), counts.all()));
+        let ends = rows
+            .iter()
+            .flat_map(|(_, c)| [share(c.held(), c.all()), share(c.held_after(), c.all())])
+            .chain(line);
+        let scale = PlotScale::from_zero(ends, 1.0);
+        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
+        let percent = |x| value_text(NumberFormat::Share, x, None);
+        if let (Some(counts), Some(line)) = (own, line) {
+            let name = voice.group(&key.attribute, reference);
+            let title = format!("{name}: {} as they are", percent(line));
+            lines.push(PlotLine::Row(Box::new(PlotRow {
+                people: format!("{} of {}", count(counts.held()), count(counts.all())).into(),
+                drawing: share_row(scale, line, None, Some(line), &title),
+                value: percent(line),
+                tail: RichText::new().small("reference"),
+                label: RichText::new().quote(name),
+                ..PlotRow::default()
+            })));
+        }
+        for (group, counts) in rows.iter().take(GROUPS_AT_MOST) {
+            let name = voice.group(&key.attribute, group);
+            let [before, after] =
+                [counts.held(), counts.held_after()].map(|n| share(n, counts.all()));
+            let title = format!(
+                "{name}: {} as they are, {} {}",
+                percent(before),
+                percent(after),
+                voice.as_group(&key.attribute, reference)
+            );
+            lines.push(PlotLine::Row(Box::new(PlotRow {
+                people: format!("{} of {}", count(counts.held()), count(counts.all())).into(),
+                drawing: share_row(scale, before, Some(after), line, &title),
+                value: String::new(),
+                tail: RichText::new()
+                    .side(SwitchSide::Gained)
+                    .text(format!("\u{a0}{}  ", count(counts.gain)))
+                    .side(SwitchSide::Lost)
+                    .text(format!("\u{a0}{}", count(counts.lose))),
+                label: RichText::new().quote(name),
+                href: href("switches"),
+                ..PlotRow::default()
+            })));
+        }
+        let more = rows.len().saturating_sub(GROUPS_AT_MOST);
+        if more > 0 {
+            lines.push(PlotLine::Fold(format!("And {more} more groups in the tables.").into()));
+        }
+        let caption = self
+            .caption(key)
+            .text(" ")
+            .key(KeyShape::Ring, "as they are")
+            .key(
+                KeyShape::Triangle,
+                format!("{}: who gains and who loses", voice.as_group(&key.attribute, reference)),
+            )
+            .key(
+                KeyShape::Reference,
+                format!("{} as they are", voice.group(&key.attribute, reference)),
+            );
+        let table = PlotTable {
+            label: "Shares of the groups as they are and as the reference group".to_owned(),
+            class: "share",
+            bodies: vec![PlotBody { block: false, lines }],
+        };
+        Some(vec![PageBlock::Note(caption), BriefBlock::Plots(table).into()])
+    }
+
+    /// Without a counterfactual: the shares of the groups as they are.
+    fn share_chart(
+        &self,
+        finding: &HeroFinding<'_>,
+        href: &dyn Fn(&str) -> String,
+    ) -> Vec<PageBlock> {
+        let shares = match finding {
+            HeroFinding::Gap(shares, ..) => Some(*shares),
+            _ => self.shares.first(),
+        };
+        let Some(shares) = shares else { return Vec::new() };
+        let scale = PlotScale::from_zero(shares.extent(), 1.0);
+        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
+        lines.extend(shares.lines(self.audit, self.voice, scale, href));
+        let caption = RichText::new()
+            .strong(format!("Share {}, as people are.", self.voice.holding()))
+            .text(" ")
+            .quote(capital(&self.voice.model(&shares.model)))
+            .text(". ")
+            .key(KeyShape::Interval, "share and its interval");
+        let table = PlotTable {
+            label: "Shares of the groups".to_owned(),
+            class: "share",
+            bodies: vec![PlotBody { block: false, lines }],
+        };
+        vec![PageBlock::Note(caption), BriefBlock::Plots(table).into()]
+    }
+}
+
+/// What the parts of the charts are called.
+pub(crate) fn labels() -> SwitchLabels {
+    SwitchLabels { keep: "keep it", lose: "lose it", gain: "gain it", without: "without" }
+}
+
+/// How many people a finding harms at least.
+fn harmed(finding: &HeroFinding<'_>) -> f64 {
+    match finding {
+        HeroFinding::Switch(result, _) => result.harmed,
+        HeroFinding::Gap(_, gap, _) => gap.harmed,
+        // Of everybody nobody says who is worse off.
+        _ => -1.0,
+    }
+}
+
+/// Why a limit is undecided, as the beginning of a sentence.
+fn undecided(limit: &AuditLimit, result: &HarmResult) -> RichText {
+    let straddles = |(lo, hi): (f64, f64)| lo <= limit.limit && limit.limit < hi;
+    if result.point.interval.is_some_and(straddles) && limit.decides != "worlds" {
+        return "Too few people to decide: ".into();
+    }
+    if limit.decides == "worlds" && result.point.second.is_some_and(straddles) {
+        return "Possible causal graphs disagree: ".into();
+    }
+    "The question cannot be decided: ".into()
+}
+
+fn limit_sentence(
+    limit: &AuditLimit,
+    voice: &AuditVoice<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> RichText {
+    let kind = limit.kind();
+    let answer = match limit.verdict.as_str() {
+        "fail" => "The limit is broken. ",
+        "inconclusive" => "It cannot be told. ",
+        _ => "",
+    };
+    let part = limit.parts.first();
+    let value = part.and_then(|part| part.value).map(|value| {
+        let interval = part.and_then(|part| part.interval);
+        let ends = interval.map_or_else(String::new, |ends| format!("; {}", ends_text(kind, ends)));
+        (value_text(kind, value, interval), ends)
+    });
+    let words = RichText::new().quote(limit.question(voice, glossary)).text(" ");
+    let words = words.text(answer);
+    let words = match value {
+        Some((value, ends)) => words
+            .text("It is ")
+            .strong(value)
+            .text(" ")
+            .soft(format!("(limit {}{ends})", limit.limit_text()))
+            .text("."),
+        None => words.quote(capital(limit.reason.trim_end_matches('.'))).text("."),
+    };
+    words
+}

@@ -1,0 +1,588 @@
+//! The limits of the brief: each gate as a question, with one verdict and a bullet chart for each
+//! of its parts.
+
+use std::collections::BTreeMap;
+
+use crate::metric::catalog::ccm::HARM;
+use crate::report::brief::digits::{counts_text, ends_text, value_text};
+use crate::report::brief::voice::{AuditVoice, capital};
+use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
+use crate::report::draw::plot::{axis, bullet};
+use crate::report::page::number::NumberFormat;
+use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, VerdictBadge};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::RichText;
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::{KeyedRow, ResultKey};
+use crate::table::GateRow;
+use crate::table::recourse::UNFAIR_SUBGROUPS;
+
+/// Rows of values that the first printed page has room for; further limits that are kept become one
+/// line.
+const PARTS_AT_MOST: usize = 14;
+
+/// On which side of a limit a value must lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitBound {
+    /// Not above it.
+    AtMost,
+    /// Not below it.
+    AtLeast,
+    /// It must not have risen by more.
+    RiseAtMost,
+    /// It must not have fallen by more.
+    FallAtMost,
+}
+
+/// A value that a gate judges.
+#[derive(Debug, Clone)]
+pub(crate) struct LimitPart {
+    /// Where it stands in the tables.
+    pub(crate) key: ResultKey,
+    /// The metric.
+    pub(crate) metric: String,
+    /// The value; none where undefined.
+    pub(crate) value: Option<f64>,
+    /// The interval that judges.
+    pub(crate) interval: Option<(f64, f64)>,
+    /// Cases on top and below.
+    pub(crate) counts: Option<(i64, i64)>,
+    /// Cases below, where graphs differ in what stands on top.
+    pub(crate) whole: Option<i64>,
+    /// What the value was before.
+    pub(crate) before: Option<f64>,
+}
+
+/// A gate.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditLimit {
+    /// Its name.
+    pub(crate) name: String,
+    /// `pass`, `fail`, `inconclusive`, `skipped`.
+    pub(crate) verdict: String,
+    /// Whether it only warns.
+    pub(crate) warns: bool,
+    /// Experiment and arm; empty for the plain audit.
+    pub(crate) arm: String,
+    /// The class; empty = all.
+    pub(crate) class: String,
+    /// The limit.
+    pub(crate) limit: f64,
+    /// On which side of it values must lie.
+    pub(crate) bound: LimitBound,
+    /// What decides: interval, estimate, worlds, ...
+    pub(crate) decides: String,
+    /// Why, in words.
+    pub(crate) reason: String,
+    /// What the job says of it.
+    pub(crate) note: Option<String>,
+    /// The part that decides, then the other part of a gate on harm about the same two groups.
+    pub(crate) parts: Vec<LimitPart>,
+    /// Whether it asks about harm to a group.
+    pub(crate) of_harm: bool,
+}
+
+fn part(row: &GateRow) -> LimitPart {
+    LimitPart {
+        key: row.key(),
+        metric: row.metric.as_str().to_owned(),
+        value: row.value.filter(|value| value.is_finite()),
+        interval: row.lo.zip(row.hi),
+        counts: row.numerator.zip(row.denominator),
+        whole: row.denominator,
+        before: row.baseline_value,
+    }
+}
+
+/// All gates, worst first: broken, then undecided, kept, not checked; those that stop the pipeline
+/// before those that warn, those about harm before others, and of these by how far beyond the limit.
+pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
+    let mut limits: Vec<AuditLimit> = Vec::new();
+    for row in audit.gates.iter().filter(|row| row.decides == 1) {
+        let own = || audit.gates.iter().filter(|r| r.gate.as_str() == row.gate.as_str());
+        let of_harm = HARM.iter().all(|metric| own().any(|r| r.metric.as_str() == *metric));
+        let first = part(row);
+        let mut parts = vec![first.clone()];
+        if of_harm {
+            parts.extend(own().filter(|r| r.decides != 1).map(part).filter(|other| {
+                other.key.attribute == first.key.attribute
+                    && (&other.key.from, &other.key.to) == (&first.key.to, &first.key.from)
+            }));
+        }
+        let (bound, decides) = row
+            .rule
+            .split_once([',', ' '])
+            .map_or((row.rule.as_str(), ""), |(bound, decides)| (bound, decides.trim()));
+        limits.push(AuditLimit {
+            name: row.gate.as_str().to_owned(),
+            verdict: row.verdict.as_str().to_owned(),
+            warns: row.level.as_str() == "warn",
+            arm: row.arm.as_str().to_owned(),
+            class: row.class.as_str().to_owned(),
+            limit: row.limit,
+            bound: match bound {
+                "at_least" => LimitBound::AtLeast,
+                "rise_at_most" => LimitBound::RiseAtMost,
+                "fall_at_most" => LimitBound::FallAtMost,
+                _ => LimitBound::AtMost,
+            },
+            decides: decides.to_owned(),
+            reason: row.reason.as_str().to_owned(),
+            note: audit.manifest.words.gate_notes.get(row.gate.as_str()).cloned(),
+            parts,
+            of_harm,
+        });
+    }
+    limits.sort_by(|a, b| {
+        a.rank().cmp(&b.rank()).then(b.excess().total_cmp(&a.excess())).then(a.name.cmp(&b.name))
+    });
+    limits
+}
+
+impl AuditLimit {
+    fn rank(&self) -> (usize, bool, bool) {
+        let order = ["fail", "inconclusive", "pass", "skipped"];
+        let place = order.iter().position(|verdict| *verdict == self.verdict);
+        (place.unwrap_or(order.len()), self.warns, !self.of_harm)
+    }
+
+    /// How far the value lies beyond the limit; below 0 where it keeps it.
+    fn excess(&self) -> f64 {
+        let Some(value) = self.parts.first().and_then(|part| part.value) else {
+            return f64::NEG_INFINITY;
+        };
+        match self.bound {
+            LimitBound::AtLeast => self.limit - value,
+            LimitBound::FallAtMost => -value - self.limit,
+            LimitBound::AtMost | LimitBound::RiseAtMost => value - self.limit,
+        }
+    }
+
+    /// Its verdict.
+    pub(crate) fn badge(&self) -> VerdictBadge {
+        match self.verdict.as_str() {
+            "fail" => VerdictBadge::Fail,
+            "pass" => VerdictBadge::Pass,
+            "skipped" => VerdictBadge::NotChecked,
+            _ => VerdictBadge::CannotTell,
+        }
+    }
+
+    /// Whether it judges the change from an earlier run.
+    pub(crate) fn is_of_change(&self) -> bool {
+        matches!(self.bound, LimitBound::RiseAtMost | LimitBound::FallAtMost)
+    }
+
+    /// How its values are printed.
+    pub(crate) fn kind(&self) -> NumberFormat {
+        let Some(first) = self.parts.first() else { return NumberFormat::Plain };
+        let kind = terms::kind(&first.metric, &first.key.scope);
+        if self.is_of_change() { kind.of_change() } else { kind }
+    }
+
+    fn unit(&self) -> AxisUnit {
+        match self.kind() {
+            NumberFormat::Share => AxisUnit::Percent,
+            NumberFormat::Points | NumberFormat::Distance => AxisUnit::Points,
+            _ => AxisUnit::Number,
+        }
+    }
+
+    /// The limit as it is drawn: that of a fall is a negative change.
+    fn drawn(&self) -> f64 {
+        if self.bound == LimitBound::FallAtMost { -self.limit } else { self.limit }
+    }
+
+    /// `10 %`, `1 point`, `0.80`.
+    pub(crate) fn limit_text(&self) -> String {
+        let sign = if self.is_of_change() && self.limit > 0.0 {
+            if self.bound == LimitBound::FallAtMost { "\u{2212}" } else { "+" }
+        } else {
+            ""
+        };
+        match self.unit() {
+            AxisUnit::Percent => AxisUnit::Percent.label_with_unit(self.limit),
+            AxisUnit::Points => {
+                let label = AxisUnit::Points.label(self.limit);
+                format!("{sign}{label} {}", if label == "1" { "point" } else { "points" })
+            }
+            AxisUnit::Number if self.is_count() => format!("{}", self.limit),
+            AxisUnit::Number => format!("{sign}{:.2}", self.limit),
+        }
+    }
+
+    fn is_count(&self) -> bool {
+        self.parts.first().is_some_and(|part| part.metric == UNFAIR_SUBGROUPS)
+    }
+
+    /// The group that a gate on harm protects.
+    pub(crate) fn protected(&self) -> Option<&str> {
+        let part = self.parts.first().filter(|_| self.of_harm)?;
+        Some(if part.metric == HARM[0] { &part.key.from } else { &part.key.to })
+    }
+
+    /// The question in plain words.
+    pub(crate) fn question(
+        &self,
+        voice: &AuditVoice<'_>,
+        glossary: &mut PageGlossary<'_>,
+    ) -> String {
+        let Some(part) = self.parts.first() else { return self.name.clone() };
+        let (key, attribute) = (&part.key, part.key.attribute.as_str());
+        let model = match self.arm.split_once('/') {
+            Some((_, arm)) => format!("{}, retrained ({arm}),", voice.model(&key.model)),
+            None => voice.model(&key.model),
+        };
+        let clause = || voice.set_clause(&key.set, attribute);
+        if self.is_of_change() {
+            let what = glossary.show(&part.metric).name;
+            return format!("Is {model} worse than in the earlier run, by the {what}?");
+        }
+        if let Some(group) = self.protected() {
+            let people = voice.people(attribute, group);
+            return if voice.is_of_the_entry(&key.set) {
+                format!("Does {model} treat {people} worse {}?", clause())
+            } else {
+                format!(
+                    "Compared with similar people, are {people} worse off by {model} {}?",
+                    clause()
+                )
+            };
+        }
+        match part.metric.as_str() {
+            "sr" if !key.set.is_empty() => {
+                let of = if key.from.is_empty() {
+                    String::new()
+                } else {
+                    format!(
+                        "about {} {} ",
+                        voice.people(attribute, &key.from),
+                        voice.as_group(attribute, &key.to)
+                    )
+                };
+                format!("Does {model} decide differently {of}{}?", clause())
+            }
+            "denied_by_group" | "favoured_by_group" if !key.from.is_empty() => {
+                let side =
+                    if part.metric == HARM[0] { SwitchSide::Gained } else { SwitchSide::Lost };
+                format!(
+                    "How many {} {} {} by {model} {}?",
+                    voice.switchable(side, attribute, &key.from),
+                    voice.would(side),
+                    voice.as_group(attribute, &key.to),
+                    clause()
+                )
+            }
+            "di" if !key.from.is_empty() && !key.to.is_empty() => format!(
+                "By {model}, is the share of {} who {} at least {} times that of {}?",
+                voice.people(attribute, &key.from),
+                voice.get_it(),
+                self.limit_text(),
+                voice.people(attribute, &key.to)
+            ),
+            "h_ga" => "Do the possible causal graphs agree?".to_owned(),
+            UNFAIR_SUBGROUPS => "For how many subgroups is it harder to get the favourable \
+                decision?"
+                .to_owned(),
+            metric => {
+                let name = capital(&glossary.show(metric).name);
+                let of = if key.model.is_empty() { String::new() } else { format!(" of {model}") };
+                let between = match (key.from.is_empty(), key.to.is_empty()) {
+                    (false, false) => format!(
+                        ", {} and {}",
+                        voice.group(attribute, &key.from),
+                        voice.group(attribute, &key.to)
+                    ),
+                    (false, true) => format!(", {}", voice.group(attribute, &key.from)),
+                    _ if key.scope == "worst_case" => ", groups furthest apart".to_owned(),
+                    _ => String::new(),
+                };
+                let class = if self.class.is_empty() {
+                    String::new()
+                } else {
+                    format!(", class {}", self.class)
+                };
+                let bound = if self.bound == LimitBound::AtLeast { "at least" } else { "at most" };
+                format!("{name}{of}{between}{class}: {bound} {}?", self.limit_text())
+            }
+        }
+    }
+
+    /// What is said next to the question: the note of the job, and why nothing was decided.
+    fn say(&self) -> RichText {
+        let mut words = RichText::new();
+        if let Some(note) = &self.note {
+            words = words.quote(capital(note.trim().trim_end_matches('.'))).text(". ");
+        }
+        match self.verdict.as_str() {
+            "inconclusive" | "skipped" => {
+                words = words.quote(capital(self.reason.trim_end_matches('.'))).text(".");
+            }
+            _ if self.decides == "estimate" && self.note.is_none() => {
+                words = words.text("The value decides.");
+            }
+            _ if self.decides == "worlds" => {
+                words = words.text("The interval over graphs and refits decides.");
+            }
+            _ => {}
+        }
+        words
+    }
+
+    fn label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> String {
+        let (key, attribute) = (&part.key, part.key.attribute.as_str());
+        let pair = (key.from.as_str(), key.to.as_str());
+        let both = !key.from.is_empty() && !key.to.is_empty();
+        match part.metric.as_str() {
+            "denied_by_group" if both => voice.switch_label(SwitchSide::Gained, attribute, pair),
+            "favoured_by_group" if both => voice.switch_label(SwitchSide::Lost, attribute, pair),
+            "sr" if both => format!(
+                "{} decided otherwise {}",
+                voice.group(attribute, &key.from),
+                voice.as_group(attribute, &key.to)
+            ),
+            "sr" => "people decided otherwise".to_owned(),
+            "di" if both => format!(
+                "share of {} over that of {}",
+                voice.group(attribute, &key.from),
+                voice.group(attribute, &key.to)
+            ),
+            UNFAIR_SUBGROUPS => "subgroups".to_owned(),
+            _ if self.is_of_change() => "change from the earlier run".to_owned(),
+            _ => "value".to_owned(),
+        }
+    }
+
+    /// The value as it is drawn: of the plain audit with the interval of people, and that over
+    /// graphs where there is one.
+    fn point(&self, part: &LimitPart, audit: &AuditFolder) -> Option<PlotPoint> {
+        let value = part.value?;
+        let measure = audit
+            .measure(&part.key, &part.metric)
+            .filter(|_| self.arm.is_empty() && self.class.is_empty() && !self.is_of_change())
+            .filter(|measure| measure.across.is_some());
+        Some(match measure {
+            Some(measure) => PlotPoint {
+                value,
+                interval: measure.interval,
+                second: measure.across.as_ref().and_then(|across| across.ends),
+            },
+            None => PlotPoint { value, interval: part.interval, second: None },
+        })
+    }
+
+    fn rows(
+        &self,
+        audit: &AuditFolder,
+        voice: &AuditVoice<'_>,
+        scale: PlotScale,
+        href: &dyn Fn(&str) -> String,
+    ) -> Vec<PlotLine> {
+        let mut lines = Vec::new();
+        let kind = self.kind();
+        let side = match self.bound {
+            LimitBound::AtMost | LimitBound::RiseAtMost => ForbiddenSide::Above,
+            LimitBound::AtLeast | LimitBound::FallAtMost => ForbiddenSide::Below,
+        };
+        for part in &self.parts {
+            let Some(point) = self.point(part, audit) else { continue };
+            let label = self.label(part, voice);
+            let text = if self.is_count() {
+                format!("{}", point.value)
+            } else {
+                value_text(kind, point.value, part.interval)
+            };
+            let ends = part.interval.map_or_else(String::new, |ends| {
+                let over = if self.decides == "worlds" { "graphs " } else { "" };
+                format!("{over}{}", ends_text(kind, ends))
+            });
+            let people = match (part.before, part.whole) {
+                (Some(before), _) => {
+                    let of_value = terms::kind(&part.metric, &part.key.scope);
+                    format!("from {}", value_text(of_value, before, part.interval))
+                }
+                (None, Some(whole)) if !self.is_count() => {
+                    counts_text(part.counts, point.value, whole)
+                }
+                _ => String::new(),
+            };
+            let title = format!(
+                "{label}: {text}{}; limit {}",
+                if ends.is_empty() { String::new() } else { format!(", interval {ends}") },
+                self.limit_text()
+            );
+            lines.push(PlotLine::Row(Box::new(PlotRow {
+                label: RichText::new().quote(label),
+                inset: true,
+                two: point.second.is_some(),
+                people: people.into(),
+                drawing: bullet(scale, point, (self.drawn(), side), &title),
+                value: text,
+                href: href(&format!("limit-{}", self.name)),
+                ends,
+                tail: RichText::new(),
+            })));
+        }
+        if !lines.is_empty() {
+            let label = format!("limit {}", self.limit_text());
+            lines.push(PlotLine::Axis(axis(scale, self.unit(), Some((self.drawn(), &label)))));
+        }
+        lines
+    }
+}
+
+/// The scale that limits of one unit and limit share: to the round number above twice the limit and
+/// all ends; of changes from below 0 to above the limit.
+fn scales(limits: &[AuditLimit], audit: &AuditFolder) -> BTreeMap<String, PlotScale> {
+    let mut ends: BTreeMap<String, (bool, f64, Vec<f64>)> = BTreeMap::new();
+    for limit in limits {
+        let of = ends.entry(scale_of(limit)).or_insert_with(|| {
+            let cap = match (limit.unit(), limit.is_of_change()) {
+                (AxisUnit::Percent, false) => 1.0,
+                _ => f64::INFINITY,
+            };
+            let below = limit.is_of_change() || limit.kind() == NumberFormat::Points;
+            (below, cap, vec![2.0 * limit.drawn()])
+        });
+        for part in &limit.parts {
+            of.2.extend(limit.point(part, audit).into_iter().flat_map(PlotPoint::extent));
+        }
+        if limit.bound == LimitBound::AtLeast {
+            // Of a ratio the limit need not be shown twice.
+            of.2[0] = limit.limit * 1.2;
+        }
+    }
+    ends.into_iter()
+        .map(|(of, (below, cap, ends))| {
+            let is_below = below || ends.iter().any(|end| *end < 0.0);
+            let scale = if is_below {
+                PlotScale::around_zero(ends.into_iter())
+            } else {
+                PlotScale::from_zero(ends.into_iter(), cap)
+            };
+            (of, scale)
+        })
+        .collect()
+}
+
+fn scale_of(limit: &AuditLimit) -> String {
+    format!("{:?} {:?} {}", limit.unit(), limit.bound, limit.limit)
+}
+
+/// The table of limits, worst first.
+pub(crate) fn table(
+    audit: &AuditFolder,
+    limits: &[AuditLimit],
+    voice: &AuditVoice<'_>,
+    glossary: &mut PageGlossary<'_>,
+    href: &dyn Fn(&str) -> String,
+) -> PlotTable {
+    let scales = scales(limits, audit);
+    let mut table =
+        PlotTable { label: "Limits, worst first".to_owned(), class: "gates", bodies: Vec::new() };
+    let (mut room, mut folded) = (PARTS_AT_MOST, Vec::new());
+    for limit in limits {
+        let size = limit.parts.iter().filter(|part| part.value.is_some()).count().max(1);
+        if size > room && limit.verdict == "pass" {
+            folded.push(limit.question(voice, glossary));
+            continue;
+        }
+        room = room.saturating_sub(size);
+        let scale = scales.get(&scale_of(limit)).copied();
+        let scale = scale.unwrap_or_else(|| PlotScale::new(0.0, 1.0));
+        let question = RichText::new().quote(limit.question(voice, glossary));
+        let mut lines = vec![PlotLine::Question(question, limit.say(), limit.warns, limit.badge())];
+        lines.extend(limit.rows(audit, voice, scale, href));
+        table.bodies.push(PlotBody { block: true, lines });
+    }
+    if !folded.is_empty() {
+        let n = folded.len();
+        let words = if n == 1 {
+            format!("1 further limit is kept: {}", folded[0])
+        } else {
+            format!("{n} further limits are kept; they stand in the tables.")
+        };
+        let lines = vec![PlotLine::Fold(RichText::new().quote(words))];
+        table.bodies.push(PlotBody { block: true, lines });
+    }
+    table
+}
+
+/// How many limits are broken and what that does, in a sentence.
+pub(crate) fn tally(limits: &[AuditLimit]) -> String {
+    let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
+    let all = limits.len();
+    let (broken, undecided, kept, unchecked) =
+        (n("fail"), n("inconclusive"), n("pass"), n("skipped"));
+    let limits_of = |n: usize| if n == 1 { "limit" } else { "limits" };
+    let is = |n: usize| if n == 1 { "is" } else { "are" };
+    let mut words = String::new();
+    if all == 0 {
+        return "The job sets no limit: this page reports and does not judge.".to_owned();
+    }
+    if broken > 0 {
+        let warn = limits.iter().filter(|l| l.verdict == "fail" && l.warns).count();
+        words += &format!("{broken} of {all} {} {} broken", limits_of(all), is(broken));
+        words += &match (warn, broken) {
+            (0, _) => ".".to_owned(),
+            (1, 1) => ". It is set as a warning, so the pipeline continues.".to_owned(),
+            (w, b) if w == b => {
+                format!(
+                    ". {} set as warnings, so the pipeline continues.",
+                    if b == 2 { "Both are" } else { "All are" }
+                )
+            }
+            (w, b) => format!(
+                "; {w} of these {b} {} set as {} only.",
+                is(w),
+                if w == 1 { "a warning" } else { "warnings" }
+            ),
+        };
+    }
+    if undecided > 0 {
+        let space = if words.is_empty() { "" } else { " " };
+        words += &format!("{space}{undecided} of {all} {} cannot be decided.", limits_of(all));
+    }
+    if words.is_empty() && kept > 0 {
+        words = match (kept, all) {
+            (1, 1) => "The only limit is kept.".to_owned(),
+            (k, a) => format!("{k} of {a} limits {} kept.", is(k)),
+        };
+    }
+    if unchecked > 0 {
+        let space = if words.is_empty() { "" } else { " " };
+        words += &format!("{space}{unchecked} of {all} {} not checked.", is(unchecked));
+    }
+    words
+}
+
+/// The verdict of the page.
+pub(crate) fn page_badge(limits: &[AuditLimit]) -> VerdictBadge {
+    let any = |verdict: &str| limits.iter().any(|limit| limit.verdict == verdict);
+    if limits.is_empty() {
+        VerdictBadge::NoLimit
+    } else if any("fail") {
+        VerdictBadge::Fail
+    } else if any("inconclusive") {
+        VerdictBadge::CannotTell
+    } else if any("pass") {
+        VerdictBadge::Pass
+    } else {
+        VerdictBadge::NotChecked
+    }
+}
+
+/// Heading of the section.
+pub(crate) fn heading(limits: &[AuditLimit]) -> String {
+    let n = |verdict: &str| limits.iter().filter(|limit| limit.verdict == verdict).count();
+    let (all, broken) = (limits.len(), n("fail"));
+    match (broken, n("inconclusive"), n("pass")) {
+        (0, 0, kept) if kept == all && all == 1 => "Limits: the only one is kept".to_owned(),
+        (0, 0, kept) if kept == all && all == 2 => "Limits: both are kept".to_owned(),
+        (0, 0, kept) if kept == all => format!("Limits: all {all} are kept"),
+        (0, 0, _) => "Limits: none is broken".to_owned(),
+        (0, open, _) => format!("Limits: {open} of {all} cannot be decided"),
+        (1, ..) => format!("Limits: 1 of {all} is broken"),
+        _ => format!("Limits: {broken} of {all} are broken"),
+    }
+}

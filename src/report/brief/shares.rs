@@ -1,0 +1,200 @@
+//! Groups as they are: the share of each with the favourable decision, and which groups differ
+//! clearly.
+
+use crate::report::brief::digits::{ends_text, value_text};
+use crate::report::brief::voice::{AuditVoice, DecisionVoice};
+use crate::report::draw::plot::{PlotPoint, PlotScale, group_row};
+use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::plots::{PlotLine, PlotRow};
+use crate::report::page::words::RichText;
+use crate::report::read::audit::AuditFolder;
+use crate::report::read::panel::ResultKey;
+use crate::report::section::groups;
+
+/// The share of a group with the favourable decision.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupFavourableShare {
+    /// Where it stands in the tables.
+    pub(crate) key: ResultKey,
+    /// The share and its interval.
+    pub(crate) point: PlotPoint,
+    /// People with the decision, of how many.
+    pub(crate) counts: (i64, i64),
+    /// The share with the favourable label; none without labels, or where some lack one.
+    pub(crate) labelled: Option<f64>,
+}
+
+/// The groups of an attribute under a model, the reference first.
+#[derive(Debug, Clone)]
+pub(crate) struct ModelShares {
+    /// The model.
+    pub(crate) model: String,
+    /// The attribute.
+    pub(crate) attribute: String,
+    /// Its groups.
+    pub(crate) groups: Vec<GroupFavourableShare>,
+}
+
+/// Two groups of which one clearly has the favourable decision less often.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClearGap<'a> {
+    /// The group that has it less often.
+    pub(crate) low: &'a GroupFavourableShare,
+    /// The other one.
+    pub(crate) high: &'a GroupFavourableShare,
+    /// People harmed at least: the lower end of the difference times the people of the worse group.
+    pub(crate) harmed: f64,
+}
+
+/// The shares of all groups under all models, in the order of the job.
+pub(crate) fn all(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<ModelShares> {
+    let turned = audit.manifest.favourable_is_positive() == Some(false)
+        && voice.decision != DecisionVoice::Predicted;
+    let mut found = Vec::new();
+    for attribute in &audit.manifest.attributes {
+        for model in &audit.manifest.models {
+            let groups: Vec<GroupFavourableShare> = audit
+                .groups_of(&attribute.name)
+                .iter()
+                .filter_map(|group| share(audit, (&attribute.name, &model.name, group), turned))
+                .collect();
+            if !groups.is_empty() {
+                found.push(ModelShares {
+                    model: model.name.clone(),
+                    attribute: attribute.name.clone(),
+                    groups,
+                });
+            }
+        }
+    }
+    found
+}
+
+fn share(
+    audit: &AuditFolder,
+    (attribute, model, group): (&str, &str, &str),
+    turned: bool,
+) -> Option<GroupFavourableShare> {
+    let key = ResultKey {
+        model: model.to_owned(),
+        attribute: attribute.to_owned(),
+        scope: "group".to_owned(),
+        from: group.to_owned(),
+        ..ResultKey::default()
+    };
+    let measure = audit.measure(&key, "pprev")?;
+    let (part, whole) = measure.counts?;
+    let value = measure.value?;
+    let turn = |value: f64| if turned { 1.0 - value } else { value };
+    let row = audit.groups.iter().find(|row| {
+        row.model.as_str() == model
+            && row.sensitive.as_str() == attribute
+            && row.group.as_str() == group
+            && row.slice.is_empty()
+    });
+    let labelled = row.and_then(|row| {
+        let (n, positive) = (row.n, row.n_positive?);
+        (n > 0 && row.n_missing_label == 0).then(|| turn(positive as f64 / n as f64))
+    });
+    Some(GroupFavourableShare {
+        key,
+        point: PlotPoint {
+            value: turn(value),
+            interval: measure
+                .interval
+                .map(|(lo, hi)| if turned { (1.0 - hi, 1.0 - lo) } else { (lo, hi) }),
+            second: None,
+        },
+        counts: (if turned { whole - part } else { part }, whole),
+        labelled,
+    })
+}
+
+impl ModelShares {
+    /// The gap between the reference and another group that harms most, unless two other groups
+    /// harm twice as many; none where no interval of a difference leaves out zero.
+    pub(crate) fn clear_gap(&self, audit: &AuditFolder) -> Option<ClearGap<'_>> {
+        let least = |low: &GroupFavourableShare, high: &GroupFavourableShare| {
+            let pair = |from: &ResultKey, to: &ResultKey| ResultKey {
+                scope: "pair".to_owned(),
+                from: from.from.clone(),
+                to: to.from.clone(),
+                ..low.key.clone()
+            };
+            let pairs = [pair(&low.key, &high.key), pair(&high.key, &low.key)];
+            let difference = pairs.iter().find_map(|key| audit.measure(key, "pprev_difference"));
+            // Where the job does not measure the difference, intervals that do not meet are clear.
+            let apart = low.point.interval.zip(high.point.interval);
+            let apart = apart.map(|((_, below), (above, _))| above - below);
+            match (difference.and_then(|m| m.interval), apart) {
+                (Some((lo, hi)), _) => lo.max(-hi).max(0.0),
+                (None, Some(apart)) => apart.max(0.0),
+                (None, None) if audit.manifest.level.is_none() => {
+                    high.point.value - low.point.value
+                }
+                (None, None) => 0.0,
+            }
+        };
+        let reference = audit
+            .manifest
+            .attributes
+            .iter()
+            .find(|words| words.name == self.attribute)
+            .map(|words| words.reference.as_str());
+        let (mut worst, mut of_reference): (Option<ClearGap<'_>>, Option<ClearGap<'_>>) =
+            (None, None);
+        for low in &self.groups {
+            for high in self.groups.iter().filter(|g| g.point.value > low.point.value) {
+                let harmed = least(low, high) * low.counts.1 as f64;
+                let gap = ClearGap { low, high, harmed };
+                let is_worse =
+                    |than: &Option<ClearGap<'_>>| than.is_none_or(|than| harmed > than.harmed);
+                if harmed > 0.0 && is_worse(&worst) {
+                    worst = Some(gap);
+                }
+                let with = [&low.key.from, &high.key.from];
+                let of = with.iter().any(|group| Some(group.as_str()) == reference);
+                if harmed > 0.0 && of && is_worse(&of_reference) {
+                    of_reference = Some(gap);
+                }
+            }
+        }
+        let worst = worst?;
+        Some(of_reference.filter(|of| worst.harmed < 2.0 * of.harmed).unwrap_or(worst))
+    }
+
+    /// Its rows, one a group.
+    pub(crate) fn lines(
+        &self,
+        audit: &AuditFolder,
+        voice: &AuditVoice<'_>,
+        scale: PlotScale,
+        href: &dyn Fn(&str) -> String,
+    ) -> Vec<PlotLine> {
+        let line = |share: &GroupFavourableShare| {
+            let name = voice.group(&self.attribute, &share.key.from);
+            let kind = NumberFormat::Share;
+            let value = value_text(kind, share.point.value, share.point.interval);
+            let ends = share.point.interval.map_or_else(String::new, |e| ends_text(kind, e));
+            let label = share.labelled.map_or_else(String::new, |labelled| {
+                format!("; {} have the favourable label", value_text(kind, labelled, None))
+            });
+            let title = format!("{name}: {value} {}, {ends}{label}", voice.holding());
+            PlotLine::Row(Box::new(PlotRow {
+                label: RichText::new().quote(name),
+                people: format!("{} of {}", count(share.counts.0), count(share.counts.1)).into(),
+                drawing: group_row(scale, share.point, share.labelled, &title),
+                value,
+                href: href(&groups::anchor(audit, &share.key)),
+                ends,
+                ..PlotRow::default()
+            }))
+        };
+        self.groups.iter().map(line).collect()
+    }
+
+    /// Their values, for a common scale.
+    pub(crate) fn extent(&self) -> impl Iterator<Item = f64> + '_ {
+        self.groups.iter().flat_map(|share| share.point.extent().chain(share.labelled))
+    }
+}

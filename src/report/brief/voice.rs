@@ -1,0 +1,419 @@
+//! The job's own words: what groups, attributes, models, sets and the two decisions are called in
+//! sentences.
+
+use crate::folder::manifest::{Manifest, SetWords};
+use crate::report::draw::plot::SwitchSide;
+use crate::report::page::words::short;
+
+/// How the two decisions are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum DecisionVoice {
+    /// In the job's words: `granted`, `refused`, `the loan`.
+    Named { favourable: String, unfavourable: String, object: String },
+    /// The job says which side people want, and gives no words.
+    Favourable,
+    /// The job does not say which side people want.
+    Predicted,
+}
+
+/// What the audit says its sentences in.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditVoice<'a> {
+    manifest: &'a Manifest,
+    /// The two decisions.
+    pub(crate) decision: DecisionVoice,
+}
+
+/// The first letter as a capital.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters.as_str().chars()).collect()
+}
+
+impl<'a> AuditVoice<'a> {
+    /// The words of an audit; of `classes` nobody says which is better.
+    pub(crate) fn new(manifest: &'a Manifest, classes: bool) -> Self {
+        let words = manifest.label.as_ref().and_then(|label| label.words.as_ref());
+        let decision = match (manifest.favourable_is_positive(), words) {
+            (None, _) => DecisionVoice::Predicted,
+            _ if classes => DecisionVoice::Predicted,
+            (Some(_), Some(words)) => DecisionVoice::Named {
+                favourable: words.favourable.trim().to_owned(),
+                unfavourable: words.unfavourable.trim().to_owned(),
+                object: words.object.as_deref().unwrap_or_default().trim().to_owned(),
+            },
+            (Some(_), None) => DecisionVoice::Favourable,
+        };
+        AuditVoice { manifest, decision }
+    }
+
+    fn group_words(&self, attribute: &str, group: &str) -> Option<&'a str> {
+        let words = self.manifest.attributes.iter().find(|a| a.name == attribute)?;
+        words.words.get(group).map(String::as_str)
+    }
+
+    /// The people of a group: `women`, or `people in group Female`.
+    pub(crate) fn people(&self, attribute: &str, group: &str) -> String {
+        match self.group_words(attribute, group) {
+            Some(words) => words.to_owned(),
+            None => format!("people in group {}", short(group)),
+        }
+    }
+
+    /// A group as a label: `women`, or `Female`.
+    pub(crate) fn group(&self, attribute: &str, group: &str) -> String {
+        match self.group_words(attribute, group) {
+            Some(words) => words.to_owned(),
+            None => short(group).into_owned(),
+        }
+    }
+
+    /// `women are worse off`, or `group Female is worse off`.
+    pub(crate) fn worse_off(&self, attribute: &str, group: &str) -> String {
+        match self.group_words(attribute, group) {
+            Some(words) => format!("{words} are worse off"),
+            None => format!("group {} is worse off", short(group)),
+        }
+    }
+
+    /// `as women`, or `as Female`.
+    pub(crate) fn as_group(&self, attribute: &str, group: &str) -> String {
+        format!("as {}", self.group(attribute, group))
+    }
+
+    /// What an attribute is called.
+    pub(crate) fn attribute(&self, name: &str) -> String {
+        let words = self.manifest.attributes.iter().find(|a| a.name == name);
+        words.and_then(|a| a.called.clone()).unwrap_or_else(|| short(name).into_owned())
+    }
+
+    /// What a value of a column means.
+    pub(crate) fn code(&self, column: &str, code: &str) -> String {
+        let names = self.manifest.names.get(column).and_then(|codes| codes.get(code));
+        names.cloned().unwrap_or_else(|| code.to_owned())
+    }
+
+    /// `the scorecard model`.
+    pub(crate) fn model(&self, name: &str) -> String {
+        format!("the {} model", short(name))
+    }
+
+    /// ` the loan`, with its space; empty without an object.
+    fn object(&self) -> String {
+        match &self.decision {
+            DecisionVoice::Named { object, .. } if !object.is_empty() => format!(" {object}"),
+            _ => String::new(),
+        }
+    }
+
+    /// Of a share: `granted the loan`, `with the favourable decision`.
+    pub(crate) fn holding(&self) -> String {
+        match &self.decision {
+            DecisionVoice::Named { favourable, .. } => format!("{favourable}{}", self.object()),
+            DecisionVoice::Favourable => "with the favourable decision".to_owned(),
+            DecisionVoice::Predicted => "predicted positive".to_owned(),
+        }
+    }
+
+    /// The verb of a share: `are granted the loan`, `get the favourable decision`.
+    pub(crate) fn get_it(&self) -> String {
+        match &self.decision {
+            DecisionVoice::Named { favourable, .. } => format!("are {favourable}{}", self.object()),
+            DecisionVoice::Favourable => "get the favourable decision".to_owned(),
+            DecisionVoice::Predicted => "are predicted positive".to_owned(),
+        }
+    }
+
+    /// Those who may switch: `men who are granted the loan`, `refused women`.
+    pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
+        let people = self.people(attribute, group);
+        match (&self.decision, side) {
+            (_, SwitchSide::Either) => people,
+            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Gained) => {
+                format!("{unfavourable} {people}")
+            }
+            (DecisionVoice::Named { .. }, SwitchSide::Lost) => {
+                format!("{people} who {}", self.get_it())
+            }
+            (DecisionVoice::Favourable, SwitchSide::Gained) => {
+                format!("{people} without the favourable decision")
+            }
+            (DecisionVoice::Favourable, SwitchSide::Lost) => {
+                format!("{people} with the favourable decision")
+            }
+            (DecisionVoice::Predicted, SwitchSide::Gained) => {
+                format!("{people} predicted negative")
+            }
+            (DecisionVoice::Predicted, SwitchSide::Lost) => format!("{people} predicted positive"),
+        }
+    }
+
+    /// What they would do: `would be refused`, `would be granted the loan`.
+    pub(crate) fn would(&self, side: SwitchSide) -> String {
+        match (&self.decision, side) {
+            (_, SwitchSide::Either) => "would be predicted otherwise".to_owned(),
+            (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
+                format!("would be {favourable}{}", self.object())
+            }
+            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Lost) => {
+                format!("would be {unfavourable}")
+            }
+            (DecisionVoice::Favourable, SwitchSide::Gained) => "would get it".to_owned(),
+            (DecisionVoice::Favourable, SwitchSide::Lost) => "would lose it".to_owned(),
+            (DecisionVoice::Predicted, SwitchSide::Gained) => {
+                "would be predicted positive".to_owned()
+            }
+            (DecisionVoice::Predicted, SwitchSide::Lost) => {
+                "would be predicted negative".to_owned()
+            }
+        }
+    }
+
+    /// A switch as a short label: `granted men, refused as women`.
+    pub(crate) fn switch_label(
+        &self,
+        side: SwitchSide,
+        attribute: &str,
+        (from, to): (&str, &str),
+    ) -> String {
+        let (people, other) = (self.group(attribute, from), self.as_group(attribute, to));
+        match (&self.decision, side) {
+            (_, SwitchSide::Either) => format!("{people}, another class {other}"),
+            (DecisionVoice::Named { favourable, unfavourable, .. }, SwitchSide::Lost) => {
+                format!("{favourable} {people}, {unfavourable} {other}")
+            }
+            (DecisionVoice::Named { favourable, unfavourable, .. }, SwitchSide::Gained) => {
+                format!("{unfavourable} {people}, {favourable} {other}")
+            }
+            (DecisionVoice::Favourable, SwitchSide::Lost) => {
+                format!("{people} who would lose it {other}")
+            }
+            (DecisionVoice::Favourable, SwitchSide::Gained) => {
+                format!("{people} who would get it {other}")
+            }
+            (DecisionVoice::Predicted, SwitchSide::Lost) => {
+                format!("{people} predicted positive, negative {other}")
+            }
+            (DecisionVoice::Predicted, SwitchSide::Gained) => {
+                format!("{people} predicted negative, positive {other}")
+            }
+        }
+    }
+
+    /// A switch as a heading: `Granted men who would be refused as women`.
+    pub(crate) fn switch_heading(
+        &self,
+        side: SwitchSide,
+        attribute: &str,
+        (from, to): (&str, &str),
+    ) -> String {
+        let other = self.as_group(attribute, to);
+        let would = self.would(side);
+        match (&self.decision, side) {
+            (DecisionVoice::Named { favourable, .. }, SwitchSide::Lost) => capital(&format!(
+                "{favourable} {} who {would} {other}",
+                self.people(attribute, from)
+            )),
+            (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
+                let people = self.switchable(side, attribute, from);
+                capital(&format!("{people} who would be {favourable} {other}"))
+            }
+            _ => {
+                capital(&format!("{} who {would} {other}", self.switchable(side, attribute, from)))
+            }
+        }
+    }
+
+    /// A set of the job by its name.
+    pub(crate) fn set(&self, name: &str) -> Option<&'a SetWords> {
+        self.manifest.counterfactuals.iter().find(|set| set.name == name)
+    }
+
+    /// Whether a set changes nothing but the entry.
+    pub(crate) fn is_of_the_entry(&self, set: &str) -> bool {
+        self.set(set).is_some_and(|set| set.strategy == "naive")
+    }
+
+    /// How many features a set may move; none where it may move all.
+    fn moved(set: &SetWords) -> Option<usize> {
+        let list = set.knobs.iter().find_map(|knob| knob.strip_prefix("move: "))?;
+        let list = list.strip_prefix('[')?.strip_suffix(']')?;
+        Some(list.split(", ").filter(|name| !name.is_empty()).count())
+    }
+
+    fn features(set: &SetWords) -> String {
+        match AuditVoice::moved(set) {
+            Some(1) => "1 feature".to_owned(),
+            Some(n) => format!("{n} features"),
+            None => "the features that differ between the groups".to_owned(),
+        }
+    }
+
+    /// What a set changes, as a label: `entry only`, `4 features follow`. Where two sets would read
+    /// alike each has its name behind.
+    pub(crate) fn set_label(&self, name: &str) -> String {
+        let plain = |set: &SetWords| match set.strategy.as_str() {
+            "naive" => "entry only".to_owned(),
+            "plausible" | "transport" if AuditVoice::moved(set).is_some() => {
+                let paired = if set.strategy == "transport" { ", paired" } else { "" };
+                format!("{} follow{paired}", AuditVoice::features(set))
+            }
+            "greedy" => "all that differs follows".to_owned(),
+            "transport" => "paired people".to_owned(),
+            "graph-uncertain" => match set.name.split_once('/') {
+                Some((_, scenario)) => format!("causal graphs, {}", short(scenario)),
+                None => "causal graphs".to_owned(),
+            },
+            _ => short(&set.name).into_owned(),
+        };
+        let Some(set) = self.set(name) else { return short(name).into_owned() };
+        let label = plain(set);
+        let alike = self
+            .manifest
+            .counterfactuals
+            .iter()
+            .filter(|other| other.name != set.name && plain(other) == label);
+        if alike.count() > 0 { format!("{label} ({})", short(name)) } else { label }
+    }
+
+    /// What a set changes, as a clause: `when only the entry for sex changes`.
+    pub(crate) fn set_clause(&self, name: &str, attribute: &str) -> String {
+        let called = self.attribute(attribute);
+        let Some(set) = self.set(name) else { return format!("in the set {}", short(name)) };
+        match set.strategy.as_str() {
+            "naive" => format!("when only the entry for {called} changes"),
+            "transport" => {
+                format!("when {} are those of a similar person", AuditVoice::features(set))
+            }
+            "graph-uncertain" => {
+                let scenario =
+                    set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
+                        format!(" (knowledge: {})", short(scenario))
+                    });
+                format!(
+                    "when all that follows from {called} in causal graphs changes too{scenario}"
+                )
+            }
+            _ => format!("when {} change too", AuditVoice::features(set)),
+        }
+    }
+
+    /// What a test changes, as sentences below the hero sentence.
+    pub(crate) fn set_sentence(&self, name: &str, attribute: &str) -> String {
+        let called = self.attribute(attribute);
+        let Some(set) = self.set(name) else { return String::new() };
+        match set.strategy.as_str() {
+            "naive" => {
+                format!("This test changes only the entry for {called} and asks the model again.")
+            }
+            "greedy" | "plausible" => format!(
+                "This test also gives {} the place in the other group that they have in the own \
+                 one, and asks the model again.",
+                AuditVoice::features(set)
+            ),
+            "transport" => format!(
+                "This test gives each person {} of a similar person in the other group, and asks \
+                 the model again.",
+                AuditVoice::features(set)
+            ),
+            "graph-uncertain" => format!(
+                "This test changes {called} and all that follows from it in each of many possible \
+                 causal graphs, and averages the answers."
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AuditVoice, capital};
+    use crate::folder::manifest::{AttributeWords, DecisionNames, LabelWords, Manifest, SetWords};
+    use crate::report::draw::plot::SwitchSide;
+
+    fn manifest(words: bool) -> Manifest {
+        let group = |of: &str, words: &str| (of.to_owned(), words.to_owned());
+        let set = |name: &str, strategy: &str, knob: &str| SetWords {
+            name: name.to_owned(),
+            strategy: strategy.to_owned(),
+            knobs: vec![knob.to_owned()],
+            ..SetWords::default()
+        };
+        Manifest {
+            label: Some(LabelWords {
+                favourable_is_positive: true,
+                words: words.then(|| DecisionNames {
+                    favourable: "granted".to_owned(),
+                    unfavourable: "refused".to_owned(),
+                    object: Some("the loan".to_owned()),
+                }),
+                ..LabelWords::default()
+            }),
+            attributes: vec![AttributeWords {
+                name: "sex2".to_owned(),
+                called: words.then(|| "sex".to_owned()),
+                words: if words {
+                    [group("F", "women"), group("M", "men")].into()
+                } else {
+                    Default::default()
+                },
+                ..AttributeWords::default()
+            }],
+            counterfactuals: vec![
+                set("flip", "naive", ""),
+                set("world", "plausible", "move: [a, b, c]"),
+                set("near", "plausible", "move: [a, b, d]"),
+                set("graph/low", "graph-uncertain", ""),
+            ],
+            ..Manifest::default()
+        }
+    }
+
+    #[test]
+    fn sentences_speak_in_the_words_of_the_job() {
+        let manifest = manifest(true);
+        let voice = AuditVoice::new(&manifest, false);
+        let pair = ("M", "F");
+        assert_eq!(
+            voice.switch_heading(SwitchSide::Lost, "sex2", pair),
+            "Granted men who would be refused as women"
+        );
+        assert_eq!(
+            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            "Refused women who would be granted as men"
+        );
+        assert_eq!(
+            voice.switch_label(SwitchSide::Lost, "sex2", pair),
+            "granted men, refused as women"
+        );
+        assert_eq!(voice.would(SwitchSide::Gained), "would be granted the loan");
+        assert_eq!(voice.switchable(SwitchSide::Gained, "sex2", "F"), "refused women");
+        assert_eq!(voice.set_clause("flip", "sex2"), "when only the entry for sex changes");
+        assert_eq!(voice.set_clause("world", "sex2"), "when 3 features change too");
+        assert_eq!(voice.set_label("world"), "3 features follow (world)", "another reads alike");
+        assert_eq!(voice.set_label("graph/low"), "causal graphs, low");
+        assert_eq!(voice.set_label("flip"), "entry only");
+        assert_eq!(voice.worse_off("sex2", "F"), "women are worse off");
+        assert_eq!(voice.worse_off("sex2", "X"), "group X is worse off");
+    }
+
+    #[test]
+    fn without_words_the_raw_values_stand() {
+        let manifest = manifest(false);
+        let voice = AuditVoice::new(&manifest, false);
+        assert_eq!(
+            voice.switch_heading(SwitchSide::Lost, "sex2", ("M", "F")),
+            "People in group M with the favourable decision who would lose it as F"
+        );
+        let none = Manifest::default();
+        let voice = AuditVoice::new(&none, false);
+        assert_eq!(
+            voice.switch_heading(SwitchSide::Gained, "race", ("A", "B")),
+            "People in group A predicted negative who would be predicted positive as B"
+        );
+        assert_eq!(voice.set_clause("x", "race"), "in the set x");
+        assert_eq!(capital("\u{e9}x"), "\u{c9}x");
+        assert_eq!(capital(""), "");
+    }
+}

@@ -1,0 +1,788 @@
+//! Charts that stand alone: shares before and after, who switches as a mosaic, the ladder of
+//! assumptions, distributions of scores, the trade-off of retraining, curves of recourse.
+//!
+//! As in [`super::plot`] nothing is scaled but curves, and each drawing is told by `title` and
+//! `desc`.
+
+use std::fmt::Write as _;
+
+use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide, escape, percent};
+use crate::report::page::number::count;
+use crate::report::read::tally::{HistogramBin, WeightedCount};
+
+/// People by their decision as they are and as members of another group.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct SwitchCounts {
+    /// They have the favourable decision both times.
+    pub(crate) keep: i64,
+    /// They have it and would lose it.
+    pub(crate) lose: i64,
+    /// They have it not and would gain it.
+    pub(crate) gain: i64,
+    /// They have it not and would not get it.
+    pub(crate) without: i64,
+}
+
+impl SwitchCounts {
+    /// Everybody.
+    pub(crate) fn all(self) -> i64 {
+        self.held().saturating_add(self.lacked())
+    }
+
+    /// Those who have the favourable decision.
+    pub(crate) fn held(self) -> i64 {
+        self.keep.saturating_add(self.lose)
+    }
+
+    /// Those who have it not.
+    pub(crate) fn lacked(self) -> i64 {
+        self.gain.saturating_add(self.without)
+    }
+
+    /// Those who would have it as members of the other group.
+    pub(crate) fn held_after(self) -> i64 {
+        self.keep.saturating_add(self.gain)
+    }
+}
+
+/// What the four parts are called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SwitchLabels {
+    /// `keep it`.
+    pub(crate) keep: &'static str,
+    /// `lose it`.
+    pub(crate) lose: &'static str,
+    /// `gain it`.
+    pub(crate) gain: &'static str,
+    /// `without`.
+    pub(crate) without: &'static str,
+}
+
+/// A share of a whole in per cent of the width; 0 of nobody.
+fn part(n: i64, whole: i64) -> f64 {
+    if whole > 0 { n as f64 / whole as f64 } else { 0.0 }
+}
+
+fn told(title: &str, desc: &str) -> String {
+    format!("<title>{}</title><desc>{}</desc>", escape(title), escape(desc))
+}
+
+fn rect(class: &str, (x, width): (f64, f64), (y, height): (f64, f64)) -> String {
+    format!(
+        r#"<rect class="{class}" x="{}" width="{}" y="{y}" height="{height}"/>"#,
+        percent(x),
+        percent(width)
+    )
+}
+
+/// Two bars of 26 pixels with 30 pixels between them: the favourable share of a group as it is, and
+/// as it would be. Who keeps the decision joins them, who loses it is hatched in the upper bar, who
+/// gains it is plain in the lower one. `top` is the end of the scale, a share.
+pub(crate) fn share_bars(
+    name: &str,
+    counts: SwitchCounts,
+    top: f64,
+    labels: &SwitchLabels,
+) -> String {
+    let all = counts.all();
+    let scale = PlotScale::new(0.0, top);
+    let at = |n: i64| scale.at(part(n, all));
+    let (keep, held, after) = (at(counts.keep), at(counts.held()), at(counts.held_after()));
+    let mut svg = rect("ribbon", (0.0, keep), (26.0, 30.0));
+    svg += &rect("stay", (0.0, keep), (0.0, 26.0));
+    svg += &rect("stay", (0.0, keep), (56.0, 26.0));
+    if counts.lose > 0 {
+        svg += &rect("lostfill", (keep, held - keep), (0.75, 24.5));
+    }
+    if counts.gain > 0 {
+        svg += &rect("gainfill", (keep, after - keep), (56.75, 24.5));
+    }
+    for (x, y, n) in [(held, 17.5, counts.held()), (after, 73.5, counts.held_after())] {
+        let _ = write!(svg, r#"<text x="{}" y="{y}" dx="8">{}</text>"#, percent(x), count(n));
+    }
+    let both = counts.lose > 0 && counts.gain > 0;
+    // Beyond this the ribbon has room for the labels, and what is right of it has not.
+    let place = if keep > 55.0 { ("-8", "en ") } else { ("8", "") };
+    if (34.0..=55.0).contains(&keep) && (counts.lose > 0 || counts.gain > 0) {
+        let _ = write!(
+            svg,
+            r#"<text x="0" dx="8" y="45" class="mut">{} {}</text>"#,
+            count(counts.keep),
+            labels.keep
+        );
+    }
+    let sides = [
+        (SwitchSide::Lost, counts.lose, labels.lose, "tx-lost", 38),
+        (SwitchSide::Gained, counts.gain, labels.gain, "tx-gain", 52),
+    ];
+    for (side, n, label, class, y) in sides.into_iter().filter(|side| side.1 > 0) {
+        let _ = write!(
+            svg,
+            r#"<text x="{}" y="{}" dx="{}" class="{}{class}">{} {} {label}</text>"#,
+            percent(keep),
+            if both { y } else { 45 },
+            place.0,
+            place.1,
+            side.letter().0,
+            count(n)
+        );
+    }
+    if counts.lose == 0 && counts.gain == 0 {
+        svg += r#"<text x="0" dx="8" y="45" class="mut">nobody switches</text>"#;
+    }
+    let desc = format!(
+        "{} of {} as they are, {} as the other group: {} {}, {} {}.",
+        count(counts.held()),
+        count(all),
+        count(counts.held_after()),
+        count(counts.lose),
+        labels.lose,
+        count(counts.gain),
+        labels.gain
+    );
+    format!(r#"<svg role="img" height="82">{}{svg}</svg>"#, told(name, &desc))
+}
+
+/// The height that both bands of a mosaic share.
+const BANDS: f64 = 80.0;
+
+/// Who switches in a direction: a band of those who have the favourable decision and one of those
+/// who have not, high by people, each split across by the decision as members of the other group.
+pub(crate) fn mosaic(title: &str, counts: SwitchCounts, labels: &SwitchLabels) -> String {
+    let all = counts.all();
+    let upper = if all > 0 {
+        (BANDS * part(counts.held(), all)).clamp(3.0, BANDS - 3.0)
+    } else {
+        BANDS / 2.0
+    };
+    let mut svg = String::new();
+    let label = |svg: &mut String, y: f64, left: (i64, &str, &str), right: (i64, &str, &str)| {
+        for (anchor, (n, word, hue)) in [("x=\"0\"", left), ("class=\"en\" x=\"100%\"", right)] {
+            let (bold, plain) = if n > 0 && !hue.is_empty() {
+                (format!("hd {hue}"), hue.to_owned())
+            } else {
+                ("hd".to_owned(), "mut".to_owned())
+            };
+            let _ = write!(
+                svg,
+                r#"<text {anchor} y="{y}"><tspan class="{bold}">{}</tspan> <tspan class="{plain}">{word}</tspan></text>"#,
+                count(n)
+            );
+        }
+    };
+    // At least so much of the width that it is seen.
+    let seen = |n: i64, whole: i64| {
+        let width = 100.0 * part(n, whole);
+        if n > 0 { width.max(0.8) } else { 0.0 }
+    };
+    label(&mut svg, 12.0, (counts.keep, labels.keep, ""), (counts.lose, labels.lose, "tx-lost"));
+    if counts.held() > 0 {
+        let lost = seen(counts.lose, counts.held());
+        svg += &rect("stay sl", (0.0, 100.0 - lost), (17.0, round(upper)));
+        if counts.lose > 0 {
+            svg += &rect("lostfill", (100.0 - lost, lost), (17.0, round(upper)));
+        }
+    }
+    let below = 17.0 + upper + 3.0;
+    label(
+        &mut svg,
+        round(below + 12.0),
+        (counts.gain, labels.gain, "tx-gain"),
+        (counts.without, labels.without, ""),
+    );
+    if counts.lacked() > 0 {
+        let (gained, y) = (seen(counts.gain, counts.lacked()), round(below + 17.0));
+        svg += &rect("ribbon sl", (gained, 100.0 - gained), (y, round(BANDS - upper)));
+        if counts.gain > 0 {
+            svg += &rect("gainfill", (0.0, gained), (y, round(BANDS - upper)));
+        }
+    }
+    let desc = format!(
+        "{} {}, {} {}, {} {}, {} {}.",
+        count(counts.keep),
+        labels.keep,
+        count(counts.lose),
+        labels.lose,
+        count(counts.gain),
+        labels.gain,
+        count(counts.without),
+        labels.without
+    );
+    format!(r#"<svg class="mosaic" role="img" height="118">{}{svg}</svg>"#, told(title, &desc))
+}
+
+/// A pixel to a tenth.
+fn round(y: f64) -> f64 {
+    (y * 10.0).round() / 10.0
+}
+
+/// A model in a ladder: its name and what each assumption gives, in the order of assumptions.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct LadderBlock {
+    /// The model.
+    pub(crate) model: String,
+    /// Assumption, value, and the value in words.
+    pub(crate) rungs: Vec<(String, PlotPoint, String)>,
+}
+
+/// How the answer depends on the assumption: a block for each model, a row of 34 pixels for each
+/// assumption with its name above the lane of its mark, so that names never cross marks.
+pub(crate) fn ladder(
+    title: &str,
+    blocks: &[LadderBlock],
+    side: SwitchSide,
+    limit: Option<(f64, &str)>,
+    unit: AxisUnit,
+) -> String {
+    let (shape, hue) = side.mark();
+    let points = || blocks.iter().flat_map(|block| block.rungs.iter().map(|(_, point, _)| *point));
+    // Room for the value behind the farthest whisker.
+    let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.15);
+    let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
+    let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
+    let bottom = 18.0 + 20.0 * blocks.len() as f64 + 34.0 * rows as f64;
+    let mut svg = String::new();
+    let line = |svg: &mut String, class: &str, x: f64| {
+        let x = percent(x);
+        let _ = write!(svg, r#"<line class="{class}" x1="{x}" x2="{x}" y1="18" y2="{bottom}"/>"#);
+    };
+    let labelled = limit.map(|(v, label)| (scale.at(v), label));
+    let ticks = scale.ticks();
+    for (i, tick) in ticks.iter().enumerate() {
+        let x = scale.at(*tick);
+        line(&mut svg, if i == 0 { "z" } else { "g" }, x);
+        let near =
+            |(at, label): (f64, &str)| (x - at).abs() < 12.0 + 1.1 * label.chars().count() as f64;
+        if labelled.is_some_and(near) {
+            continue;
+        }
+        let last = i + 1 == ticks.len();
+        let text = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
+        let anchor = if i == 0 {
+            " st"
+        } else if last {
+            " en"
+        } else {
+            ""
+        };
+        let _ = write!(
+            svg,
+            r#"<text class="t{anchor}" x="{}" y="{}">{text}</text>"#,
+            percent(x),
+            bottom + 14.0
+        );
+    }
+    if let Some((at, label)) = labelled {
+        line(&mut svg, "lim", at);
+        let anchor = if at < 8.0 {
+            " st"
+        } else if at > 92.0 {
+            " en"
+        } else {
+            ""
+        };
+        let _ = write!(
+            svg,
+            r#"<text class="t lt{anchor}" x="{}" y="{}">{}</text>"#,
+            percent(at),
+            bottom + 14.0,
+            escape(label)
+        );
+    }
+    let (mut y, mut desc) = (18.0, String::new());
+    for block in blocks {
+        let _ = write!(svg, r#"<text x="0" dx="5" y="{}" class="hd halo">{}</text>"#, y + 14.0, {
+            escape(&block.model)
+        });
+        y += 20.0;
+        let mut before: Option<(f64, f64)> = None;
+        for (assumption, point, words) in &block.rungs {
+            let (x, lane) = (scale.at(point.value), y + 25.0);
+            if let Some((x1, y1)) = before {
+                let _ = write!(
+                    svg,
+                    r#"<line class="ln thin mutl" x1="{}" y1="{y1}" x2="{}" y2="{lane}"/>"#,
+                    percent(x1),
+                    percent(x)
+                );
+            }
+            before = Some((x, lane));
+            let _ = write!(
+                svg,
+                r#"<text x="0" dx="5" y="{}" class="mut halo">{}</text>"#,
+                y + 13.0,
+                escape(assumption)
+            );
+            let mut right = x;
+            if let Some((lo, hi)) = point.interval {
+                let [x1, x2] = [lo, hi].map(|v| scale.at(v));
+                right = right.max(x2);
+                let _ = write!(
+                    svg,
+                    r#"<line class="w {hue}" x1="{}" x2="{}" y1="{lane}" y2="{lane}"/>"#,
+                    percent(x1),
+                    percent(x2)
+                );
+            }
+            if let Some((lo, hi)) = point.second {
+                let [x1, x2] = [lo, hi].map(|v| scale.x(v));
+                let at = lane + 7.0;
+                let _ = write!(
+                    svg,
+                    "<g class=\"w2\"><line x1=\"{x1}\" x2=\"{x2}\" y1=\"{at}\" y2=\"{at}\"/><use \
+                     href=\"#end\" x=\"{x1}\" y=\"{at}\"/><use href=\"#end\" x=\"{x2}\" \
+                     y=\"{at}\"/></g>"
+                );
+            }
+            let _ = write!(
+                svg,
+                "<use href=\"#{shape}\" class=\"m {hue}\" x=\"{}\" y=\"{lane}\"/><text x=\"{}\" \
+                 dx=\"9\" y=\"{}\" class=\"hd halo\">{}</text>",
+                percent(x),
+                percent(right),
+                lane + 4.0,
+                escape(words)
+            );
+            let _ = write!(desc, "{}, {assumption}: {words}; ", block.model);
+            y += 34.0;
+        }
+    }
+    format!(
+        r#"<svg class="ladder" height="{}" role="img">{}{svg}</svg>"#,
+        bottom + 18.0,
+        told(title, desc.trim_end_matches("; "))
+    )
+}
+
+/// The head, the plot and the axis of a distribution, in pixels.
+const HEAD: f64 = 22.0;
+const PLOT: f64 = 96.0;
+const AXIS: f64 = 18.0;
+
+/// The cases of a histogram.
+pub(crate) fn cases(bins: &[HistogramBin]) -> WeightedCount {
+    bins.iter().fold(WeightedCount::default(), |sum, bin| sum.plus(bin.2))
+}
+
+/// The highest share of a bin.
+pub(crate) fn highest(bins: &[HistogramBin]) -> f64 {
+    let all = cases(bins);
+    bins.iter().filter_map(|bin| bin.2.part_of(all)).fold(0.0, f64::max)
+}
+
+/// The bins that hold 99 % of the cases, at least `fewest` of them where there are as many; what
+/// lies outside is counted in the bins at the ends.
+pub(crate) fn central(bins: &[HistogramBin], fewest: usize) -> Vec<HistogramBin> {
+    let all = cases(bins);
+    let share = |bin: &HistogramBin| bin.2.part_of(all).unwrap_or(0.0);
+    let tail = |bins: &mut dyn Iterator<Item = &HistogramBin>| {
+        let mut sum = 0.0;
+        bins.take_while(|bin| {
+            sum += share(bin);
+            sum <= 0.005
+        })
+        .count()
+    };
+    let (mut from, mut behind) = (tail(&mut bins.iter()), tail(&mut bins.iter().rev()));
+    if from + behind >= bins.len() {
+        return bins.to_vec();
+    }
+    while bins.len() - from - behind < fewest && (from > 0 || behind > 0) {
+        if from >= behind { from -= 1 } else { behind -= 1 }
+    }
+    let to = bins.len() - behind;
+    let mut shown = bins[from..to].to_vec();
+    if let Some(first) = shown.first_mut() {
+        first.2 = first.2.plus(cases(&bins[..from]));
+    }
+    if let Some(last) = shown.last_mut() {
+        last.2 = last.2.plus(cases(&bins[to..]));
+    }
+    shown
+}
+
+fn guide(svg: &mut String, class: &str, at: f64, label: &str) {
+    // Labels at the ends turn inwards.
+    let anchor = if at > 80.0 {
+        "en"
+    } else if at < 20.0 {
+        "st"
+    } else {
+        "mid"
+    };
+    let x = percent(at);
+    let _ = write!(
+        svg,
+        r#"<line class="{class}" x1="{x}" x2="{x}" y1="{}" y2="{}"/><text x="{x}" y="13" class="hd {anchor}">{}</text>"#,
+        HEAD - 4.0,
+        HEAD + PLOT,
+        escape(label)
+    );
+}
+
+fn baseline(svg: &mut String, scale: PlotScale) {
+    let y = HEAD + PLOT;
+    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
+    let (lo, hi) = scale.ends();
+    for (value, anchor) in [(lo, "st"), ((lo + hi) / 2.0, "mid"), (hi, "en")] {
+        let sign = if lo < 0.0 && value > 0.0 { "+" } else { "" };
+        let _ = write!(
+            svg,
+            r#"<text class="t {anchor}" x="{}" y="{}">{sign}{}</text>"#,
+            scale.x(value),
+            y + AXIS - 4.0,
+            crate::report::page::number::on_axis(value, hi - lo)
+        );
+    }
+}
+
+/// A histogram of changes of scores with a line at no change and a dashed one at the mean.
+pub(crate) fn change_bars(
+    title: &str,
+    bins: &[HistogramBin],
+    scale: PlotScale,
+    top: f64,
+    mean: Option<f64>,
+) -> String {
+    let all = cases(bins);
+    let mut svg = String::new();
+    for (lo, hi, tally) in bins.iter().filter(|bin| bin.2.n > 0) {
+        let height = tally.part_of(all).unwrap_or(0.0) / top.max(1e-300) * PLOT;
+        let height = height.clamp(0.0, PLOT);
+        let (x1, x2) = (scale.at(*lo), scale.at(*hi));
+        svg += &rect(
+            "stay sl",
+            (x1, (x2 - x1).max(0.0)),
+            (round(HEAD + PLOT - height), round(height)),
+        );
+    }
+    baseline(&mut svg, scale);
+    let zero = scale.at(0.0);
+    let mean = mean.filter(|mean| *mean != 0.0);
+    let apart = mean.is_none_or(|mean| (scale.at(mean) - zero).abs() > 30.0);
+    guide(&mut svg, "ln", zero, if apart { "no change" } else { "" });
+    let mut desc = format!("Histogram of {} changes in {} bins", count(all.n), bins.len());
+    if let Some(mean) = mean {
+        let sign = if mean > 0.0 { "+" } else { "\u{2212}" };
+        let words = format!("mean {sign}{}", trimmed(mean.abs()));
+        guide(&mut svg, "ln thin dash", scale.at(mean), &words);
+        let _ = write!(desc, "; {words}");
+    }
+    format!(
+        r#"<svg height="{}" role="img">{}{svg}</svg>"#,
+        HEAD + PLOT + AXIS,
+        told(title, &(desc + "."))
+    )
+}
+
+/// Two or three digits, for a label.
+fn trimmed(value: f64) -> String {
+    if value >= 0.1 {
+        format!("{value:.2}")
+    } else {
+        crate::report::page::number::three_digits(value)
+    }
+}
+
+/// A path over the plot, stretched: points in per cent of its width and height.
+fn stretched(paths: &str) -> String {
+    format!(
+        "<svg aria-hidden=\"true\" x=\"0\" y=\"{HEAD}\" width=\"100%\" height=\"{PLOT}\" \
+         viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">{paths}</svg>"
+    )
+}
+
+fn outline(bins: &[HistogramBin], scale: PlotScale, top: f64) -> String {
+    let all = cases(bins);
+    let mut path = String::from("M0 100");
+    let mut last = f64::NAN;
+    for (lo, hi, tally) in bins {
+        let share = tally.part_of(all).unwrap_or(0.0);
+        let y = round(100.0 - (share / top.max(1e-300) * 100.0).clamp(0.0, 100.0));
+        if y != last {
+            let _ = write!(path, "H{}V{y}", round(scale.at(*lo)));
+        }
+        let _ = write!(path, "H{}", round(scale.at(*hi)));
+        last = y;
+    }
+    path + "V100"
+}
+
+/// Scores as people are as an area, as members of the other group as a line, and the score from
+/// which the decision is taken.
+pub(crate) fn score_bars(
+    title: &str,
+    (original, counterfactual): (&[HistogramBin], &[HistogramBin]),
+    scale: PlotScale,
+    top: f64,
+    cut_offs: &[(f64, String)],
+) -> String {
+    let mut svg = stretched(&format!(
+        r#"<path class="area ve" d="{}Z"/><path class="ln ve" d="{}"/>"#,
+        outline(original, scale, top),
+        outline(counterfactual, scale, top)
+    ));
+    baseline(&mut svg, scale);
+    for (value, label) in cut_offs {
+        guide(&mut svg, "ln thin", scale.at(*value), label);
+    }
+    let desc = format!(
+        "{} scores as people are, {} as the other group.",
+        count(cases(original).n),
+        count(cases(counterfactual).n)
+    );
+    format!(r#"<svg height="{}" role="img">{}{svg}</svg>"#, HEAD + PLOT + AXIS, told(title, &desc))
+}
+
+/// An arm of an experiment in the trade-off: a rate of switches and how many people are judged
+/// right.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TradeOffArm {
+    /// Its name.
+    pub(crate) name: String,
+    /// The switch rate.
+    pub(crate) rate: PlotPoint,
+    /// The share of people who are judged right.
+    pub(crate) right: PlotPoint,
+}
+
+/// Switch rate across, people who are judged right up: the first arm is the model as it was, an
+/// arrow leads from it to each other arm.
+pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &str)>) -> String {
+    const TOP: f64 = 16.0;
+    const BOTTOM: f64 = 216.0;
+    let ends = arms.iter().flat_map(|arm| arm.rate.extent());
+    let across =
+        PlotScale::from_zero(ends.chain(limit.map(|(limit, _)| limit * 1.25)), f64::INFINITY);
+    let (lo, hi) = arms
+        .iter()
+        .flat_map(|arm| arm.right.extent())
+        .fold((1.0, 0.0), |(lo, hi), v| (f64::min(lo, v), f64::max(hi, v)));
+    let point = 0.01;
+    let up = PlotScale::new((lo / point).floor() * point, (hi / point).ceil() * point);
+    let y = |value: f64| round(BOTTOM - up.at(value) / 100.0 * (BOTTOM - TOP));
+    let mut svg = String::new();
+    if let Some((limit, label)) = limit {
+        let x = across.at(limit);
+        let _ = write!(
+            svg,
+            r#"<rect class="no" x="{0}" width="{1}" y="{TOP}" height="{2}"/><line class="lim" x1="{0}" x2="{0}" y1="{TOP}" y2="{BOTTOM}"/><text class="lt mid" x="{0}" y="11">{3}</text>"#,
+            percent(x),
+            percent(100.0 - x),
+            BOTTOM - TOP,
+            escape(label)
+        );
+    }
+    let ticks = across.ticks();
+    for (i, tick) in ticks.iter().enumerate() {
+        let x = across.x(*tick);
+        let last = i + 1 == ticks.len();
+        let anchor = if i == 0 {
+            " st"
+        } else if last {
+            " en"
+        } else {
+            ""
+        };
+        let unit = AxisUnit::Percent;
+        let label = if last { unit.label_with_unit(*tick) } else { unit.label(*tick) };
+        let _ = write!(
+            svg,
+            r#"<line class="g" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/><text class="t{anchor}" x="{x}" y="{}">{label}</text>"#,
+            BOTTOM + 15.0
+        );
+    }
+    let lines = up.ticks();
+    for (i, tick) in lines.iter().enumerate() {
+        let at = y(*tick);
+        let label = AxisUnit::Percent.label(*tick);
+        let label = if i + 1 == lines.len() { format!("{label}\u{a0}% right") } else { label };
+        let _ = write!(
+            svg,
+            r#"<line class="g" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="t st halo" x="0" dx="4" y="{}">{label}</text>"#,
+            at - 4.0
+        );
+    }
+    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{BOTTOM}" y2="{BOTTOM}"/>"#);
+    let mut desc = String::new();
+    let mut placed: Vec<(f64, f64)> = Vec::new();
+    for (i, arm) in arms.iter().enumerate() {
+        let (x, at) = (across.at(arm.rate.value), y(arm.right.value));
+        if let Some(base) = arms.first().filter(|_| i > 0) {
+            let _ = write!(
+                svg,
+                r#"<line class="ln thin mutl" x1="{}" y1="{}" x2="{}" y2="{at}"/>"#,
+                across.x(base.rate.value),
+                y(base.right.value),
+                percent(x)
+            );
+        }
+        if let Some((lo, hi)) = arm.rate.interval {
+            let _ = write!(
+                svg,
+                r#"<line class="ln thin" x1="{}" x2="{}" y1="{at}" y2="{at}"/>"#,
+                across.x(lo),
+                across.x(hi)
+            );
+        }
+        if let Some((lo, hi)) = arm.right.interval {
+            let _ = write!(
+                svg,
+                r#"<line class="ln thin" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>"#,
+                percent(x),
+                y(lo),
+                y(hi)
+            );
+        }
+        let (shape, class) = if i == 0 { ("ring", "m open") } else { ("dot", "m") };
+        // A name that would stand on another one goes below its dot.
+        let near = |(px, py): &(f64, f64)| (px - x).abs() < 18.0 && (py - (at - 8.0)).abs() < 14.0;
+        let label = if placed.iter().any(near) { at + 18.0 } else { at - 8.0 };
+        placed.push((x, label));
+        let (anchor, dx) = if x > 80.0 { ("en", "-9") } else { ("st", "9") };
+        let _ = write!(
+            svg,
+            r##"<use href="#{shape}" class="{class}" x="{0}" y="{at}"/><text class="hd halo {anchor}" x="{0}" dx="{dx}" y="{label}">{1}</text>"##,
+            percent(x),
+            escape(&arm.name)
+        );
+        let _ = write!(
+            desc,
+            "{}: {:.1} % switch, {:.1} % right; ",
+            arm.name,
+            arm.rate.value * 100.0,
+            arm.right.value * 100.0
+        );
+    }
+    format!(
+        r#"<svg height="{}" role="img">{}{svg}</svg>"#,
+        BOTTOM + 22.0,
+        told(title, desc.trim_end_matches("; "))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        LadderBlock, SwitchCounts, SwitchLabels, TradeOffArm, central, change_bars, ladder, mosaic,
+        score_bars, share_bars, trade_off,
+    };
+    use crate::report::draw::plot::{AxisUnit, PlotPoint, PlotScale, SwitchSide};
+    use crate::report::read::tally::{HistogramBin, WeightedCount};
+
+    const LABELS: SwitchLabels =
+        SwitchLabels { keep: "keep it", lose: "lose it", gain: "gain it", without: "without" };
+
+    fn counts(keep: i64, lose: i64, gain: i64, without: i64) -> SwitchCounts {
+        SwitchCounts { keep, lose, gain, without }
+    }
+
+    #[test]
+    fn bars_join_those_who_keep_it() {
+        let svg = share_bars("Men", counts(1493, 1262, 0, 8105), 0.3172, &LABELS);
+        assert!(svg.contains(r#"<rect class="ribbon" x="0%" width="43.34%" y="26""#), "{svg}");
+        assert!(svg.contains(r#"<rect class="lostfill" x="43.34%" width="36.64%""#), "{svg}");
+        assert!(!svg.contains("gainfill") && svg.contains("\u{25bc} 1262 lose it"), "{svg}");
+        assert!(svg.contains("1493 keep it</text>"), "there is room on the ribbon: {svg}");
+        // Those who gain stand right of the kept part, not of the upper bar.
+        let both = share_bars("x", counts(10, 5, 20, 65), 0.5, &LABELS);
+        assert!(both.contains(r#"<rect class="gainfill" x="20%" width="40%""#), "{both}");
+        assert!(both.contains("y=\"38\"") && both.contains("y=\"52\""), "{both}");
+        let still = share_bars("x", counts(10, 0, 0, 90), 0.125, &LABELS);
+        assert!(still.contains("nobody switches"));
+    }
+
+    #[test]
+    fn nobody_at_all_is_drawn_without_a_bar() {
+        for svg in [
+            share_bars("x", SwitchCounts::default(), 0.0, &LABELS),
+            mosaic("x", SwitchCounts::default(), &LABELS),
+        ] {
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+        assert!(!mosaic("x", SwitchCounts::default(), &LABELS).contains("<rect"));
+    }
+
+    #[test]
+    fn a_mosaic_shows_even_few_people() {
+        let svg = mosaic("Men as women", counts(375, 14, 1, 100_000), &LABELS);
+        assert!(svg.contains(r#"<rect class="gainfill" x="0%" width="0.8%""#), "{svg}");
+        assert!(svg.contains(r#"<rect class="lostfill" x="96.4%" width="3.6%" y="17" height="3""#));
+        assert!(svg.contains("375 keep it, 14 lose it, 1 gain it, 100\u{202f}000 without."));
+        let none = mosaic("x", counts(0, 0, 5, 5), &LABELS);
+        assert_eq!(none.matches("<rect").count(), 2, "no band for nobody: {none}");
+    }
+
+    #[test]
+    fn a_ladder_has_a_row_for_each_assumption() {
+        let point =
+            PlotPoint { value: 0.46, interval: Some((0.44, 0.48)), second: Some((0.3, 0.6)) };
+        let rung = |name: &str| (name.to_owned(), point, "46 %".to_owned());
+        let block = |model: &str, n: usize| LadderBlock {
+            model: model.to_owned(),
+            rungs: (0..n).map(|i| rung(&format!("<set {i}>"))).collect(),
+        };
+        let svg = ladder(
+            "Who",
+            &[block("a", 3), block("b", 1)],
+            SwitchSide::Lost,
+            Some((0.1, "limit 10 %")),
+            AxisUnit::Percent,
+        );
+        assert_eq!((svg.matches("#dn").count(), svg.matches("mutl").count()), (4, 2));
+        assert!(svg.contains("&lt;set 0&gt;") && !svg.contains("<set"), "{svg}");
+        // 18 + 2 blocks of 20 + 4 rows of 34, and 18 for the axis.
+        assert!(svg.contains(r#"height="212""#), "{svg}");
+        let empty = ladder("x", &[], SwitchSide::Gained, None, AxisUnit::Percent);
+        assert!(!empty.contains("NaN"), "{empty}");
+        let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);
+        assert_eq!(many.matches("#up").count(), 20);
+    }
+
+    fn histogram(n: i64, height: fn(i64) -> i64) -> Vec<HistogramBin> {
+        let at = |i: i64| i as f64 / 100.0 - 1.0;
+        (0..n).map(|i| (at(i), at(i + 1), WeightedCount::from_count(height(i)))).collect()
+    }
+
+    #[test]
+    fn distributions_show_where_99_per_cent_lie() {
+        let bins = histogram(200, |i| match i {
+            0 | 199 => 1,
+            80..=119 => 100,
+            _ => 0,
+        });
+        let shown = central(&bins, 20);
+        assert_eq!(shown.len(), 40, "the tails are cut");
+        let n = |bins: &[HistogramBin]| bins.iter().map(|bin| bin.2.n).sum::<i64>();
+        assert_eq!(n(&shown), n(&bins), "and nobody is lost");
+        let narrow = histogram(200, |i| if i == 100 { 1000 } else { 0 });
+        assert_eq!(central(&narrow, 20).len(), 20);
+        assert_eq!(central(&[], 20).len(), 0);
+        let svg = change_bars("x", &shown, PlotScale::new(-0.2, 0.2), 0.05, Some(-0.09));
+        assert!(svg.contains("mean \u{2212}0.09") && svg.matches("stay sl").count() == 40, "{svg}");
+        assert!(svg.len() < 5000, "{}", svg.len());
+        let scores =
+            score_bars("x", (&bins, &[]), PlotScale::new(0.0, 1.0), 0.05, &[(0.5, "0.5".into())]);
+        assert!(scores.contains("area ve") && !scores.contains("NaN"), "{scores}");
+        let none = change_bars("x", &[], PlotScale::new(0.0, 0.0), 0.0, None);
+        assert!(none.contains("no change") && !none.contains("NaN"), "{none}");
+    }
+
+    #[test]
+    fn a_trade_off_has_a_dot_for_each_arm_and_arrows_from_the_first() {
+        let arm = |name: &str, rate: f64, right: f64| TradeOffArm {
+            name: name.to_owned(),
+            rate: PlotPoint { value: rate, interval: Some((rate / 2.0, rate * 1.2)), second: None },
+            right: PlotPoint { value: right, interval: None, second: None },
+        };
+        let svg = trade_off(
+            "x",
+            &[arm("base", 0.16, 0.854), arm("<all>", 0.04, 0.846), arm("near", 0.041, 0.846)],
+            Some((0.1, "limit 10 %")),
+        );
+        assert_eq!((svg.matches("#dot").count(), svg.matches("#ring").count()), (2, 1));
+        assert_eq!(svg.matches("mutl").count(), 2);
+        assert!(svg.contains("&lt;all&gt;") && svg.contains("% right"), "{svg}");
+        assert!(!trade_off("x", &[], None).contains("NaN"));
+    }
+}

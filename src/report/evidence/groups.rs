@@ -1,0 +1,119 @@
+//! Are the groups decided alike, as they are?
+
+use crate::report::brief::BriefInputs;
+use crate::report::brief::digits::value_text;
+use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
+use crate::report::brief::voice::capital;
+use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, axis};
+use crate::report::page::PageBlock;
+use crate::report::page::number::NumberFormat;
+use crate::report::page::plots::{BriefBlock, BriefSection, PlotBody, PlotLine, PlotTable};
+use crate::report::page::words::{RichText, short};
+
+/// Rows of groups on the page; the others stand in the annex.
+const ROWS_AT_MOST: usize = 30;
+
+fn share(of: &GroupFavourableShare) -> String {
+    value_text(NumberFormat::Share, of.point.value, of.point.interval)
+}
+
+/// What opens the section: the gap that harms most, and how many are clear.
+fn lead(inputs: &BriefInputs<'_>) -> RichText {
+    let (voice, audit) = (inputs.voice, inputs.audit);
+    let gaps: Vec<_> =
+        inputs.shares.iter().filter_map(|of| Some((of, of.clear_gap(audit)?))).collect();
+    let Some((of, gap)) = gaps.iter().max_by(|a, b| a.1.harmed.total_cmp(&b.1.harmed)) else {
+        return "No difference between groups is clear.".into();
+    };
+    let [low, high] = [gap.low, gap.high].map(|share| voice.people(&of.attribute, &share.key.from));
+    RichText::new().quote(format!(
+        "No: {low} {} less often than {high}, {} against {} by {}.",
+        voice.get_it(),
+        share(gap.low),
+        share(gap.high),
+        voice.model(&of.model)
+    ))
+}
+
+/// What stands next to the name of a model: how far its groups are apart.
+fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> String {
+    match of.clear_gap(inputs.audit) {
+        Some(gap) => {
+            let distance = gap.high.point.value - gap.low.point.value;
+            format!(
+                "{} {} below {}",
+                inputs.voice.group(&of.attribute, &gap.low.key.from),
+                value_text(
+                    NumberFormat::Distance,
+                    distance,
+                    Some((distance - 0.02, distance + 0.02))
+                ),
+                inputs.voice.group(&of.attribute, &gap.high.key.from)
+            )
+        }
+        None => "no clear difference".to_owned(),
+    }
+}
+
+/// The section; none where no group was measured.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    if inputs.shares.is_empty() {
+        return None;
+    }
+    let scale = PlotScale::from_zero(inputs.shares.iter().flat_map(ModelShares::extent), 1.0);
+    let mut bodies = vec![PlotBody {
+        block: false,
+        lines: vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))],
+    }];
+    let several = inputs.audit.manifest.attributes.len() > 1;
+    let (mut rows, mut left) = (0, 0);
+    for of in inputs.shares {
+        if rows + of.groups.len() > ROWS_AT_MOST && rows > 0 {
+            left += 1;
+            continue;
+        }
+        rows += of.groups.len();
+        let attribute = if several {
+            format!(", by {}", inputs.voice.attribute(&of.attribute))
+        } else {
+            String::new()
+        };
+        let heading = RichText::new()
+            .quote(format!("{}{attribute}", capital(&short(&of.model))))
+            .text(" ")
+            .small(apart(inputs, of));
+        let mut lines = vec![PlotLine::Sub(heading)];
+        let href = |anchor: &str| inputs.href(anchor);
+        lines.extend(of.lines(inputs.audit, inputs.voice, scale, &href));
+        bodies.push(PlotBody { block: false, lines });
+    }
+    let labelled = inputs.shares.iter().flat_map(|of| &of.groups).any(|g| g.labelled.is_some());
+    let mut keys = RichText::new()
+        .key(KeyShape::Interval, format!("share {}, with its interval", inputs.voice.holding()));
+    if labelled {
+        keys = keys.key(KeyShape::GreyRing, "share with the favourable label");
+    }
+    let label = "Shares of the groups by model".to_owned();
+    let mut blocks: Vec<PageBlock> = vec![
+        BriefBlock::Lead(lead(inputs)).into(),
+        PageBlock::Note(keys),
+        BriefBlock::Plots(PlotTable { label, class: "", bodies }).into(),
+    ];
+    let mut note = RichText::new();
+    if left > 0 {
+        note = note
+            .text(format!("{left} more combinations of model and attribute stand in the tables. "));
+    }
+    note = inputs.link(
+        note.text("Accuracy, rates and ratios of each group: "),
+        "Groups as they are",
+        "groups",
+    );
+    blocks.push(PageBlock::Note(note.text(".")));
+    Some(BriefSection {
+        id: "groups",
+        title: "Groups as they are: are they decided alike?".into(),
+        short: "Groups as they are",
+        blocks,
+    })
+}

@@ -1,0 +1,131 @@
+//! How the answer depends on what one assumes: the same question under each counterfactual set.
+
+use crate::report::brief::BriefInputs;
+use crate::report::brief::digits::value_text;
+use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::draw::panel::{LadderBlock, ladder};
+use crate::report::draw::plot::{AxisUnit, SwitchSide};
+use crate::report::page::PageBlock;
+use crate::report::page::number::NumberFormat;
+use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::words::{RichText, short};
+
+/// Questions that are drawn.
+const LADDERS_AT_MOST: usize = 4;
+
+/// A question: attribute, side, groups.
+type LadderQuestion<'a> = (&'a str, SwitchSide, &'a str, &'a str);
+
+fn question(result: &HarmResult) -> LadderQuestion<'_> {
+    let key = &result.key;
+    (&key.attribute, result.side, &key.from, &key.to)
+}
+
+/// Sets from the fewest to the most assumptions.
+fn place(strategy: &str) -> usize {
+    ["naive", "plausible", "greedy", "transport", "external", "graph-uncertain"]
+        .iter()
+        .position(|name| *name == strategy)
+        .unwrap_or(4)
+}
+
+/// The section; none with a single set.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    let voice = inputs.voice;
+    let mut questions: Vec<LadderQuestion<'_>> = Vec::new();
+    for result in ranked(inputs.results) {
+        let of = question(result);
+        let sets: std::collections::BTreeSet<&str> = inputs
+            .results
+            .iter()
+            .filter(|other| question(other) == of)
+            .map(|other| other.key.set.as_str())
+            .collect();
+        if sets.len() > 1 && !questions.contains(&of) && result.point.value > 0.0 {
+            questions.push(of);
+        }
+    }
+    questions.truncate(LADDERS_AT_MOST);
+    let first = questions.first()?;
+    let mut panels = Vec::new();
+    for of in &questions {
+        let (attribute, side, from, to) = *of;
+        let mine = || inputs.results.iter().filter(|result| question(result) == *of);
+        let mut blocks = Vec::new();
+        for model in &inputs.audit.manifest.models {
+            let mut rungs: Vec<&HarmResult> =
+                mine().filter(|result| result.key.model == model.name).collect();
+            rungs.sort_by_key(|result| {
+                let strategy = voice.set(&result.key.set).map_or("", |set| set.strategy.as_str());
+                (place(strategy), result.number)
+            });
+            let rung = |result: &&HarmResult| {
+                let point = result.point;
+                let text = value_text(NumberFormat::Share, point.value, point.interval);
+                (voice.set_label(&result.key.set), point, text)
+            };
+            if !rungs.is_empty() {
+                blocks.push(LadderBlock {
+                    model: short(&model.name).into_owned(),
+                    rungs: rungs.iter().map(rung).collect(),
+                });
+            }
+        }
+        let limit = inputs.limits.iter().find_map(|limit| {
+            let judges = limit.arm.is_empty()
+                && !limit.is_of_change()
+                && limit.parts.iter().any(|part| {
+                    mine().any(|result| part.key == result.key && part.metric == result.metric)
+                });
+            judges.then(|| (limit.limit, format!("limit {}", limit.limit_text())))
+        });
+        let title = voice.switch_heading(side, attribute, (from, to));
+        let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
+        panels.push(ChartPanel {
+            drawing: ladder(
+                &format!("{title}, by assumption"),
+                &blocks,
+                side,
+                limit,
+                AxisUnit::Percent,
+            ),
+            title: RichText::new().side(side).text(" ").quote(title),
+        });
+    }
+    let mine: Vec<&HarmResult> = inputs.results.iter().filter(|r| question(r) == *first).collect();
+    let by = |better: fn(f64, f64) -> bool| {
+        mine.iter().copied().reduce(|a, b| if better(b.point.value, a.point.value) { b } else { a })
+    };
+    let (low, high) = (by(|b, a| b < a)?, by(|b, a| b > a)?);
+    let (attribute, side, from, to) = *first;
+    let text = |of: &HarmResult| value_text(NumberFormat::Share, of.point.value, of.point.interval);
+    let of =
+        |of: &HarmResult| format!("{}, {}", short(&of.key.model), voice.set_label(&of.key.set));
+    let apart =
+        low.point.interval.zip(high.point.interval).is_some_and(|(low, high)| low.1 < high.0);
+    let mut lead = format!(
+        "{}: from {} ({}) to {} ({}).",
+        voice.switch_heading(side, attribute, (from, to)),
+        text(low),
+        of(low),
+        text(high),
+        of(high)
+    );
+    if apart {
+        lead += " The answer depends on what one assumes, and on the model.";
+    }
+    let blocks: Vec<PageBlock> = vec![
+        BriefBlock::Lead(RichText::new().quote(lead)).into(),
+        BriefBlock::Panels("pair", panels).into(),
+        PageBlock::Note(
+            "Thick line: interval for other people. Thin line with ends: other graphs and refits."
+                .into(),
+        ),
+    ];
+    Some(BriefSection {
+        id: "ladder",
+        title: "How the answer depends on what one assumes".into(),
+        short: "Assumptions",
+        blocks,
+    })
+}

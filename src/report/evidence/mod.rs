@@ -1,0 +1,31 @@
+//! The evidence behind the brief: one section for each question, each opened by a sentence that
+//! answers it and shown by one picture.
+
+mod against;
+mod groups;
+mod ladder;
+mod recourse;
+mod retraining;
+mod scores;
+mod switches;
+
+use crate::report::brief::BriefInputs;
+use crate::report::page::plots::BriefSection;
+use crate::report::page::terms::PageGlossary;
+
+/// The sections that have something to show.
+pub(crate) fn sections(
+    inputs: &BriefInputs<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> Vec<BriefSection> {
+    let sections = [
+        groups::section(inputs),
+        switches::section(inputs),
+        ladder::section(inputs),
+        scores::section(inputs),
+        retraining::section(inputs, glossary),
+        recourse::section(inputs),
+        against::section(inputs, glossary),
+    ];
+    sections.into_iter().flatten().collect()
+}

@@ -1,0 +1,336 @@
+//! Did retraining help: what became of switches and of accuracy in each arm, and which gaps
+//! widened.
+
+use crate::folder::manifest::ExperimentWords;
+use crate::metric::catalog::ccm::HARM;
+use crate::report::brief::BriefInputs;
+use crate::report::brief::digits::{ends_text, value_text};
+use crate::report::draw::panel::{TradeOffArm, trade_off};
+use crate::report::draw::plot::{
+    AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, dumbbell_row,
+};
+
+use crate::report::page::PageBlock;
+use crate::report::page::number::NumberFormat;
+use crate::report::page::plots::{
+    BriefBlock, BriefSection, PlotBody, PlotLine, PlotRow, PlotTable,
+};
+use crate::report::page::terms::{self, PageGlossary};
+use crate::report::page::words::{RichText, short};
+use crate::report::read::audit::ArmNumbers;
+use crate::report::read::panel::{ReportedValue, ResultKey};
+
+/// Experiments on the page.
+const EXPERIMENTS_AT_MOST: usize = 2;
+
+/// Rows of an experiment.
+const ROWS_AT_MOST: usize = 10;
+
+/// What a rate became in an arm.
+struct ArmRateChange {
+    arm: String,
+    label: String,
+    before: f64,
+    after: f64,
+    interval: Option<(f64, f64)>,
+    /// Whether more is worse: of accuracy less is.
+    more_is_worse: bool,
+    /// Whether it is a harm: a gap or a switch.
+    is_harm: bool,
+}
+
+impl ArmRateChange {
+    /// How much worse it is, by size.
+    fn worse_by(&self) -> f64 {
+        let change = if self.before < 0.0 || self.after < 0.0 {
+            self.after.abs() - self.before.abs()
+        } else {
+            self.after - self.before
+        };
+        if self.more_is_worse { change } else { -change }
+    }
+
+    fn is_clear(&self) -> bool {
+        self.interval.is_some_and(|(lo, hi)| lo > 0.0 || hi < 0.0)
+    }
+
+    fn word(&self) -> &'static str {
+        match (self.is_clear(), self.worse_by() > 0.0, self.is_harm) {
+            (false, ..) => "may be chance",
+            (true, true, true) => "wider",
+            (true, false, true) => "narrower",
+            (true, true, false) => "worse",
+            (true, false, false) => "better",
+        }
+    }
+}
+
+fn point(measure: &ReportedValue) -> Option<PlotPoint> {
+    Some(PlotPoint { value: measure.value?, interval: measure.interval, second: None })
+}
+
+/// The harm of the first arm that is largest: its key, metric and side.
+fn worst_rate(
+    inputs: &BriefInputs<'_>,
+    base: &ArmNumbers,
+    words: &ExperimentWords,
+) -> Option<(ResultKey, &'static str, SwitchSide)> {
+    let sides =
+        [(HARM[0], SwitchSide::Gained), (HARM[1], SwitchSide::Lost), ("sr", SwitchSide::Either)];
+    let mut worst: Option<(f64, (ResultKey, &'static str, SwitchSide))> = None;
+    for (key, values) in base.measures.iter() {
+        if key.scope != "direction" || key.set != words.counterfactual {
+            continue;
+        }
+        for (metric, side) in sides {
+            // Where the job names a favourable side, the two rates that tell of harm.
+            if (metric == "sr") == (inputs.results.iter().any(|r| HARM.contains(&r.metric))) {
+                continue;
+            }
+            let Some(measure) = values.get(metric) else { continue };
+            let Some((_, whole)) = measure.counts else { continue };
+            let harmed = measure.interval.map_or(0.0, |(lo, _)| lo) * whole as f64;
+            if worst.as_ref().is_none_or(|(most, _)| harmed > *most) {
+                worst = Some((harmed, (key.clone(), metric, side)));
+            }
+        }
+    }
+    worst.map(|(_, of)| of)
+}
+
+/// The comparisons of an experiment that the page shows.
+fn changes(
+    inputs: &BriefInputs<'_>,
+    words: &ExperimentWords,
+    glossary: &mut PageGlossary<'_>,
+) -> Vec<ArmRateChange> {
+    let voice = inputs.voice;
+    let mut found: Vec<ArmRateChange> = Vec::new();
+    for row in inputs.audit.comparisons.iter() {
+        let Some((name, arm)) = row.arm.as_str().split_once('/') else { continue };
+        if name != words.name {
+            continue;
+        }
+        let (metric, scope) = (row.metric.as_str(), row.scope.as_str());
+        let attribute = row.sensitive.as_str();
+        let pair = (row.from_group.as_str(), row.to_group.as_str());
+        let (label, is_harm, more_is_worse) = match (metric, scope) {
+            ("denied_by_group", "direction") => {
+                (voice.switch_label(SwitchSide::Gained, attribute, pair), true, true)
+            }
+            ("favoured_by_group", "direction") => {
+                (voice.switch_label(SwitchSide::Lost, attribute, pair), true, true)
+            }
+            ("acc", "total") => ("people judged right".to_owned(), false, false),
+            ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
+                let name = glossary.show(metric).name;
+                let [from, to] = [pair.0, pair.1].map(|group| voice.group(attribute, group));
+                (format!("gap, {name}: {from} and {to}"), true, true)
+            }
+            _ => continue,
+        };
+        let (Some(before), Some(after)) = (row.against_value, row.model_value) else {
+            continue;
+        };
+        if !matches!(
+            terms::kind(metric, scope),
+            NumberFormat::Share | NumberFormat::Points | NumberFormat::Distance
+        ) || found.iter().any(|other| other.arm == arm && other.label == label)
+        {
+            continue;
+        }
+        let (before, after, interval) = {
+            let ends = row.lo.zip(row.hi);
+            // Gaps are read by their size.
+            if before < 0.0 && after <= 0.0 {
+                (-before, -after, ends.map(|(lo, hi)| (-hi, -lo)))
+            } else {
+                (before, after, ends)
+            }
+        };
+        found.push(ArmRateChange {
+            arm: arm.to_owned(),
+            label,
+            before,
+            after,
+            interval,
+            more_is_worse,
+            is_harm,
+        });
+    }
+    found
+}
+
+/// What opens the section: the switches before and after in each arm, and the harms that widened.
+fn lead(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> RichText {
+    let share = |point: &PlotPoint| value_text(NumberFormat::Share, point.value, point.interval);
+    let mut words = String::new();
+    if let [base, others @ ..] = arms {
+        let after: Vec<String> =
+            others.iter().map(|arm| format!("{} ({})", share(&arm.rate), arm.name)).collect();
+        words += &format!(
+            "{rate}: {} before, {} after retraining.",
+            share(&base.rate),
+            after.join(", ")
+        );
+        let right: Vec<String> =
+            others.iter().map(|arm| format!("{} ({})", share(&arm.right), arm.name)).collect();
+        words += &format!(
+            " People judged right: {} before, {} after.",
+            share(&base.right),
+            right.join(", ")
+        );
+    }
+    let mut wider: Vec<&ArmRateChange> = changes
+        .iter()
+        .filter(|change| change.is_harm && change.is_clear() && change.worse_by() > 0.0)
+        .collect();
+    wider.sort_by(|a, b| b.worse_by().total_cmp(&a.worse_by()));
+    if wider.is_empty() {
+        words += " No harm clearly widened.";
+    } else {
+        let named: Vec<String> = wider
+            .iter()
+            .map(|change| {
+                let by = value_text(NumberFormat::Distance, change.worse_by(), change.interval);
+                format!("{} (arm {}) by {by}", change.label, change.arm)
+            })
+            .collect();
+        words += &format!(" Widened: {}.", named.join("; "));
+    }
+    RichText::new().quote(words)
+}
+
+fn dumbbells(inputs: &BriefInputs<'_>, changes: &[ArmRateChange]) -> Vec<PageBlock> {
+    let mut arms: Vec<&str> = Vec::new();
+    for change in changes {
+        if !arms.contains(&change.arm.as_str()) {
+            arms.push(&change.arm);
+        }
+    }
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let scale =
+        PlotScale::around_zero(changes.iter().flat_map(|change| [change.before, change.after]));
+    let mut bodies = vec![PlotBody {
+        block: false,
+        lines: vec![PlotLine::Axis(axis(scale, AxisUnit::Points, None))],
+    }];
+    for arm in arms {
+        let mut mine: Vec<&ArmRateChange> = changes.iter().filter(|c| c.arm == arm).collect();
+        mine.sort_by(|a, b| {
+            b.is_clear().cmp(&a.is_clear()).then(b.worse_by().total_cmp(&a.worse_by()))
+        });
+        let mut lines = vec![PlotLine::Sub(RichText::from("Arm ").name(arm))];
+        for change in mine.iter().take(ROWS_AT_MOST) {
+            let kind = NumberFormat::Points;
+            let value = value_text(kind, change.after - change.before, change.interval);
+            let ends = change.interval.map_or_else(String::new, |ends| ends_text(kind, ends));
+            let title = format!("{}: change {value}, {ends}", change.label);
+            lines.push(PlotLine::Row(Box::new(PlotRow {
+                label: RichText::new().quote(&change.label),
+                people: change.word().into(),
+                drawing: dumbbell_row(
+                    scale,
+                    (change.before, change.after),
+                    change.is_clear(),
+                    &title,
+                ),
+                value: value.replace("\u{a0}points", "").replace("\u{a0}point", ""),
+                href: inputs.href("augmentation"),
+                ends,
+                ..PlotRow::default()
+            })));
+        }
+        bodies.push(PlotBody { block: false, lines });
+    }
+    let keys = RichText::new().key(KeyShape::Ring, "before").key(KeyShape::Dot, "after").text(
+        "Points; worse first. Thick: clearly different from zero. With many comparisons a few are \
+         clear by chance.",
+    );
+    let label = "Rates before and after retraining".to_owned();
+    vec![PageBlock::Note(keys), BriefBlock::Plots(PlotTable { label, class: "", bodies }).into()]
+}
+
+/// The section; none where the job has no experiment.
+pub(super) fn section(
+    inputs: &BriefInputs<'_>,
+    glossary: &mut PageGlossary<'_>,
+) -> Option<BriefSection> {
+    let audit = inputs.audit;
+    let experiments = &audit.manifest.experiments;
+    if experiments.is_empty() {
+        return None;
+    }
+    let mut blocks: Vec<PageBlock> = Vec::new();
+    for words in experiments.iter().take(EXPERIMENTS_AT_MOST) {
+        let numbers: Vec<(&str, &ArmNumbers)> = words
+            .arms
+            .iter()
+            .filter_map(|arm| {
+                Some((arm.name.as_str(), audit.arms.get(&format!("{}/{}", words.name, arm.name))?))
+            })
+            .collect();
+        let Some((_, base)) = numbers.first() else { continue };
+        if experiments.len() > 1 {
+            let heading = RichText::new().name(&words.name);
+            blocks.push(PageBlock::Heading(format!("arms-{}", blocks.len()), heading));
+        }
+        let changes = changes(inputs, words, glossary);
+        let rate = worst_rate(inputs, base, words);
+        let mut arms = Vec::new();
+        if let Some((key, metric, _)) = &rate {
+            let right = |numbers: &ArmNumbers| {
+                numbers
+                    .measures
+                    .iter()
+                    .filter(|(key, _)| key.scope == "total")
+                    .find_map(|(_, values)| point(values.get("acc")?))
+            };
+            for (name, numbers) in &numbers {
+                let of = numbers.measure(key, metric).and_then(point).zip(right(numbers));
+                arms.extend(of.map(|(rate, right)| TradeOffArm {
+                    name: short(name).into_owned(),
+                    rate,
+                    right,
+                }));
+            }
+        }
+        let title = rate.as_ref().map_or_else(String::new, |(key, _, side)| {
+            inputs.voice.switch_heading(*side, &key.attribute, (&key.from, &key.to))
+        });
+        blocks.push(BriefBlock::Lead(lead(&arms, &title, &changes)).into());
+        let limit = rate.as_ref().and_then(|(key, metric, _)| {
+            let judges = |part: &crate::report::brief::limits::LimitPart| {
+                part.metric == *metric
+                    && (&part.key.from, &part.key.to) == (&key.from, &key.to)
+                    && part.key.model == key.model
+                    && part.key.set == key.set
+            };
+            let limit = inputs
+                .limits
+                .iter()
+                .find(|limit| !limit.is_of_change() && limit.parts.iter().any(judges))?;
+            Some((limit.limit, format!("limit {}", limit.limit_text())))
+        });
+        if arms.len() > 1 {
+            let caption = RichText::new()
+                .strong(title.clone())
+                .text(" (across) and people who are judged right (up).");
+            let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
+            let drawing = trade_off(&format!("{title}, and accuracy, of each arm"), &arms, limit);
+            blocks.push(BriefBlock::Wide(caption, drawing).into());
+        }
+        blocks.extend(dumbbells(inputs, &changes));
+    }
+    let note = RichText::from("All values with counts, intervals and folds: ");
+    let note = inputs.link(note, "Did augmentation help", "augmentation");
+    blocks.push(PageBlock::Note(note.text(".")));
+    Some(BriefSection {
+        id: "retraining",
+        title: "Did retraining help?".into(),
+        short: "Retraining",
+        blocks,
+    })
+}

@@ -1,0 +1,124 @@
+//! How far scores move: the change of each person's score, and both distributions.
+
+use crate::report::brief::BriefInputs;
+use crate::report::brief::harm::ranked;
+use crate::report::brief::voice::capital;
+use crate::report::draw::panel::{central, change_bars, highest, score_bars};
+use crate::report::draw::plot::{KeyShape, PlotScale};
+use crate::report::page::PageBlock;
+use crate::report::page::number::three_digits;
+use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::words::{RichText, short};
+use crate::report::read::audit::ScoreHistograms;
+use crate::report::read::panel::ResultKey;
+
+/// Directions that are drawn.
+const DIRECTIONS_AT_MOST: usize = 4;
+
+/// Fewest bins of a drawing: the tables have no finer ones.
+const BINS: usize = 8;
+
+/// The directions that harm most people and whose scores move.
+fn directions<'a>(inputs: &BriefInputs<'a>) -> Vec<(ResultKey, &'a ScoreHistograms)> {
+    let mut found: Vec<(ResultKey, &ScoreHistograms)> = Vec::new();
+    for result in ranked(inputs.results) {
+        let is_new = found.iter().all(|(key, _)| *key != result.key);
+        let moves = ["rmscd", "macd"].iter().all(|metric| {
+            inputs.audit.measure(&result.key, metric).is_none_or(|m| m.value != Some(0.0))
+        });
+        if let Some(histograms) = inputs.audit.histograms(&result.key).filter(|_| is_new && moves) {
+            found.push((result.key.clone(), histograms));
+        }
+    }
+    found.truncate(DIRECTIONS_AT_MOST);
+    found
+}
+
+/// The section; none where no score was measured.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    let voice = inputs.voice;
+    let found = directions(inputs);
+    let (first, _) = found.first()?;
+    let mean = |key: &ResultKey| inputs.audit.measure(key, "mcd")?.value;
+    let bins: Vec<_> = found.iter().map(|(_, of)| central(&of.change, BINS)).collect();
+    let ends = bins.iter().flatten().flat_map(|bin| [bin.0, bin.1]);
+    let scale = PlotScale::around_zero(ends);
+    let top = bins.iter().map(|bins| highest(bins)).fold(0.0, f64::max);
+    let score_top = found
+        .iter()
+        .map(|(_, of)| highest(&of.original).max(highest(&of.counterfactual)))
+        .fold(0.0, f64::max);
+    let mut panels = Vec::new();
+    for ((key, of), bins) in found.iter().zip(&bins) {
+        let what = format!(
+            "{} {}",
+            capital(&voice.group(&key.attribute, &key.from)),
+            voice.as_group(&key.attribute, &key.to)
+        );
+        let origin = format!("{}, {}", short(&key.model), voice.set_label(&key.set));
+        let heading = |what: &str, which: &str| {
+            RichText::new().quote(what).text(" ").small(format!("{which}; {origin}"))
+        };
+        panels.push(ChartPanel {
+            drawing: change_bars(
+                &format!("Change of the score, {what}, {origin}"),
+                bins,
+                scale,
+                top,
+                mean(key),
+            ),
+            title: heading(&what, "change of the score"),
+        });
+        let model = inputs.audit.manifest.models.iter().find(|model| model.name == key.model);
+        let cut_off = model.and_then(|model| model.threshold.parse::<f64>().ok());
+        let cut_off: Vec<(f64, String)> = cut_off
+            .filter(|at| (0.0..=1.0).contains(at))
+            .map(|at| (at, format!("cut-off {}", three_digits(at))))
+            .into_iter()
+            .collect();
+        panels.push(ChartPanel {
+            drawing: score_bars(
+                &format!("Scores of {what}, {origin}"),
+                (&of.original, &of.counterfactual),
+                PlotScale::new(0.0, 1.0),
+                score_top,
+                &cut_off,
+            ),
+            title: heading(&what, "scores"),
+        });
+    }
+    let lead = match mean(first) {
+        Some(value) if value != 0.0 => format!(
+            "{} of {} {} by {} on average {}, by {}, {}.",
+            "The scores",
+            voice.people(&first.attribute, &first.from),
+            if value < 0.0 { "fall" } else { "rise" },
+            three_digits(value.abs()),
+            voice.as_group(&first.attribute, &first.to),
+            voice.model(&first.model),
+            voice.set_label(&first.set)
+        ),
+        _ => "The mean score does not move.".to_owned(),
+    };
+    let keys = RichText::new()
+        .key(KeyShape::Area, "as they are")
+        .key(KeyShape::Line, "as the other group");
+    let note = inputs.link(
+        RichText::from(
+            "What lies beyond 99 % is counted in the bars at the ends. All directions: ",
+        ),
+        "How far scores move",
+        "scores",
+    );
+    let blocks: Vec<PageBlock> = vec![
+        BriefBlock::Lead(RichText::new().quote(lead)).into(),
+        BriefBlock::Panels("pair", panels).into(),
+        PageBlock::Note(keys.and(note).text(".")),
+    ];
+    Some(BriefSection {
+        id: "scores",
+        title: "How far do scores move?".into(),
+        short: "Scores",
+        blocks,
+    })
+}

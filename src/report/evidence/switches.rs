@@ -1,0 +1,126 @@
+//! Who would be decided otherwise: a mosaic for each direction that is shown.
+
+use crate::report::brief::BriefInputs;
+use crate::report::brief::digits::value_text;
+use crate::report::brief::harm::{ranked, switches};
+use crate::report::brief::hero::labels;
+use crate::report::brief::voice::capital;
+use crate::report::draw::panel::{SwitchCounts, mosaic};
+use crate::report::page::PageBlock;
+use crate::report::page::number::{NumberFormat, count, people};
+use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::words::{RichText, short};
+use crate::report::read::panel::ResultKey;
+
+/// Directions that are drawn; the others stand in the annex.
+const MOSAICS_AT_MOST: usize = 12;
+
+/// Combinations without a switch that have a line.
+const STILL_AT_MOST: usize = 6;
+
+/// The directions in which somebody switches, those that harm most in front.
+fn directions(inputs: &BriefInputs<'_>) -> Vec<(ResultKey, SwitchCounts)> {
+    let mut found: Vec<(ResultKey, SwitchCounts)> = Vec::new();
+    for result in ranked(inputs.results) {
+        if found.iter().any(|(key, _)| *key == result.key) {
+            continue;
+        }
+        let counts = switches(inputs.audit, &result.key);
+        found.extend(
+            counts
+                .filter(|counts| counts.lose > 0 || counts.gain > 0)
+                .map(|counts| (result.key.clone(), counts)),
+        );
+    }
+    found
+}
+
+fn title(inputs: &BriefInputs<'_>, key: &ResultKey) -> String {
+    let voice = inputs.voice;
+    format!(
+        "{} {}",
+        capital(&voice.group(&key.attribute, &key.from)),
+        voice.as_group(&key.attribute, &key.to)
+    )
+}
+
+/// Models and sets in which nobody switches, a sentence each.
+fn still(inputs: &BriefInputs<'_>) -> Vec<RichText> {
+    let totals =
+        inputs.audit.measures.iter().filter(|(key, _)| key.scope == "total" && !key.set.is_empty());
+    let mut said = Vec::new();
+    for (key, values) in totals {
+        let Some(sr) = values.get("sr") else { continue };
+        let Some((0, whole)) = sr.counts.filter(|(_, whole)| *whole > 0) else { continue };
+        let most = sr.interval.map_or_else(String::new, |(_, hi)| {
+            format!(" (at most {})", value_text(NumberFormat::Share, hi, Some((0.0, hi))))
+        });
+        said.push(RichText::new().quote(format!(
+            "{}, {}: none of {} would be decided otherwise{most}.",
+            capital(&inputs.voice.model(&key.model)),
+            inputs.voice.set_label(&key.set),
+            people(whole)
+        )));
+    }
+    said
+}
+
+/// The section; none where no counterfactual was counted.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    let found = directions(inputs);
+    let still = still(inputs);
+    if found.is_empty() && still.is_empty() {
+        return None;
+    }
+    let voice = inputs.voice;
+    let mut blocks: Vec<PageBlock> = Vec::new();
+    if let Some((key, counts)) = found.first() {
+        let lead = format!(
+            "By {}, {}: of {} {} {} would lose it {} and {} would gain it.",
+            voice.model(&key.model),
+            voice.set_label(&key.set),
+            count(counts.all()),
+            voice.people(&key.attribute, &key.from),
+            count(counts.lose),
+            voice.as_group(&key.attribute, &key.to),
+            count(counts.gain)
+        );
+        blocks.push(BriefBlock::Lead(RichText::new().quote(lead)).into());
+        let panels = found.iter().take(MOSAICS_AT_MOST).map(|(key, counts)| {
+            let of = format!("{}, {}", short(&key.model), voice.set_label(&key.set));
+            let title = title(inputs, key);
+            ChartPanel {
+                drawing: mosaic(&format!("{title}, {of}"), *counts, &labels()),
+                title: RichText::new().quote(title).text(" ").small(of),
+            }
+        });
+        blocks.push(BriefBlock::Panels("mx", panels.collect()).into());
+        let note = RichText::from(format!(
+            "Height: people {} (upper band) and others (lower band) as they are. Across: the \
+             decision as the other group. ",
+            voice.holding()
+        ));
+        let more = found.len().saturating_sub(MOSAICS_AT_MOST);
+        let note = if more > 0 {
+            note.text(format!("{more} more directions stand in the annex. "))
+        } else {
+            note
+        };
+        let note = inputs.link(
+            note.text("By label, with rates and intervals: "),
+            "Who switches",
+            "switches",
+        );
+        blocks.push(PageBlock::Note(note.text(".")));
+    } else {
+        let words = "Nobody would be decided otherwise in any test.";
+        blocks.push(BriefBlock::Lead(words.into()).into());
+    }
+    blocks.extend(still.into_iter().take(STILL_AT_MOST).map(PageBlock::Text));
+    Some(BriefSection {
+        id: "switches",
+        title: "Who would be decided otherwise?".into(),
+        short: "Who switches",
+        blocks,
+    })
+}

@@ -1,0 +1,425 @@
+//! Blocks of the brief and the evidence: verdict, hero sentence, tables with a plot in a column,
+//! charts side by side, sign-off; and the page that they stand on.
+
+use minijinja::context;
+use minijinja::value::Value;
+
+use crate::report::draw::palette;
+use crate::report::draw::plot::DEFS;
+use crate::report::page::words::RichText;
+use crate::report::page::{PageBlock, template, values};
+
+/// A verdict as a badge: filled broken, outlined kept, dashed cannot tell, bare not checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum VerdictBadge {
+    /// A limit is broken.
+    Fail,
+    /// It is kept.
+    Pass,
+    /// Neither can be told.
+    CannotTell,
+    /// It was not checked.
+    NotChecked,
+    /// The job sets no limit.
+    NoLimit,
+    /// Scores are awaited.
+    Waiting,
+    /// Rows are made up.
+    StandIn,
+}
+
+impl VerdictBadge {
+    /// In one or two words.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            VerdictBadge::Fail => "Fail",
+            VerdictBadge::Pass => "Pass",
+            VerdictBadge::CannotTell => "Cannot tell",
+            VerdictBadge::NotChecked => "Not checked",
+            VerdictBadge::NoLimit => "No limit",
+            VerdictBadge::Waiting => "Waiting",
+            VerdictBadge::StandIn => "Stand-in data",
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            VerdictBadge::Fail => "fail",
+            VerdictBadge::Pass => "pass",
+            VerdictBadge::CannotTell => "unsure",
+            VerdictBadge::NotChecked | VerdictBadge::NoLimit => "none",
+            VerdictBadge::Waiting => "wait",
+            VerdictBadge::StandIn => "made",
+        }
+    }
+
+    fn value(self, big: bool) -> Value {
+        context!(class => self.class(), word => self.word(), big => big)
+    }
+}
+
+/// A table in which a column is a plot: the table is the chart.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlotTable {
+    /// What it is, for screen readers.
+    pub(crate) label: String,
+    /// `gates`, `forest`, or empty.
+    pub(crate) class: &'static str,
+    /// Its parts.
+    pub(crate) bodies: Vec<PlotBody>,
+}
+
+/// Rows that belong together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlotBody {
+    /// Whether a rule sets it off and no page break divides it.
+    pub(crate) block: bool,
+    /// Its rows.
+    pub(crate) lines: Vec<PlotLine>,
+}
+
+/// A row of a [`PlotTable`].
+#[derive(Debug, Clone)]
+pub(crate) enum PlotLine {
+    /// The numbers of the axis.
+    Axis(String),
+    /// A question, what is said of it, whether it only warns, and its verdict.
+    Question(RichText, RichText, bool, VerdictBadge),
+    /// A heading over the rows that follow.
+    Sub(RichText),
+    /// A sentence in place of rows.
+    Fold(RichText),
+    /// A value.
+    Row(Box<PlotRow>),
+}
+
+/// A value with its plot.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PlotRow {
+    /// What it is.
+    pub(crate) label: RichText,
+    /// Whether it stands below a question.
+    pub(crate) inset: bool,
+    /// Whether two whiskers need a higher row.
+    pub(crate) two: bool,
+    /// The people behind it.
+    pub(crate) people: RichText,
+    /// Its drawing.
+    pub(crate) drawing: String,
+    /// The value in words.
+    pub(crate) value: String,
+    /// Its row in the annex; empty = none.
+    pub(crate) href: String,
+    /// The interval in words.
+    pub(crate) ends: String,
+    /// What else stands in the last column.
+    pub(crate) tail: RichText,
+}
+
+/// A chart with its heading.
+#[derive(Debug, Clone)]
+pub(crate) struct ChartPanel {
+    /// The heading.
+    pub(crate) title: RichText,
+    /// The chart.
+    pub(crate) drawing: String,
+}
+
+/// A group of the hero chart.
+#[derive(Debug, Clone)]
+pub(crate) struct ShareGroup {
+    /// `Women`.
+    pub(crate) name: String,
+    /// `3,576 people`.
+    pub(crate) people: String,
+    /// The favourable share as they are, and as the other group.
+    pub(crate) shares: [String; 2],
+    /// `as men`.
+    pub(crate) other: String,
+    /// The bars.
+    pub(crate) drawing: String,
+}
+
+/// A term of the sign-off; without words it is a blank line.
+#[derive(Debug, Clone)]
+pub(crate) struct SignOffTerm {
+    /// `Purpose`.
+    pub(crate) name: &'static str,
+    /// What the job gives.
+    pub(crate) words: Option<RichText>,
+    /// Whether it takes the whole width.
+    pub(crate) full: bool,
+}
+
+/// Somebody who signs: the step, then role, name and date, blank where the job gives none.
+#[derive(Debug, Clone)]
+pub(crate) struct SignOffRow {
+    /// `Prepared by`.
+    pub(crate) step: &'static str,
+    /// Role, name, date.
+    pub(crate) given: [String; 3],
+}
+
+/// The blocks that only the brief and the evidence have.
+pub(crate) enum BriefBlock {
+    /// The sentence that opens a section.
+    Lead(RichText),
+    /// The verdict and a sentence.
+    State(VerdictBadge, RichText),
+    /// The sentence of the page.
+    Hero(RichText),
+    /// How it was found.
+    How(RichText),
+    /// What must be read first.
+    Boxed(RichText),
+    /// Sentences as a list of this class.
+    Points(&'static str, Vec<RichText>),
+    /// The hero chart of two groups.
+    Shares(RichText, Vec<ShareGroup>),
+    /// A table of plots.
+    Plots(PlotTable),
+    /// Charts side by side, in a grid of this class.
+    Panels(&'static str, Vec<ChartPanel>),
+    /// One chart over the whole width, with its caption.
+    Wide(RichText, String),
+    /// Terms and signatures.
+    SignOff(Vec<SignOffTerm>, Vec<SignOffRow>),
+}
+
+impl From<BriefBlock> for PageBlock {
+    fn from(block: BriefBlock) -> Self {
+        PageBlock::Brief(block)
+    }
+}
+
+pub(super) fn value(block: &BriefBlock) -> Value {
+    match block {
+        BriefBlock::Lead(words) => context!(kind => "lead", words => words),
+        BriefBlock::State(badge, words) => {
+            context!(kind => "state", badge => badge.value(true), words => words)
+        }
+        BriefBlock::Hero(words) => context!(kind => "hero", words => words),
+        BriefBlock::How(words) => context!(kind => "how", words => words),
+        BriefBlock::Boxed(words) => context!(kind => "boxed", words => words),
+        BriefBlock::Points(class, items) => {
+            context!(kind => "points", class => *class, items => items.iter().collect::<Value>())
+        }
+        BriefBlock::Shares(caption, groups) => {
+            let group = |g: &ShareGroup| {
+                context!(name => &g.name, people => &g.people, before => &g.shares[0], after =>
+                    &g.shares[1], other => &g.other, drawing => &g.drawing)
+            };
+            context!(kind => "shares", caption => caption, groups =>
+                groups.iter().map(group).collect::<Value>())
+        }
+        BriefBlock::Plots(table) => {
+            let bodies = table.bodies.iter().map(|body| {
+                context!(block => body.block, lines =>
+                    body.lines.iter().map(line).collect::<Value>())
+            });
+            context!(kind => "plots", label => &table.label, class => table.class, bodies =>
+                bodies.collect::<Value>())
+        }
+        BriefBlock::Panels(class, cells) => {
+            let cell = |c: &ChartPanel| context!(title => &c.title, drawing => &c.drawing);
+            context!(kind => "panels", class => *class, cells =>
+                cells.iter().map(cell).collect::<Value>())
+        }
+        BriefBlock::Wide(caption, drawing) => {
+            context!(kind => "wide", caption => caption, drawing => drawing)
+        }
+        BriefBlock::SignOff(terms, signers) => {
+            let term = |t: &SignOffTerm| {
+                context!(name => t.name, words => t.words.as_ref(), full =>
+                t.full)
+            };
+            let signer = |s: &SignOffRow| {
+                context!(step => s.step, role => &s.given[0], name =>
+                &s.given[1], date => &s.given[2])
+            };
+            context!(kind => "signoff", terms => terms.iter().map(term).collect::<Value>(),
+                signers => signers.iter().map(signer).collect::<Value>())
+        }
+    }
+}
+
+fn line(line: &PlotLine) -> Value {
+    match line {
+        PlotLine::Axis(drawing) => context!(kind => "axis", drawing => drawing),
+        PlotLine::Question(words, say, warns, badge) => {
+            context!(kind => "question", words => words, say => say, warns => *warns, badge =>
+                badge.value(false))
+        }
+        PlotLine::Sub(words) => context!(kind => "sub", words => words),
+        PlotLine::Fold(words) => context!(kind => "fold", words => words),
+        PlotLine::Row(row) => context!(kind => "row", label => &row.label, inset => row.inset,
+            two => row.two, people => &row.people, drawing => &row.drawing, value => &row.value,
+            href => &row.href, ends => &row.ends, tail => &row.tail),
+    }
+}
+
+/// A section of the brief or of the evidence.
+pub(crate) struct BriefSection {
+    /// Anchor.
+    pub(crate) id: &'static str,
+    /// Heading.
+    pub(crate) title: RichText,
+    /// Heading in the list of contents.
+    pub(crate) short: &'static str,
+    /// Content.
+    pub(crate) blocks: Vec<PageBlock>,
+}
+
+/// `report.html`.
+pub(crate) struct BriefPage {
+    /// The one `h1`.
+    pub(crate) title: String,
+    /// Name of the job.
+    pub(crate) job: String,
+    /// Id of the run.
+    pub(crate) run: String,
+    /// Version of the program.
+    pub(crate) program: String,
+    /// Version of the audited model.
+    pub(crate) version: Option<String>,
+    /// The decision in words.
+    pub(crate) decision: Option<String>,
+    /// What stands below the title.
+    pub(crate) facts: Vec<(&'static str, RichText)>,
+    /// Whether rows are made up.
+    pub(crate) stand_in: bool,
+    /// Whether there is an annex to link to.
+    pub(crate) annex: bool,
+    /// The brief: the first section is the verdict.
+    pub(crate) brief: Vec<BriefSection>,
+    /// The evidence.
+    pub(crate) evidence: Vec<BriefSection>,
+}
+
+/// The section of the brief that begins the second printed page.
+const SECOND_PAGE: &str = "all";
+
+impl BriefPage {
+    /// The page as HTML.
+    pub(crate) fn html(&self) -> String {
+        let mut tables = 0;
+        let mut sections: Vec<Value> = Vec::new();
+        for section in &self.brief {
+            let class = match section.id {
+                "verdict" => "verdict",
+                SECOND_PAGE => "page2",
+                _ => "",
+            };
+            sections.push(context!(id => section.id, title => &section.title, class => class,
+                number => Value::from(()), first_evidence => false, end => false, blocks =>
+                values(&section.blocks, &mut tables)));
+        }
+        for (i, section) in self.evidence.iter().enumerate() {
+            let class = if i == 0 { "evidence" } else { "" };
+            sections.push(context!(id => section.id, title => &section.title, class => class,
+                number => i + 1, first_evidence => i == 0, end => false, blocks =>
+                values(&section.blocks, &mut tables)));
+        }
+        if self.evidence.is_empty() {
+            // The contents stand behind the brief all the same.
+            sections.push(context!(first_evidence => true, end => true));
+        }
+        let entries = |sections: &[BriefSection], numbered: bool| -> Value {
+            let entry = |(i, section): (usize, &BriefSection)| {
+                let number = if numbered { format!("{} ", i + 1) } else { String::new() };
+                context!(id => section.id, title => format!("{number}{}", section.short))
+            };
+            sections.iter().enumerate().map(entry).collect()
+        };
+        let none: Vec<BriefSection> = Vec::new();
+        let mut contents =
+            vec![context!(href => "#verdict", title => "Brief", entries => entries(&self.brief,
+                false))];
+        if let Some(first) = self.evidence.first() {
+            contents
+                .push(context!(href => format!("#{}", first.id), title => "Evidence", entries =>
+                entries(&self.evidence, true)));
+        }
+        if self.annex {
+            contents.push(context!(href => "annex.html", title => "Annex", entries =>
+                entries(&none, false)));
+        }
+        let facts: Value = self
+            .facts
+            .iter()
+            .map(|(name, words)| context!(name => *name, words => words))
+            .collect();
+        template(
+            "report.html",
+            context! {
+                title => &self.title, job => &self.job, run => &self.run, program => &self.program,
+                decision => self.decision.as_deref().map(|text| text.trim_end_matches('.')),
+                facts => facts, stand_in => self.stand_in, annex => self.annex, sections =>
+                sections,
+                contents => contents, defs => DEFS,
+                css => format!(
+                    "{}{}{}{}",
+                    palette::css(),
+                    include_str!("report.css"),
+                    include_str!("chart.css"),
+                    foot(&self.job, &self.run, self.version.as_deref()),
+                ),
+            },
+        )
+    }
+}
+
+/// The foot of each printed page.
+fn foot(job: &str, run: &str, version: Option<&str>) -> String {
+    let version = version.map_or_else(String::new, |version| format!(", model version {version}"));
+    let left = css_text(&format!("{job}, run {run}{version}"));
+    format!(
+        "@media print{{@page{{size:A4;margin:10mm 16mm \
+         12mm;@bottom-left{{content:\"{left}\";font:8pt \
+         sans-serif;color:#535966}}@bottom-right{{content:\"Page \" counter(page) \" of \" \
+         counter(pages);font:8pt sans-serif;color:#535966}}}}}}\n"
+    )
+}
+
+/// Text for a string of a style sheet, which nothing in it can end.
+fn css_text(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars().take(120) {
+        match c {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '.' | ',' | '-' | '_' | ':' => {
+                escaped.push(c)
+            }
+            c => escaped.push_str(&format!("\\{:x} ", u32::from(c))),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{VerdictBadge, foot};
+
+    #[test]
+    fn the_foot_of_a_page_cannot_end_its_style() {
+        let css = foot("a\"}</style><script>", "7d0c1f", Some("2026.11"));
+        assert!(!css.contains("</style>") && !css.contains("a\"}"), "{css}");
+        assert!(css.contains("a\\22 \\7d \\3c \\2f style"), "{css}");
+        assert!(css.contains("run 7d0c1f, model version 2026.11"), "{css}");
+    }
+
+    #[test]
+    fn verdicts_have_words_of_their_own() {
+        let all = [
+            VerdictBadge::Fail,
+            VerdictBadge::Pass,
+            VerdictBadge::CannotTell,
+            VerdictBadge::NotChecked,
+            VerdictBadge::NoLimit,
+            VerdictBadge::Waiting,
+            VerdictBadge::StandIn,
+        ];
+        let words: std::collections::BTreeSet<&str> =
+            all.iter().map(|badge| badge.word()).collect();
+        assert_eq!(words.len(), all.len());
+    }
+}

@@ -1,0 +1,279 @@
+//! The brief and the evidence of hand-made folders: what they say, where they lead, how large they
+//! are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use super::{
+    FolderSample, SampleValue, ValuePlace, annex, check_tags, glossary, names, push, section,
+    spread, still, thin, two_groups,
+};
+use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
+use crate::report::render;
+use crate::table::file::{read_rows, write_rows};
+use crate::table::{MetricRow, TableRow};
+
+/// Bytes and words of a page.
+const BYTES_AT_MOST: usize = 400_000;
+const WORDS_AT_MOST: usize = 5_000;
+
+/// Adds the two rates of harm to a sample's metrics; a group is named where `named` says so.
+fn add_harm(folder: &Path, sample: &FolderSample, named: bool) {
+    let tables = folder.join("tables");
+    let mut metrics = read_rows::<MetricRow>(&tables).unwrap();
+    for model in &sample.models {
+        for (s, (set, _)) in sample.sets.iter().enumerate() {
+            for (f, from) in sample.groups.iter().enumerate() {
+                for (t, to) in sample.groups.iter().enumerate().filter(|(t, _)| *t != f) {
+                    let cells = (sample.cells)(s, f, t);
+                    let sum = |p: usize, c: usize| cells[0][p][c] + cells[1][p][c];
+                    let at = ValuePlace { model, set, scope: "direction", from, to };
+                    let (has, gets) = if sample.favourable_is_positive { (1, 0) } else { (0, 1) };
+                    let n = cells.iter().flatten().flatten().sum();
+                    let favoured =
+                        SampleValue::Rate(sum(has, gets), sum(has, 0) + sum(has, 1), "empty_group");
+                    let denied = SampleValue::Rate(
+                        sum(gets, has),
+                        sum(gets, 0) + sum(gets, 1),
+                        "empty_group",
+                    );
+                    let worse = |group: &str| if named { group.to_owned() } else { String::new() };
+                    push(&mut metrics, at, "favoured_by_group", "ccm", &favoured, n, &worse(to));
+                    push(&mut metrics, at, "denied_by_group", "ccm", &denied, n, &worse(from));
+                }
+            }
+        }
+    }
+    metrics.sort_by(|a, b| a.order(b));
+    write_rows(&tables, &metrics).unwrap();
+}
+
+/// Changes the manifest of a folder.
+fn edit(folder: &Path, change: impl FnOnce(&mut Manifest)) {
+    let path = folder.join("manifest.json");
+    let mut manifest: Manifest = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    change(&mut manifest);
+    fs::write(&path, serde_json::to_string(&manifest).unwrap()).unwrap();
+}
+
+/// Both pages of a folder; each must be what every page is, and every address in the annex must be
+/// there.
+fn pages(name: &str, folder: &Path) -> String {
+    let pages = render(folder, None, &glossary).unwrap();
+    if let Some(kept) = std::env::var_os("CFAUDIT_PAGES") {
+        fs::write(Path::new(&kept).join(format!("brief-{name}.html")), &pages.report).unwrap();
+    }
+    let (_, outside) = check_tags(&pages.report, "annex.html");
+    if let Some(annex) = &pages.annex {
+        let (ids, _) = check_tags(annex, "report.html");
+        for address in outside.iter().filter_map(|address| address.strip_prefix('#')) {
+            assert!(ids.contains(address), "{name}: the annex has nothing called {address}");
+        }
+    } else {
+        assert!(outside.is_empty() && !pages.report.contains("annex"), "{name}");
+    }
+    let report = pages.report.replace(['\u{202f}', '\u{a0}'], " ");
+    assert!(pages.report.len() < BYTES_AT_MOST, "{name}: {} bytes", pages.report.len());
+    let n = super::words(&report[report.find("<main").unwrap()..]).split(' ').count();
+    assert!(n < WORDS_AT_MOST, "{name}: {n} words");
+    assert!(!report.contains("NaN") && !report.contains("inf%"), "{name}");
+    report
+}
+
+/// The pages of a sample with its rates of harm.
+fn page_of(name: &str, sample: &FolderSample, named: bool) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    add_harm(folder.path(), sample, named);
+    pages(name, folder.path())
+}
+
+fn harm_gates() -> Vec<super::GateSample> {
+    vec![
+        ("no-harm", "fail", "warn", "favoured_by_group", Some((0, 1)), 1),
+        ("no-harm", "pass", "warn", "denied_by_group", Some((1, 0)), 0),
+    ]
+}
+
+#[test]
+fn the_first_screen_says_who_is_worse_off_by_how_much_against_what() {
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+    let html = page_of("two", &sample, true);
+    let verdict = section(&html, "verdict");
+    assert!(
+        verdict.contains(
+            "Fail 1 of 1 limit is broken. It is set as a warning, so the pipeline continues."
+        ),
+        "{verdict}"
+    );
+    assert!(
+        verdict.contains(
+            "The gbm model treats people in group Female worse: 13 of 191 people in group Male \
+             with the favourable decision (7 %; 4 to 11) would lose it as Female. Limit: "
+        ),
+        "{verdict}"
+    );
+    assert!(verdict.contains("changes only the entry for group of people"), "{verdict}");
+    let limits = section(&html, "limits");
+    assert!(limits.contains("Limits: 1 of 1 is broken"), "{limits}");
+    assert!(
+        limits.contains("Does the gbm model treat people in group Female worse when only"),
+        "{limits}"
+    );
+    let all = section(&html, "all");
+    assert!(
+        all.contains(
+            "People in group Male with the favourable decision who would lose it as Female"
+        ),
+        "{all}"
+    );
+    assert_eq!(html.matches("class=\"grp\"").count(), 2, "the hero chart has two groups");
+    assert!(section(&html, "sign").contains("Approved by"));
+    assert!(section(&html, "not").contains("They take the model as given."));
+}
+
+#[test]
+fn the_words_of_the_job_reach_the_page() {
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    add_harm(folder.path(), &sample, true);
+    edit(folder.path(), |manifest| {
+        let label = manifest.label.as_mut().unwrap();
+        label.words = Some(DecisionNames {
+            favourable: "granted".to_owned(),
+            unfavourable: "refused".to_owned(),
+            object: Some("the loan".to_owned()),
+        });
+        let attribute = &mut manifest.attributes[0];
+        attribute.called = Some("sex".to_owned());
+        let word = |group: &str, words: &str| (group.to_owned(), words.to_owned());
+        attribute.words = BTreeMap::from([word("Male", "men"), word("Female", "women")]);
+        let words = &mut manifest.words;
+        words.purpose = Some("Yearly review".to_owned());
+        words.period = Some("October 2026".to_owned());
+        words.limitations = vec!["The rows are no applications.".to_owned()];
+        words.signers[1] = SignerWords {
+            role: Some("Model validation".to_owned()),
+            name: Some("R. Roe".to_owned()),
+            date: None,
+        };
+    });
+    let html = pages("words", folder.path());
+    assert!(
+        section(&html, "verdict").contains(
+            "The gbm model treats women worse: 13 of 191 men who are granted the loan (7 %; 4 to \
+             11) would be refused as women."
+        ),
+        "{}",
+        section(&html, "verdict")
+    );
+    assert!(
+        section(&html, "all").contains("Granted men who would be refused as women"),
+        "{}",
+        section(&html, "all")
+    );
+    assert!(section(&html, "not").contains("From the job: The rows are no applications."));
+    let sign = section(&html, "sign");
+    for said in ["Yearly review", "October 2026", "Model validation R. Roe"] {
+        assert!(sign.contains(said), "{said}: {sign}");
+    }
+    assert!(
+        section(&html, "groups").contains("women get")
+            || section(&html, "groups").contains("women")
+    );
+    edit(folder.path(), |manifest| manifest.words.without_annex = true);
+    pages("alone", folder.path());
+}
+
+#[test]
+fn no_sentence_names_a_group_that_the_tables_do_not_name() {
+    for (name, sample) in [
+        ("named-two", two_groups()),
+        ("named-thin", FolderSample { cells: thin, ..two_groups() }),
+        (
+            "named-five",
+            FolderSample {
+                groups: names(&["a", "b", "c", "d", "e"]),
+                cells: spread,
+                ..two_groups()
+            },
+        ),
+    ] {
+        let html = page_of(name, &sample, false);
+        for id in ["verdict", "all"] {
+            let text = section(&html, id);
+            for word in ["treats", "are worse off", "is worse off", "it is"] {
+                assert!(!text.contains(word), "{name} {id} {word}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_of_all_kinds_stay_small_and_lead_somewhere() {
+    let groups = |n: usize| (1..=n).map(|i| format!("g{i}")).collect::<Vec<_>>();
+    for (name, sample) in [
+        ("five", FolderSample { groups: groups(5), cells: spread, ..two_groups() }),
+        ("twenty", FolderSample { groups: groups(20), cells: spread, ..two_groups() }),
+        ("thin", FolderSample { cells: thin, ..two_groups() }),
+        ("still", FolderSample { cells: still, gates: Vec::new(), ..two_groups() }),
+        ("no-label", FolderSample { labelled: false, ..two_groups() }),
+        ("unfavourable", FolderSample { favourable_is_positive: false, ..two_groups() }),
+        ("weighted", FolderSample { weighted: true, ..two_groups() }),
+        ("stand-in", FolderSample { stand_in: true, ..two_groups() }),
+    ] {
+        let html = page_of(name, &sample, true);
+        let verdict = section(&html, "verdict");
+        match name {
+            "still" => assert!(
+                verdict.contains("No limit The job sets no limit")
+                    && verdict.contains("Nobody would be decided differently: 0 of "),
+                "{verdict}"
+            ),
+            "stand-in" => {
+                assert!(
+                    verdict.contains("Nothing on this page is about real people."),
+                    "{verdict}"
+                );
+                assert!(verdict.contains("Made-up rows, no finding"), "{verdict}");
+                assert!(!verdict.contains("treats"), "{verdict}");
+            }
+            "five" | "twenty" => {
+                assert!(html.matches("<h3 class=\"sm\">").count() < 40, "{name}");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn hostile_names_are_only_text_in_the_brief() {
+    let sample = FolderSample {
+        groups: names(&[
+            "<script>alert(1)</script>",
+            "\"' onload=x \u{202e}elaM\u{0}",
+            "{{ 7 * 7 }}",
+        ]),
+        cells: spread,
+        gates: Vec::new(),
+        ..two_groups()
+    };
+    let html = page_of("hostile", &sample, true);
+    assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
+    assert!(html.contains("{{ 7 * 7 }}") && html.contains("&lt;script&gt;"));
+}
+
+#[test]
+fn the_annex_holds_every_result_of_the_brief() {
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    add_harm(folder.path(), &sample, true);
+    let html = annex(folder.path());
+    let all = section(&html, "all");
+    // Two sets, two directions, two metrics.
+    assert_eq!(html.matches("<tr id=\"all-").count(), 8, "{all}");
+    assert!(all.contains("Male \u{2192} Female") && all.contains("13 of 191"), "{all}");
+}
