@@ -173,6 +173,16 @@ pub struct SignerWords {
 }
 
 impl Manifest {
+    /// A text of the form `column = level, column = level` with the job's words for its codes.
+    pub fn with_code_names(&self, text: &str) -> String {
+        let named = |part: &str| {
+            let (column, code) = part.split_once(" = ")?;
+            Some(format!("{column} = {}", self.names.get(column)?.get(code)?))
+        };
+        let parts = text.split(", ").map(|part| named(part).unwrap_or_else(|| part.to_owned()));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether the positive prediction is the one people want; none where the job does not say.
     pub fn favourable_is_positive(&self) -> Option<bool> {
         self.label
@@ -537,5 +547,16 @@ mod tests {
         assert_eq!(read(written.clone()), policies);
         assert!(written.as_object_mut().unwrap().shift_remove("policies").is_some());
         assert_eq!(read(written), PolicyVersions { who_counts: 1, boundaries: 1, starts: 1 });
+    }
+
+    #[test]
+    fn codes_are_told_in_the_words_of_the_job() {
+        let text = |words: &str| words.to_owned();
+        let names = [(text("history"), [(text("A30"), text("no credits taken"))].into())].into();
+        let manifest = Manifest { names, ..Manifest::default() };
+        assert_eq!(
+            manifest.with_code_names("age = (25, 35], history = A30, history = A31, A30"),
+            "age = (25, 35], history = no credits taken, history = A31, A30"
+        );
     }
 }

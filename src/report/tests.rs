@@ -1630,23 +1630,3 @@ fn damaged_folders_are_errors_with_a_hint() {
     fs::write(folder.path().join("tables").join(MetricRow::TABLE.file()), "not parquet").unwrap();
     assert!(message(folder.path()).contains("metrics.parquet"));
 }
-
-#[test]
-fn render_real() {
-    let Some(root) = std::env::var_os("CFAUDIT_RENDER") else { return };
-    for entry in fs::read_dir(&root).unwrap().flatten() {
-        if entry.path().join("manifest.json").exists() {
-            let pages = render(&entry.path(), None, &crate::stage::report::glossary).unwrap();
-            let out = Path::new(&root)
-                .join(format!("{}.report.html", entry.file_name().to_string_lossy()));
-            println!("{out:?} {}", pages.report.len());
-            fs::write(out, pages.report).unwrap();
-            fs::write(
-                Path::new(&root)
-                    .join(format!("{}.annex.html", entry.file_name().to_string_lossy())),
-                pages.annex.unwrap_or_default(),
-            )
-            .unwrap();
-        }
-    }
-}

@@ -17,10 +17,10 @@ const FEW: &str = "--set data.rows.synthetic.rows=3000 --set metrics.bootstrap.s
 
 fn words(html: &str) -> usize {
     let body = &html[html.find("<main").unwrap()..];
-    let text: String = body.split('<').filter_map(|piece| piece.split_once('>')).fold(
-        String::new(),
-        |text, (_, words)| text + " " + words,
-    );
+    let text: String = body
+        .split('<')
+        .filter_map(|piece| piece.split_once('>'))
+        .fold(String::new(), |text, (_, words)| text + " " + words);
     text.split_whitespace().count()
 }
 
@@ -60,7 +60,8 @@ fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
     assert!(page.len() < BYTES_AT_MOST, "{} bytes", page.len());
     assert!(words(&page) < WORDS_AT_MOST, "{} words", words(&page));
     let (ids, links) = (values(&annex, "id"), values(&page, "href"));
-    let rows: Vec<&str> = links.iter().filter_map(|link| link.strip_prefix("annex.html#")).collect();
+    let rows: Vec<&str> =
+        links.iter().filter_map(|link| link.strip_prefix("annex.html#")).collect();
     assert!(rows.len() > 8, "{rows:?}");
     for row in rows {
         assert!(ids.contains(row), "the annex has no row {row}");

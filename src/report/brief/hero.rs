@@ -57,11 +57,12 @@ pub(crate) struct HeroInputs<'a> {
 }
 
 impl<'a> HeroInputs<'a> {
-    /// What a limit judges.
+    /// What a limit judges: the part that decides. Of a gate on harm the other part may keep the
+    /// limit, and a sentence on it next to a broken limit would say the opposite.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
         let mut found: Vec<HeroFinding<'a>> = Vec::new();
         let plain = limit.arm.is_empty() && limit.class.is_empty() && !limit.is_of_change();
-        for part in limit.parts.iter().filter(|_| plain) {
+        for part in limit.parts.first().into_iter().filter(|_| plain) {
             let of = |result: &&HarmResult| result.key == part.key && result.metric == part.metric;
             if let Some(result) = self.results.iter().find(of) {
                 found.push(HeroFinding::Switch(result, Some(limit)));

@@ -95,7 +95,7 @@ fn part(row: &GateRow) -> LimitPart {
 }
 
 /// All gates, worst first: broken, then undecided, kept, not checked; those that stop the pipeline
-/// before those that warn, those about harm before others, and of these by how far beyond the limit.
+/// before those that warn, those about harm before others, and then by how far beyond the limit.
 pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
     let mut limits: Vec<AuditLimit> = Vec::new();
     for row in audit.gates.iter().filter(|row| row.decides == 1) {

@@ -88,12 +88,6 @@ impl<'a> AuditVoice<'a> {
         words.and_then(|a| a.called.clone()).unwrap_or_else(|| short(name).into_owned())
     }
 
-    /// What a value of a column means.
-    pub(crate) fn code(&self, column: &str, code: &str) -> String {
-        let names = self.manifest.names.get(column).and_then(|codes| codes.get(code));
-        names.cloned().unwrap_or_else(|| code.to_owned())
-    }
-
     /// `the scorecard model`.
     pub(crate) fn model(&self, name: &str) -> String {
         format!("the {} model", short(name))

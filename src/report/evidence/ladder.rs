@@ -101,8 +101,12 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let text = |of: &HarmResult| value_text(NumberFormat::Share, of.point.value, of.point.interval);
     let of =
         |of: &HarmResult| format!("{}, {}", short(&of.key.model), voice.set_label(&of.key.set));
-    let apart =
-        low.point.interval.zip(high.point.interval).is_some_and(|(low, high)| low.1 < high.0);
+    // Where other graphs and refits overlap, too, nothing is told apart.
+    let (below, above) = (
+        low.point.extent().fold(f64::NEG_INFINITY, f64::max),
+        high.point.extent().fold(f64::INFINITY, f64::min),
+    );
+    let apart = low.point.interval.is_some() && high.point.interval.is_some() && below < above;
     let mut lead = format!(
         "{}: from {} ({}) to {} ({}).",
         voice.switch_heading(side, attribute, (from, to)),
@@ -112,7 +116,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         of(high)
     );
     if apart {
-        lead += " The answer depends on what one assumes, and on the model.";
+        lead += match (low.key.set == high.key.set, low.key.model == high.key.model) {
+            (true, _) => " The answer depends on the model.",
+            (false, true) => " The answer depends on what one assumes.",
+            (false, false) => " The answer depends on what one assumes, and on the model.",
+        };
     }
     let blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),

@@ -102,7 +102,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         ));
         let more = found.len().saturating_sub(MOSAICS_AT_MOST);
         let note = if more > 0 {
-            note.text(format!("{more} more directions stand in the annex. "))
+            note.text(format!("{more} more directions stand in the tables. "))
         } else {
             note
         };

@@ -633,7 +633,10 @@ fn card(
     for side in [0, 1] {
         for line in lines(audit, subgroup, comparison, side) {
             if let Some(action) = line.action {
-                actions.insert(action, (line.changes.to_string(), line.cost.unwrap_or(0.0)));
+                actions.insert(
+                    action,
+                    (audit.manifest.with_code_names(&line.changes), line.cost.unwrap_or(0.0)),
+                );
             }
         }
     }
@@ -684,8 +687,12 @@ fn card(
         head: way.compares().into(),
         cells: vec![result(0), result(1), score],
     });
-    let caption =
-        RichText::from(format!("{}. If {}", subgroup.place.unwrap_or(0), subgroup.traits.as_str()));
+    let caption = format!(
+        "{}. If {}",
+        subgroup.place.unwrap_or(0),
+        audit.manifest.with_code_names(&subgroup.traits)
+    )
+    .into();
     PageTable {
         caption,
         head: vec!["Change".into(), heading(0), heading(1), "Cost".into()],
@@ -722,7 +729,7 @@ fn listing(
         cells.push(PageCell { main: score.into(), small, ..PageCell::default() });
         // What helps those who are better off.
         let better = usize::from(names[0] == against);
-        cells.push(helps(&lines(audit, subgroup, comparison, better as i64), names[better]));
+        cells.push(helps(audit, &lines(audit, subgroup, comparison, better as i64), names[better]));
         if by_chance {
             let main = subgroup
                 .p_value
@@ -738,7 +745,12 @@ fn listing(
         }
         ReportRow {
             id: String::new(),
-            head: format!("{}. {}", subgroup.place.unwrap_or(0), subgroup.traits.as_str()).into(),
+            head: format!(
+                "{}. {}",
+                subgroup.place.unwrap_or(0),
+                audit.manifest.with_code_names(&subgroup.traits)
+            )
+            .into(),
             cells,
         }
     };
@@ -764,7 +776,7 @@ fn listing(
 }
 
 /// The action that helps a group most of those listed, of equals the cheapest.
-fn helps(lines: &[&ComparativeRow], group: &str) -> PageCell {
+fn helps(audit: &AuditFolder, lines: &[&ComparativeRow], group: &str) -> PageCell {
     let best = lines
         .iter()
         .filter(|line| line.own.is_some_and(|own| own > 0))
@@ -777,7 +789,8 @@ fn helps(lines: &[&ComparativeRow], group: &str) -> PageCell {
         number::count(best.n),
         three_digits(best.cost.unwrap_or(0.0))
     ));
-    PageCell { main: best.changes.as_str().into(), small: vec![small], ..PageCell::default() }
+    let changes = audit.manifest.with_code_names(&best.changes);
+    PageCell { main: changes.into(), small: vec![small], ..PageCell::default() }
 }
 
 /// How far the definitions agree.
