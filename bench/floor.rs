@@ -2,9 +2,10 @@
 //! nothing else.
 //!
 //! `floor read THREADS FILE[=COLUMN,COLUMN...]...` decodes the columns (all where none is named),
-//! row group by row group on so many threads. `floor copy OUT SOURCE[=COLUMN,...] FILE...` reads the
-//! source on one thread, and reads each other file and writes it to OUT again, with the codec and
-//! the encodings that each column has. Texts are decoded as positions. Prints the number of rows.
+//! row group by row group on so many threads. `floor copy OUT SOURCE[=COLUMN,...] FILE...` reads
+//! the source on one thread, and reads each other file and writes it to OUT again, with the codec
+//! and the encodings that each column has. Texts are decoded as positions. Prints the number of
+//! rows.
 //! The scripts that start it time the process from outside (`bench/timing.py`).
 
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]

@@ -1,6 +1,6 @@
 //! Numbers and words from job files that are valid by construction: `Fraction`, `Count`,
-//! `ColumnName`, `Name`, `Level`, `Seed`, `Word`, `CommandArgument`, `TimeLimit`; and the refusal of
-//! a knob.
+//! `ColumnName`, `Name`, `Level`, `Seed`, `Word`, `CommandArgument`, `TimeLimit`; and the refusal
+//! of a knob.
 //!
 //! Each type checks itself while it is read, so that nothing behind the job file has to check
 //! again.

@@ -144,10 +144,8 @@ impl AdasynSettings {
 /// The vectors of rows in their own z-space, row by row, and the length of a vector.
 pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
     let (groups, classes) = (vec![0; rows.n], vec![None; rows.n]);
-    let counts = counts_of(
-        variables,
-        &SampleBatch { keys: &[], rows, groups: &groups, classes: &classes },
-    );
+    let counts =
+        counts_of(variables, &SampleBatch { keys: &[], rows, groups: &groups, classes: &classes });
     let space = ReferenceSpace::from_counts(variables, &counts);
     let mut vector = Vec::new();
     let mut all = Vec::with_capacity(rows.n * space.width());

@@ -77,11 +77,8 @@ impl ValueCounter {
         if needed > length || length - self.cells.len() > *free {
             return false;
         }
-        let first = if first < self.first && !self.cells.is_empty() {
-            end - length as i64
-        } else {
-            first
-        };
+        let first =
+            if first < self.first && !self.cells.is_empty() { end - length as i64 } else { first };
         let mut cells = vec![0; length];
         if !self.cells.is_empty() {
             let shift = (self.first - first) as usize;

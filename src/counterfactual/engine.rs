@@ -113,8 +113,8 @@ pub trait FittedKnobs: Sync {
         Vec::new()
     }
 
-    /// What it reads of a reference row, when the attribute at `position` is changed: the variables,
-    /// and whether the class.
+    /// What it reads of a reference row, when the attribute at `position` is changed: the
+    /// variables, and whether the class.
     fn learns_from(
         &self,
         layout: &Layout,

@@ -99,9 +99,17 @@ const BLOCK_ROWS: usize = 1024;
 
 /// What a variable adds to the scores of some rows.
 enum RowTerm<'a> {
-    Number { values: Cow<'a, [f64]>, mean: f64, sd: f64, weights: &'a [f64] },
+    Number {
+        values: Cow<'a, [f64]>,
+        mean: f64,
+        sd: f64,
+        weights: &'a [f64],
+    },
     /// The level of each row, and what each level adds; nothing for the last, which is missing.
-    Levels { levels: Vec<u32>, adds: Vec<f64> },
+    Levels {
+        levels: Vec<u32>,
+        adds: Vec<f64>,
+    },
 }
 
 impl<'a> RowTerm<'a> {

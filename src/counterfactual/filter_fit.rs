@@ -52,9 +52,7 @@ impl SectionSums {
 
 /// The scores of all rows by section.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SectionScores(
-    #[serde(with = "map_as_list")] BTreeMap<SectionKey, SectionSums>,
-);
+pub(crate) struct SectionScores(#[serde(with = "map_as_list")] BTreeMap<SectionKey, SectionSums>);
 
 impl SectionScores {
     fn add(&mut self, key: SectionKey, scores: &[f64]) {

@@ -106,12 +106,7 @@ impl NumericMap<'_> {
     ///
     /// `last` carries the position of a value to the next one: any number at first.
     #[inline]
-    pub fn image(
-        &self,
-        x: f64,
-        tabulated: Option<&TabulatedMap>,
-        last: &mut usize,
-    ) -> (f64, bool) {
+    pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>, last: &mut usize) -> (f64, bool) {
         if let Some(image) = tabulated.and_then(|table| table.image(x, last)) {
             return (image, false);
         }
@@ -265,14 +260,19 @@ mod tests {
                         "{cdf:?} {scale:?}"
                     );
                     let own = NumericMap { from: &from, to: &from, scale: &scale, cdf };
-                    assert!(a.iter().all(|&x| own.image(x, None, &mut 0).0 == x), "{cdf:?} {scale:?}");
+                    assert!(
+                        a.iter().all(|&x| own.image(x, None, &mut 0).0 == x),
+                        "{cdf:?} {scale:?}"
+                    );
                 }
             }
             let map = NumericMap { from: &from, to: &to, scale: &REAL, cdf: Cdf::Midrank };
             let down = NumericMap { from: &from_down, to: &to_down, ..map };
             for k in -80..80 {
                 let x = f64::from(k) / 4.0;
-                assert!((map.image(x, None, &mut 0).0 + down.image(-x, None, &mut 0).0).abs() < 1e-9);
+                assert!(
+                    (map.image(x, None, &mut 0).0 + down.image(-x, None, &mut 0).0).abs() < 1e-9
+                );
             }
         }
     }

@@ -471,8 +471,7 @@ mod tests {
             FeatureColumn::Number(numbers(1e6)),
             FeatureColumn::Number(vec![2.0; n]),
         ];
-        let groups: Vec<u16> =
-            (0..n).map(|i| [0, 1, MISSING_GROUP][i * i % 7 % 3]).collect();
+        let groups: Vec<u16> = (0..n).map(|i| [0, 1, MISSING_GROUP][i * i % 7 % 3]).collect();
         for levels in [2, 5, 1] {
             columns.push(FeatureColumn::Code(
                 (0..n)

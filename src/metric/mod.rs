@@ -10,13 +10,13 @@
 //!
 //! [`evidence::counts`] and [`evidence::patterns`] gather evidence in one mergeable pass,
 //! [`evidence::strata`] the same by stratum, [`evidence::weights`] where people weigh differently;
-//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::divergence`] and, for
-//! its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the same
-//! pass); [`evidence::flip_test`] needs people with
-//! their features. [`value::measured`] turns evidence into values with [`bootstrap::interval`]s,
-//! and sets the noise of a [`bootstrap::placebo`] beside them; [`value::compare`] sets two models
-//! side by side; [`value::classes`] does the like for more than two classes. A value is never NaN
-//! and never a silent zero: it is a number or the reason why there is none.
+//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::divergence`] and,
+//! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
+//! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
+//! evidence into values with [`bootstrap::interval`]s, and sets the noise of a
+//! [`bootstrap::placebo`] beside them; [`value::compare`] sets two models side by side;
+//! [`value::classes`] does the like for more than two classes. A value is never NaN and never a
+//! silent zero: it is a number or the reason why there is none.
 //!
 //! A new metric over existing evidence is one record in its family's list. Not done here: reading
 //! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and

@@ -97,10 +97,8 @@ impl ValueTally {
         let cell = |(step, &n): (usize, &u64)| {
             (n > 0).then_some(ValueCell(first + step as f64, first + step as f64, n))
         };
-        let mut tally = ValueTally {
-            shift: 0,
-            cells: counts.iter().enumerate().filter_map(cell).collect(),
-        };
+        let mut tally =
+            ValueTally { shift: 0, cells: counts.iter().enumerate().filter_map(cell).collect() };
         tally.coarsen(EXACT_VALUES);
         tally
     }

@@ -26,12 +26,12 @@
 //! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
-//! Each of the [`kinds`] says what it needs and what it is made of ([`planner`]), so the list of a job
-//! grows backwards from `report`. An arm of an experiment is planned by the same stages as the plain
-//! audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for scores has the same `report`, which then
-//! needs other stages: see [`waiting`]. What makes a stage stale goes through its builder, as names
-//! and values, so that a rerun can say its reason. Nothing here computes a number: formulas live in
-//! the engines.
+//! Each of the [`kinds`] says what it needs and what it is made of ([`planner`]), so the list of a
+//! job grows backwards from `report`. An arm of an experiment is planned by the same stages as the
+//! plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
+//! scores has the same `report`, which then needs other stages: see [`waiting`]. What makes a stage
+//! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
+//! here computes a number: formulas live in the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;

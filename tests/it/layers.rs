@@ -29,8 +29,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and
-    // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment` their own, `gate` what decides; `metric` has the
-    // families and the favourable side, and a new job also names the metrics that it measures.
+    // `model` the knobs of strategies and of models that are trained here, `recourse` and `augment`
+    // their own, `gate` what decides; `metric` has the families and the favourable side, and a new
+    // job also names the metrics that it measures.
     (
         "job",
         &[

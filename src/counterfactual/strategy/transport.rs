@@ -198,10 +198,7 @@ impl FittedKnobs for TransportBlock {
                     groups: &group.groups[position],
                     classes: &group.classes,
                 };
-                (
-                    counts_of(&variables, &samples),
-                    TransportRows::from_all(&movers, &samples),
-                )
+                (counts_of(&variables, &samples), TransportRows::from_all(&movers, &samples))
             },
             |(part, rows)| {
                 counts.merge(part);

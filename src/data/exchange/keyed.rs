@@ -290,7 +290,8 @@ impl KeyedScores {
         columns.to_group = groups("to_group").filter(|to| to.len() == n)?;
         columns.from_group = groups("from_group")?;
         if let Some(index) = self.optional(batch, "cf_index", DataType::Int64).ok()? {
-            let index = index.as_primitive_opt::<Int64Type>().filter(|_| index.null_count() == 0)?;
+            let index =
+                index.as_primitive_opt::<Int64Type>().filter(|_| index.null_count() == 0)?;
             let values = index.values().iter().map(|&value| u16::try_from(value).ok());
             columns.cf_index = values.collect::<Option<Vec<u16>>>()?;
         }

@@ -532,7 +532,10 @@ impl Accumulator for SourceSurvey {
 
     fn settle(&mut self) {
         let words = self.nameless.iter_mut().map(|nameless| &mut nameless.words);
-        self.tallies.iter_mut().chain(words).for_each(|tally| tally.occurrences.sort_unstable_keys());
+        self.tallies
+            .iter_mut()
+            .chain(words)
+            .for_each(|tally| tally.occurrences.sort_unstable_keys());
     }
 }
 

@@ -17,9 +17,7 @@ use arrow::datatypes::{DataType, Field, Float64Type, Schema, SchemaRef, UInt16Ty
 use serde::{Deserialize, Serialize};
 
 use crate::data::rows::split::RolesReader;
-use crate::data::rows::{
-    RowsReader, feature_arrays, feature_fields, feature_rows, number_array,
-};
+use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows, number_array};
 use crate::data::{Feature, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
@@ -171,7 +169,12 @@ impl NaiveKeys {
         files::write_json(&folder.join(NAIVE_KEYS), &self)
     }
 
-    fn keys(self, rows: &RowsReader, roles: &RolesReader, group: usize) -> Result<CounterfactualKeys> {
+    fn keys(
+        self,
+        rows: &RowsReader,
+        roles: &RolesReader,
+        group: usize,
+    ) -> Result<CounterfactualKeys> {
         let own = rows.read_own_groups(group, self.attribute)?;
         let roles = roles.read(group)?;
         let n_groups = rows.layout().attributes[self.attribute].groups.len() as u16;

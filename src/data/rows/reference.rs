@@ -88,9 +88,10 @@ impl<'a> ReferenceRows<'a> {
 
     /// The hash of the rows, once there was a pass over them.
     pub fn content(&self) -> ContentHash {
-        let content = self.hashed.as_ref().map(|hashed| {
-            *hashed.content.lock().unwrap_or_else(PoisonError::into_inner)
-        });
+        let content = self
+            .hashed
+            .as_ref()
+            .map(|hashed| *hashed.content.lock().unwrap_or_else(PoisonError::into_inner));
         content.unwrap_or_default()
     }
 
@@ -120,9 +121,8 @@ impl<'a> ReferenceRows<'a> {
             if missing == 0 {
                 break;
             }
-            let first = |rows: &FeatureRows| {
-                rows.take(&(0..rows.n.min(missing)).collect::<Vec<_>>())
-            };
+            let first =
+                |rows: &FeatureRows| rows.take(&(0..rows.n.min(missing)).collect::<Vec<_>>());
             let part = match &self.source {
                 ReferenceRowSource::Memory(groups) => first(&groups[g].rows),
                 ReferenceRowSource::Read { read, .. } => first(&read(g)?.rows),

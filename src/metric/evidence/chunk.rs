@@ -18,7 +18,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use crate::metric::evidence::shift::{
-    NEGLIGIBLE, NEAR_SQUARE, ORDER, ScoreBalance, ratio_series, kl_term, power_series, series,
+    NEAR_SQUARE, NEGLIGIBLE, ORDER, ScoreBalance, kl_term, power_series, ratio_series, series,
     term_shape,
 };
 use crate::num::fixed::FixedSum;
@@ -415,7 +415,8 @@ mod tests {
     fn units_are_those_of_exact_sums() {
         let mut stream = RandomStream::new(2, "units");
         for _ in 0..100_000 {
-            let x = stream.u01() * [1.0, 1e-3, 1e-10, 1e-15, 1e-16, 1e-17][stream.u64() as usize % 6];
+            let x =
+                stream.u01() * [1.0, 1e-3, 1e-10, 1e-15, 1e-16, 1e-17][stream.u64() as usize % 6];
             assert_eq!(i128::from(share_units(x)), FixedSum::from_f64(x).units(), "{x:e}");
             for x in [x, -x] {
                 assert_eq!(i128::from(signed_units(x)), FixedSum::from_f64(x).units(), "{x:e}");

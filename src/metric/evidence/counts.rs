@@ -373,8 +373,12 @@ impl CounterfactualCounts {
         let Some(weighed) = &mut self.weighed else { return };
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
-                weighed.shifts[person.group * self.groups + counterfactual.to]
-                    .add(cell, score, score_cf, person.weight);
+                weighed.shifts[person.group * self.groups + counterfactual.to].add(
+                    cell,
+                    score,
+                    score_cf,
+                    person.weight,
+                );
             }
         }
     }

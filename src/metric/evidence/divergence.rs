@@ -10,11 +10,12 @@
 //! S and C must be known before the first term: [`ShiftPass`] is a second pass over the people. So
 //! that none is needed, the ratio of S and C is estimated first from some of the people (see
 //! [`redraw`](crate::metric::bootstrap::redraw)); and a bootstrap would need one for every
-//! replicate, because its ratio of sums differs. For both j is expanded in v, the change of the logarithm of that ratio: with x = b e^v, dj/dv = x
-//! ln(2x/(a+x)), whose series follows from those of e^v and of ln(a + x); the latter has the
-//! cumulants of a yes-no variable with probability t = b/(a+b) as coefficients. The series of j
-//! converges for |v| < pi. Kept are powers up to 6: the error of the divergence is below 1e-12
-//! for |v| up to [`EXACT_STEP`], below 2e-8 for |v| up to [`MAX_STEP`].
+//! replicate, because its ratio of sums differs. For both j is expanded in v, the change of the
+//! logarithm of that ratio: with x = b e^v, dj/dv = x ln(2x/(a+x)), whose series follows from those
+//! of e^v and of ln(a + x); the latter has the cumulants of a yes-no variable with probability t =
+//! b/(a+b) as coefficients. The series of j converges for |v| < pi. Kept are powers up to 6: the
+//! error of the divergence is below 1e-12 for |v| up to [`EXACT_STEP`], below 2e-8 for |v| up to
+//! [`MAX_STEP`].
 
 use serde::{Deserialize, Serialize};
 

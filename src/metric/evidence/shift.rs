@@ -70,16 +70,16 @@ impl ShiftSums {
         self.change[change_bin(change)] += weight;
     }
 
-    /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by its
-    /// cell, and the bin of the change.
+    /// Adds what blocks of people do not hold of a pair: the squared change in units of 2^-52 by
+    /// its cell, and the bin of the change.
     #[inline]
     pub(crate) fn add_change(&mut self, cell: usize, squared: i64, change: f64, weight: u64) {
         self.squared[cell].add_units(i128::from(squared) * i128::from(weight));
         self.change[change_bin(change)] += weight;
     }
 
-    /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the sums
-    /// of s, c, |c - s| and s ln(s/c), and the histograms of scores.
+    /// Adds the rest of some pairs: their number, the weight of those with s > 0 and c = 0, the
+    /// sums of s, c, |c - s| and s ln(s/c), and the histograms of scores.
     pub(crate) fn add_scores(
         &mut self,
         (n, infinite): (u64, u64),
@@ -283,13 +283,12 @@ pub(crate) fn log_ratio(a: f64, b: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn ratio_series(x: f64) -> f64 {
     let sq = x * x;
-    let odd = ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq
-        + 1.0 / 7.0)
-        * sq
-        + 0.2)
-        * sq
-        + 1.0 / 3.0)
-        * sq;
+    let odd =
+        ((((((sq / 15.0 + 1.0 / 13.0) * sq + 1.0 / 11.0) * sq + 1.0 / 9.0) * sq + 1.0 / 7.0) * sq
+            + 0.2)
+            * sq
+            + 1.0 / 3.0)
+            * sq;
     2.0 * x * (1.0 + odd)
 }
 
@@ -400,16 +399,8 @@ pub(crate) fn term(a: f64, b: f64) -> f64 {
 /// is below 3e-17 of the sum.
 #[inline(always)]
 pub(crate) fn term_shape(sq: f64) -> f64 {
-    const C: [f64; 8] = [
-        1.0 / 120.0,
-        1.0 / 91.0,
-        1.0 / 66.0,
-        1.0 / 45.0,
-        1.0 / 28.0,
-        1.0 / 15.0,
-        1.0 / 6.0,
-        1.0,
-    ];
+    const C: [f64; 8] =
+        [1.0 / 120.0, 1.0 / 91.0, 1.0 / 66.0, 1.0 / 45.0, 1.0 / 28.0, 1.0 / 15.0, 1.0 / 6.0, 1.0];
     sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
 }
 

@@ -1,4 +1,5 @@
-//! The sections of the annex, one file or folder each, and the list of them in the order of the page.
+//! The sections of the annex, one file or folder each, and the list of them in the order of the
+//! page.
 
 pub(crate) mod against;
 pub(crate) mod all_results;

@@ -1,4 +1,5 @@
-//! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by row.
+//! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by
+//! row.
 
 pub mod classes;
 pub mod evidence;

@@ -6,8 +6,8 @@
 //! ([`learn_balances`]) from the first [`LEARN_ROWS`] audited rows: the same rows whatever the
 //! number of threads or parts and however rows are cut into groups. Where they are all rows, the
 //! balance is exact. The few cases in which one pass does not do are passed over again: an estimate
-//! that is too far off, a direction that the first rows do not have, and a slice of more people than
-//! are kept one by one.
+//! that is too far off, a direction that the first rows do not have, and a slice of more people
+//! than are kept one by one.
 
 use crate::data::Layout;
 use crate::data::rows::PreparedBatch;

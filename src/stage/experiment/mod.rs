@@ -3,8 +3,8 @@
 //!
 //! Everything of an arm and a fold is a stage of its own, so a run that was stopped goes on at the
 //! arm and fold where it stopped. Models are trained, asked, counted and measured by the stages of
-//! the plain audit; here stands what experiments add: their folds, what an arm takes, and the tables
-//! of all.
+//! the plain audit; here stands what experiments add: their folds, what an arm takes, and the
+//! tables of all.
 
 pub mod folds;
 pub(crate) mod plan;

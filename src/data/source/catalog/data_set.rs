@@ -1,4 +1,5 @@
-//! What a public data set is: its files with their checksums, its columns, and how rows come of them.
+//! What a public data set is: its files with their checksums, its columns, and how rows come of
+//! them.
 
 use std::path::{Path, PathBuf};
 

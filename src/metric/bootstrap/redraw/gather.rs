@@ -5,8 +5,8 @@
 //! pass of its own they are *estimated* from some people ([`ScoreBalances`]), and the value is the
 //! series at the step between estimate and truth (see
 //! [`divergence`](crate::metric::evidence::divergence)). Few people are kept pair by pair; then
-//! everything is computed from the pairs, with the true sums. Where neither serves — the estimate is
-//! off by more than the series reaches, a direction was not met when it was made, or people are
+//! everything is computed from the pairs, with the true sums. Where neither serves — the estimate
+//! is off by more than the series reaches, a direction was not met when it was made, or people are
 //! fewer or more than was assumed — [`GatheredSwitches::second`] says so, and the people are passed
 //! over again ([`ScoreKeeping::again`]).
 //!
@@ -24,8 +24,8 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::state::Accumulator;
-use crate::metric::bootstrap::redraw::units::{SHIFT_BLOCKS, ScorePairs, ShiftBlock, ShiftBlocks};
 use crate::metric::bootstrap::redraw::MAX_SINGLE_PEOPLE;
+use crate::metric::bootstrap::redraw::units::{SHIFT_BLOCKS, ScorePairs, ShiftBlock, ShiftBlocks};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
@@ -264,7 +264,8 @@ impl SwitchAccumulator {
             let n = end - (people.len() - order.len());
             for &position in order.by_ref().take(n) {
                 let person = people[position as usize];
-                let last = people.get(position as usize + 1).map_or(pairs.len(), |p| p.first as usize);
+                let last =
+                    people.get(position as usize + 1).map_or(pairs.len(), |p| p.first as usize);
                 let block = person.bucket - (from * n_blocks) as u32;
                 for pair in &pairs[person.first as usize..last] {
                     let to = usize::from(pair.to);
@@ -403,8 +404,8 @@ mod tests {
 
     type KeyedPeople = Vec<(u64, ScoredPerson, Vec<ScoredCounterfactual>)>;
 
-    /// Random people, some without label, score or counterfactual, with several counterfactuals in a
-    /// group now and then.
+    /// Random people, some without label, score or counterfactual, with several counterfactuals in
+    /// a group now and then.
     fn people(groups: usize, n: usize, weighted: bool) -> KeyedPeople {
         let mut stream = RandomStream::new(4, &format!("gather/{groups}"));
         (0..n)
@@ -530,7 +531,9 @@ mod tests {
                 let of = |pass: &ShiftPass| ScoreShift::from_sums(sums, pass.at(place));
                 let values = (of(&estimated).jensen_shannon, of(&exact).jensen_shannon);
                 match values {
-                    (Ok(one), Ok(other)) => largest = largest.max((one.sqrt() - other.sqrt()).abs()),
+                    (Ok(one), Ok(other)) => {
+                        largest = largest.max((one.sqrt() - other.sqrt()).abs())
+                    }
                     (one, other) => assert_eq!(one, other),
                 }
             }

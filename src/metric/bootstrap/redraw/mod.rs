@@ -12,8 +12,9 @@
 //!   summed anew (see [`divergence`](crate::metric::evidence::divergence)).
 //! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
 //!   200 replicates draw blocks. The divergence is expanded about a balance that was estimated
-//!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose ratio of score sums lies beyond the expansion
-//!   has no Jensen-Shannon distance and counts as undefined.
+//!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose
+//!   ratio of score sums lies beyond the expansion has no Jensen-Shannon distance and counts as
+//!   undefined.
 //!
 //! Everything that is weighted is first rounded to whole multiples of a power of two, so small that
 //! all sums of a scope fit 53 bits: adding them is exact, and no order or partition of people

@@ -7,8 +7,8 @@ use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::bootstrap::interval::IntervalProcedure;
-use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
+use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::{EXACT_STEP, ShiftPass, evaluate_series};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
 use crate::metric::evidence::shift::{

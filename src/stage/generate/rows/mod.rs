@@ -139,8 +139,8 @@ pub struct GeneratedEffects {
 /// What follows from setting an attribute, per fold where the basis has several.
 ///
 /// # Errors
-/// The rows cannot be read, the run is to stop, or a column that groups are mapped from has too many
-/// different numbers.
+/// The rows cannot be read, the run is to stop, or a column that groups are mapped from has too
+/// many different numbers.
 pub fn write_backs(
     ground: RowContext<'_>,
     basis: &LearningReference<'_>,
