@@ -163,8 +163,7 @@ mod tests {
     #[track_caller]
     fn check(keys: &[u64], expected: Option<(u64, u64)>) {
         let each_key = |visit: &mut dyn FnMut(u64, u64) -> bool| {
-            let mut rows = (0..).zip(keys);
-            while let Some((position, &key)) = rows.next() {
+            for (position, &key) in (0..).zip(keys) {
                 if !visit(position, key) {
                     break;
                 }
