@@ -73,7 +73,7 @@ impl ValueCounter {
         };
         let needed = (end - first) as usize;
         // Room on the side that grows, so that rising values do not copy it each time.
-        let length = needed.next_power_of_two().max(64).min(MAX_RANGE);
+        let length = needed.next_power_of_two().clamp(64, MAX_RANGE);
         if needed > length || length - self.cells.len() > *free {
             return false;
         }

@@ -273,7 +273,7 @@ mod tests {
         }
 
         fn add_sample(&mut self, row: u64) {
-            let key = ((row % 3) as u16, (row % 2 == 0).then_some((row % 5) as u32));
+            let key = ((row % 3) as u16, row.is_multiple_of(2).then_some((row % 5) as u32));
             self.add(key, &[u01(h(1, row, 0)) * 9.0 - 3.0, u01(h(1, row, 1))]);
         }
     }

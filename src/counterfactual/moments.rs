@@ -595,7 +595,7 @@ mod tests {
                 keys: &[],
                 rows: &rows,
                 groups: &[[0, 1, MISSING_GROUP][(row % 3) as usize]],
-                classes: &[(row % 2 == 0).then_some(1)],
+                classes: &[row.is_multiple_of(2).then_some(1)],
             });
             self.merge(counter.finish().1);
         }

@@ -103,6 +103,7 @@ impl PieceLoop<'_> {
 }
 
 /// Merges states one by one, such as those of folds.
+#[expect(clippy::ptr_arg, reason = "the fold hands a state on by what it is: a vector")]
 pub fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
     whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
 }

@@ -35,8 +35,6 @@ pub(crate) struct HarmResult {
     pub(crate) harmed: f64,
     /// Whether shares are weighted.
     pub(crate) weighted: bool,
-    /// Whether it rests on few cases.
-    pub(crate) few: bool,
     /// Its number in the table of all results of the annex.
     pub(crate) number: usize,
 }
@@ -50,11 +48,6 @@ impl HarmResult {
     /// Whether nobody switches.
     pub(crate) fn is_nobody(&self) -> bool {
         self.point.value == 0.0
-    }
-
-    /// People who would switch, of graphs by the mean.
-    pub(crate) fn switching(&self) -> f64 {
-        self.counts.map_or(self.point.value * self.whole as f64, |(part, _)| part as f64)
     }
 }
 
@@ -105,7 +98,6 @@ fn result(
             .filter(|group| !group.is_empty() && metric != "sr" && !measure.small),
         harmed: if least > noise { least * whole as f64 } else { 0.0 },
         weighted: measure.weights.is_some(),
-        few: measure.small,
         number: 0,
     })
 }

@@ -649,7 +649,7 @@ fn limit_sentence(
     });
     let words = RichText::new().quote(limit.question(voice, glossary)).text(" ");
     let words = words.text(answer);
-    let words = match value {
+    match value {
         Some((value, ends)) => words
             .text("It is ")
             .strong(value)
@@ -657,6 +657,5 @@ fn limit_sentence(
             .soft(format!("(limit {}{ends})", limit.limit_text()))
             .text("."),
         None => words.quote(capital(limit.reason.trim_end_matches('.'))).text("."),
-    };
-    words
+    }
 }

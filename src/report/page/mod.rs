@@ -22,7 +22,7 @@ use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::{RichText, entry_anchor, visible};
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
-pub(super) struct SectionPage {
+pub(crate) struct SectionPage {
     /// The one `h1`.
     pub(super) title: String,
     /// Name of the job.
@@ -46,7 +46,7 @@ pub(super) struct SectionPage {
 }
 
 /// One section; its number is its place on the page.
-pub(super) struct PageSection {
+pub(crate) struct PageSection {
     /// Anchor.
     pub(super) id: &'static str,
     /// Heading.
@@ -56,7 +56,7 @@ pub(super) struct PageSection {
 }
 
 /// A piece of a section.
-pub(super) enum PageBlock {
+pub(crate) enum PageBlock {
     /// A heading below the section's, with its anchor.
     Heading(String, RichText),
     /// A paragraph.
@@ -89,7 +89,7 @@ pub(super) enum PageBlock {
 
 /// A table: the first cell of each row is its heading.
 #[derive(Default)]
-pub(super) struct PageTable {
+pub(crate) struct PageTable {
     /// What the table says.
     pub(super) caption: RichText,
     /// Column headings; the first stands over the row headings.
@@ -105,7 +105,7 @@ pub(super) const DASH: &str = "\u{2013}";
 
 /// A row of a [`PageTable`].
 #[derive(Default)]
-pub(super) struct ReportRow {
+pub(crate) struct ReportRow {
     /// Anchor; empty = none.
     pub(super) id: String,
     /// Heading.
@@ -134,7 +134,7 @@ impl<W: Into<RichText>> From<W> for PageCell {
 }
 
 /// The matrix of one direction: factual predictions in rows, counterfactual ones in columns.
-pub(super) struct SwitchMatrix {
+pub(crate) struct SwitchMatrix {
     /// Anchor.
     pub(super) id: String,
     /// The direction.
@@ -148,7 +148,7 @@ pub(super) struct SwitchMatrix {
 }
 
 /// A row of a [`SwitchMatrix`].
-pub(super) struct MatrixRow {
+pub(crate) struct MatrixRow {
     /// The heading over this row and the next; empty where an earlier row holds it or the matrix
     /// has none.
     pub(super) label: &'static str,
@@ -159,7 +159,7 @@ pub(super) struct MatrixRow {
 }
 
 /// A cell of a [`SwitchMatrix`].
-pub(super) struct MatrixCell {
+pub(crate) struct MatrixCell {
     /// Its symbol: `SN`, `TSN`.
     pub(super) symbol: &'static str,
     /// How many.
@@ -173,7 +173,7 @@ pub(super) struct MatrixCell {
 }
 
 /// Drawings side by side.
-pub(super) struct PageFigure {
+pub(crate) struct PageFigure {
     /// The SVG texts.
     pub(super) drawings: Vec<String>,
     /// What they say together.
