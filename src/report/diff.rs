@@ -7,13 +7,14 @@ use crate::folder::manifest::{Manifest, RunComparison};
 use crate::report::export::{deciding, gate_sentence};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::terms::{self, PageGlossary};
-use crate::report::page::words::{RichText, visible};
+use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow, SectionPage, number};
 use crate::report::section::against::{
     self, apart, comparable, is_clear, is_judged, left_out_in_words, ordered, reading,
     refitted_in_words, sentence,
 };
 use crate::report::section::models::place;
+use crate::report::visible::visible;
 use crate::table::{ChangeRow, GateRow, TableRow};
 
 /// Changes on a page.

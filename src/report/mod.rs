@@ -28,6 +28,7 @@ mod read;
 mod section;
 #[cfg(test)]
 mod tests;
+mod visible;
 
 use std::path::Path;
 

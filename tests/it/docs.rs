@@ -233,7 +233,7 @@ fn the_words_of_the_page_are_a_job() {
         "base.yaml",
         "data:\n  rows: {parquet: loans.parquet}\n  features: {continuous: [income], nominal: \
          [history]}\n  split: {share: {train: 0.7, audit: 0.3}}\n\
-         models:\n  logit: {logistic: {}}\n",
+         models:\n  logit: {logistic: {l2: 1.0}}\n",
     );
     work.write("job.yaml", &format!("cfaudit: 1\nname: words\ninclude: [base.yaml]\n{example}"));
     work.cfaudit(0, "check job.yaml --no-data");

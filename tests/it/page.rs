@@ -52,7 +52,7 @@ fn sheets(page: &Path, into: &Path) -> Option<usize> {
 
 #[test]
 fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
-    let work = Work::new();
+    let work = Work::with_jobs();
     work.run(0, "jobs/demo.yaml", FEW);
     let path = work.path("out/report.html");
     let page = fs::read_to_string(&path).unwrap();

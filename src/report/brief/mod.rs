@@ -10,57 +10,22 @@ pub(crate) mod digits;
 pub(crate) mod forest;
 pub(crate) mod harm;
 pub(crate) mod hero;
+pub(crate) mod inputs;
 pub(crate) mod limits;
 pub(crate) mod shares;
 pub(crate) mod voice;
 
-use crate::report::brief::harm::HarmResult;
 use crate::report::brief::hero::HeroInputs;
-use crate::report::brief::limits::AuditLimit;
-use crate::report::brief::shares::ModelShares;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
 use crate::report::page::PageBlock;
+use crate::report::page::brief::{BriefPage, BriefSection};
 use crate::report::page::number::count;
-use crate::report::page::plots::{BriefBlock, BriefPage, BriefSection, VerdictBadge};
+use crate::report::page::plots::{BriefBlock, VerdictBadge};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
-
-/// The name of the annex, next to the page.
-pub(crate) const ANNEX: &str = "annex.html";
-
-/// What the sections of the page are made of.
-pub(crate) struct BriefInputs<'a> {
-    /// The audit.
-    pub(crate) audit: &'a AuditFolder,
-    /// Its words.
-    pub(crate) voice: &'a AuditVoice<'a>,
-    /// Who would be decided otherwise.
-    pub(crate) results: &'a [HarmResult],
-    /// Groups as they are.
-    pub(crate) shares: &'a [ModelShares],
-    /// The limits, worst first.
-    pub(crate) limits: &'a [AuditLimit],
-    /// Whether there is an annex to lead to.
-    pub(crate) annex: bool,
-}
-
-impl BriefInputs<'_> {
-    /// The address of a row of the annex; empty where there is no annex.
-    pub(crate) fn href(&self, anchor: &str) -> String {
-        if self.annex { format!("{ANNEX}#{anchor}") } else { String::new() }
-    }
-
-    /// A link into the annex, or its words alone.
-    pub(crate) fn link(&self, words: RichText, text: &str, anchor: &str) -> RichText {
-        if self.annex {
-            words.link_out(text, format!("{ANNEX}#{anchor}"))
-        } else {
-            words.text(text)
-        }
-    }
-}
 
 /// The page of a folder.
 pub(crate) fn page(

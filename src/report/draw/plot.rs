@@ -10,7 +10,7 @@
 use std::fmt::Write as _;
 
 use crate::report::page::number;
-use crate::report::page::words::visible;
+use crate::report::visible::visible;
 
 /// Text for SVG and HTML.
 pub(crate) fn escape(text: &str) -> String {

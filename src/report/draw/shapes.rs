@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 
 use crate::report::draw::chart::{DrawingLabel, at, escape, tick};
 use crate::report::page::number::{self, NumberFormat, on_axis};
-use crate::report::page::words::{level, short, visible};
+use crate::report::page::words::{level, short};
 use crate::report::read::quality::{DistributionBar, FeatureQuality};
+use crate::report::visible::visible;
 
 /// Width of a drawing, and of what is plotted within it; units are CSS pixels at full size.
 const WIDTH: f64 = 272.0;

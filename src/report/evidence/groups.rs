@@ -1,13 +1,14 @@
 //! Are the groups decided alike, as they are?
 
-use crate::report::brief::BriefInputs;
 use crate::report::brief::digits::value_text;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
 use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, axis};
 use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
 use crate::report::page::number::NumberFormat;
-use crate::report::page::plots::{BriefBlock, BriefSection, PlotBody, PlotLine, PlotTable};
+use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotTable};
 use crate::report::page::words::{RichText, short};
 
 /// Rows of groups on the page; the others stand in the annex.

@@ -1,13 +1,14 @@
 //! How the answer depends on what one assumes: the same question under each counterfactual set.
 
-use crate::report::brief::BriefInputs;
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{HarmResult, ranked};
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::draw::panel::{LadderBlock, ladder};
 use crate::report::draw::plot::{AxisUnit, SwitchSide};
 use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
 use crate::report::page::number::NumberFormat;
-use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
 
 /// Questions that are drawn.

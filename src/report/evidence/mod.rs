@@ -9,8 +9,8 @@ mod retraining;
 mod scores;
 mod switches;
 
-use crate::report::brief::BriefInputs;
-use crate::report::page::plots::BriefSection;
+use crate::report::brief::inputs::BriefInputs;
+use crate::report::page::brief::BriefSection;
 use crate::report::page::terms::PageGlossary;
 
 /// The sections that have something to show.

@@ -1,8 +1,9 @@
 //! Who has a way out of the unfavourable decision.
 
-use crate::report::brief::BriefInputs;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::PageBlock;
-use crate::report::page::plots::{BriefBlock, BriefSection};
+use crate::report::page::brief::BriefSection;
+use crate::report::page::plots::BriefBlock;
 use crate::report::page::words::RichText;
 use crate::report::section::recourse;
 

@@ -1,13 +1,14 @@
 //! How far scores move: the change of each person's score, and both distributions.
 
-use crate::report::brief::BriefInputs;
 use crate::report::brief::harm::ranked;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{central, change_bars, highest, score_bars};
 use crate::report::draw::plot::{KeyShape, PlotScale};
 use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
 use crate::report::page::number::three_digits;
-use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::ScoreHistograms;
 use crate::report::read::panel::ResultKey;

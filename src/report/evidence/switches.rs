@@ -1,14 +1,15 @@
 //! Who would be decided otherwise: a mosaic for each direction that is shown.
 
-use crate::report::brief::BriefInputs;
 use crate::report::brief::digits::value_text;
 use crate::report::brief::harm::{ranked, switches};
 use crate::report::brief::hero::labels;
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};
 use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
 use crate::report::page::number::{NumberFormat, count, people};
-use crate::report::page::plots::{BriefBlock, BriefSection, ChartPanel};
+use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::ResultKey;
 

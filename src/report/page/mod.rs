@@ -5,6 +5,7 @@
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
+pub(crate) mod brief;
 pub(crate) mod cells;
 pub(crate) mod glossary;
 pub(crate) mod number;
@@ -19,7 +20,8 @@ use minijinja::{Environment, UndefinedBehavior, context, escape_formatter};
 use crate::report::draw::{palette, plot};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::plots::BriefBlock;
-use crate::report::page::words::{RichText, entry_anchor, visible};
+use crate::report::page::words::{RichText, entry_anchor};
+use crate::report::visible::visible;
 
 /// A page of numbered sections: `annex.html`, or what two folders differ in.
 pub(crate) struct SectionPage {
@@ -85,6 +87,12 @@ pub(crate) enum PageBlock {
     Glossary(Vec<GlossaryEntry>),
     /// A block of the brief or of the evidence.
     Brief(BriefBlock),
+}
+
+impl From<BriefBlock> for PageBlock {
+    fn from(block: BriefBlock) -> Self {
+        PageBlock::Brief(block)
+    }
 }
 
 /// A table: the first cell of each row is its heading.

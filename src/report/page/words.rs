@@ -254,31 +254,9 @@ pub(crate) fn level(name: &str) -> Cow<'_, str> {
     name.chars().map(picture).collect::<String>().into()
 }
 
-/// Text in which nothing can hide: control characters become their pictures (U+2400 and on), marks
-/// that turn the direction of what follows become `[U+202E]` and the like. Line ends and tabs stay.
-pub(crate) fn visible(text: &str) -> Cow<'_, str> {
-    let hides = |c: char| {
-        (c.is_control() && !matches!(c, '\n' | '\t'))
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(hides) {
-        return text.into();
-    }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match u32::from(c) {
-            code @ 0..0x20 if hides(c) => shown.extend(char::from_u32(0x2400 + code)),
-            0x7f => shown.push('\u{2421}'),
-            code if hides(c) => shown.push_str(&format!("[U+{code:04X}]")),
-            _ => shown.push(c),
-        }
-    }
-    shown.into()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{NAME_AT_MOST, level, short, visible};
+    use super::{NAME_AT_MOST, level, short};
 
     #[test]
     fn very_long_names_lose_their_middle() {
@@ -300,15 +278,5 @@ mod tests {
             ["", " ", "  ", "\t", "\u{a0}", "a "].map(level),
             ["(empty)", "\u{2423}", "\u{2423}\u{2423}", "\u{2409}", "[U+00A0]", "a "]
         );
-    }
-
-    #[test]
-    fn nothing_hides() {
-        assert_eq!(visible("plain, naïve\n\ttext"), "plain, naïve\n\ttext");
-        assert_eq!(
-            visible("a\0b\u{1b}[31m\r\u{7f}\u{85}"),
-            "a\u{2400}b\u{241b}[31m\u{240d}\u{2421}[U+0085]"
-        );
-        assert_eq!(visible("\u{202e}elaM\u{202c}"), "[U+202E]elaM[U+202C]");
     }
 }
