@@ -221,18 +221,7 @@ impl ColumnProfile {
         for (possible, other) in others.filter(|(possible, _)| **possible) {
             *possible = other.number(field).is_some() && !other.is_code(field);
         }
-        self.class = match self.class {
-            _ if notation.is_code(field) => ValueClass::Text,
-            ValueClass::Empty | ValueClass::Int if notation.integer(field).is_some() => {
-                ValueClass::Int
-            }
-            ValueClass::Empty | ValueClass::Int | ValueClass::Float
-                if notation.number(field).is_some() =>
-            {
-                ValueClass::Float
-            }
-            _ => ValueClass::Text,
-        };
+        self.class = notation.widen(self.class, field);
     }
 
     /// Counts these words as missing.

@@ -26,6 +26,7 @@ use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source::{find_files, missing_column_fault};
+use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::param::Word;
@@ -177,22 +178,22 @@ pub fn import_csv(
     let nulls: Vec<&str> = params.null_values.iter().map(Word::as_str).collect();
     let is_null = |field: &str| field.is_empty() || nulls.contains(&field);
 
-    let mut kinds = vec![InferredType::Empty; needed.len()];
+    let mut classes = vec![ValueClass::Empty; needed.len()];
     input.for_each_row(|fields| {
-        kinds.iter_mut().zip(fields).for_each(|(kind, field)| {
-            *kind = if is_null(field) { *kind } else { kind.widen(field, notation) }
-        });
+        for (class, field) in classes.iter_mut().zip(fields).filter(|(_, field)| !is_null(field)) {
+            *class = notation.widen(*class, field);
+        }
         Ok(())
     })?;
     let fields: Vec<Field> = needed
         .iter()
-        .zip(&kinds)
-        .map(|(name, kind)| Field::new(*name, kind.data_type(), true))
+        .zip(&classes)
+        .map(|(name, class)| Field::new(*name, data_type(*class), true))
         .collect();
     let schema = Arc::new(Schema::new(fields));
     let mut rows = RecutWriter::create(path, schema.as_ref().clone(), workers, batch_rows)?;
     let mut builders: Vec<ImportBuilder> =
-        kinds.iter().map(|kind| ImportBuilder::new(*kind)).collect();
+        classes.iter().map(|class| ImportBuilder::new(*class)).collect();
     let mut waiting = 0;
     let mut flush = |builders: &mut [ImportBuilder], n: usize| {
         let arrays = builders.iter_mut().map(ImportBuilder::finish).collect();
@@ -322,38 +323,12 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
     needed.iter().map(position).collect()
 }
 
-/// The narrowest type of all values so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InferredType {
-    Empty,
-    Int,
-    Float,
-    Text,
-}
-
-impl InferredType {
-    fn widen(self, field: &str, notation: NumberNotation) -> InferredType {
-        match self {
-            // `007` is a code: as a number it would equal `7`.
-            _ if notation.is_code(field) => InferredType::Text,
-            InferredType::Empty | InferredType::Int if notation.integer(field).is_some() => {
-                InferredType::Int
-            }
-            InferredType::Empty | InferredType::Int | InferredType::Float
-                if notation.number(field).is_some() =>
-            {
-                InferredType::Float
-            }
-            _ => InferredType::Text,
-        }
-    }
-
-    fn data_type(self) -> DataType {
-        match self {
-            InferredType::Int => DataType::Int64,
-            InferredType::Float => DataType::Float64,
-            InferredType::Empty | InferredType::Text => DataType::Utf8,
-        }
+/// The type of a column of a class.
+fn data_type(class: ValueClass) -> DataType {
+    match class {
+        ValueClass::Int => DataType::Int64,
+        ValueClass::Float => DataType::Float64,
+        ValueClass::Empty | ValueClass::Bool | ValueClass::Text => DataType::Utf8,
     }
 }
 
@@ -364,11 +339,13 @@ enum ImportBuilder {
 }
 
 impl ImportBuilder {
-    fn new(kind: InferredType) -> Self {
-        match kind {
-            InferredType::Int => ImportBuilder::Int(Int64Builder::new()),
-            InferredType::Float => ImportBuilder::Float(Float64Builder::new()),
-            InferredType::Empty | InferredType::Text => ImportBuilder::Text(StringBuilder::new()),
+    fn new(class: ValueClass) -> Self {
+        match class {
+            ValueClass::Int => ImportBuilder::Int(Int64Builder::new()),
+            ValueClass::Float => ImportBuilder::Float(Float64Builder::new()),
+            ValueClass::Empty | ValueClass::Bool | ValueClass::Text => {
+                ImportBuilder::Text(StringBuilder::new())
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::data::values::{is_code, parse_number};
+use crate::data::values::{ValueClass, is_code, parse_number};
 
 /// Signs that may stand between thousands. A blank stands for every kind of blank.
 const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
@@ -69,6 +69,21 @@ impl NumberNotation {
     /// Whether a field has digits after a leading zero, so that it is a code and no number.
     pub(crate) fn is_code(self, field: &str) -> bool {
         self.plain(field).is_some_and(|plain| is_code(&plain))
+    }
+
+    /// The narrowest class of a column that holds values of a class and this field as well:
+    /// integers, else numbers, else text. `007` is a code: as a number it would equal `7`.
+    pub(crate) fn widen(self, class: ValueClass, field: &str) -> ValueClass {
+        match class {
+            _ if self.is_code(field) => ValueClass::Text,
+            ValueClass::Empty | ValueClass::Int if self.integer(field).is_some() => ValueClass::Int,
+            ValueClass::Empty | ValueClass::Int | ValueClass::Float
+                if self.number(field).is_some() =>
+            {
+                ValueClass::Float
+            }
+            _ => ValueClass::Text,
+        }
     }
 
     /// The field with a decimal point and nothing between thousands; `None` where signs stand where
