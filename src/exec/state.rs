@@ -108,6 +108,21 @@ pub fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
     whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
 }
 
+/// Merges sums of which some are absent, because nobody stands there, such as those of slices.
+pub fn merge_present<T>(
+    whole: &mut [Option<T>],
+    parts: impl IntoIterator<Item = Option<T>>,
+    merge: impl Fn(&mut T, T),
+) {
+    for (whole, part) in whole.iter_mut().zip(parts) {
+        match (whole, part) {
+            (Some(whole), Some(part)) => merge(whole, part),
+            (whole @ None, part) => *whole = part,
+            (Some(_), None) => {}
+        }
+    }
+}
+
 /// The sum of all states; none of none.
 pub fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> Option<S> {
     states.into_iter().reduce(|mut whole, part| {

@@ -7,6 +7,7 @@
 
 use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::harm::{HarmResult, findings, ranked, switches};
+use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::limits::AuditLimit;
 use crate::report::brief::shares::{ClearGap, ModelShares};
 use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
@@ -17,7 +18,6 @@ use crate::report::page::number::{self, NumberFormat, count, people};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
-use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::ResultKey;
 
 /// Groups in the hero chart of several.
@@ -42,21 +42,7 @@ pub(crate) enum HeroFinding<'a> {
     Nothing,
 }
 
-/// All that findings are chosen from.
-pub(crate) struct HeroInputs<'a> {
-    /// The audit.
-    pub(crate) audit: &'a AuditFolder,
-    /// Its words.
-    pub(crate) voice: &'a AuditVoice<'a>,
-    /// Who would switch.
-    pub(crate) results: &'a [HarmResult],
-    /// Groups as they are.
-    pub(crate) shares: &'a [ModelShares],
-    /// The limits, worst first.
-    pub(crate) limits: &'a [AuditLimit],
-}
-
-impl<'a> HeroInputs<'a> {
+impl<'a> BriefInputs<'a> {
     /// What a limit judges: the part that decides. Of a gate on harm the other part may keep the
     /// limit, and a sentence on it next to a broken limit would say the opposite.
     fn judged(&self, limit: &'a AuditLimit) -> Vec<HeroFinding<'a>> {
@@ -96,7 +82,7 @@ impl<'a> HeroInputs<'a> {
     }
 
     /// What the page says first.
-    pub(crate) fn choose(&self) -> HeroFinding<'a> {
+    pub(crate) fn choose_hero(&self) -> HeroFinding<'a> {
         for verdict in ["fail", "inconclusive"] {
             let of = self.limits.iter().filter(|limit| limit.verdict == verdict);
             if let Some(worst) = self.worst(of.flat_map(|limit| self.judged(limit))) {
@@ -202,7 +188,7 @@ impl<'a> HeroInputs<'a> {
     }
 
     /// The sentence of the page.
-    pub(crate) fn sentence(
+    pub(crate) fn hero_sentence(
         &self,
         finding: &HeroFinding<'_>,
         glossary: &mut PageGlossary<'_>,
@@ -344,7 +330,7 @@ impl<'a> HeroInputs<'a> {
 
     /// What stands below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
-    pub(crate) fn how(&self, finding: &HeroFinding<'_>) -> RichText {
+    pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
         let mut parts: Vec<RichText> = Vec::new();
         let own = match finding {
             HeroFinding::Switch(result, _) => {
@@ -397,7 +383,7 @@ impl<'a> HeroInputs<'a> {
     }
 
     /// The chart below the sentence: of the model, set and attribute that it is about.
-    pub(crate) fn chart(
+    pub(crate) fn hero_chart(
         &self,
         finding: &HeroFinding<'_>,
         href: &dyn Fn(&str) -> String,

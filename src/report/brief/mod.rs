@@ -15,7 +15,6 @@ pub(crate) mod limits;
 pub(crate) mod shares;
 pub(crate) mod voice;
 
-use crate::report::brief::hero::HeroInputs;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::evidence;
@@ -154,10 +153,9 @@ fn doubts(audit: &AuditFolder) -> Vec<PageBlock> {
 }
 
 fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<BriefSection> {
-    let BriefInputs { audit, voice, results, shares, limits, .. } = *inputs;
+    let BriefInputs { audit, voice, results, limits, .. } = *inputs;
     let href = |anchor: &str| inputs.href(anchor);
-    let hero = HeroInputs { audit, voice, results, shares, limits };
-    let finding = hero.choose();
+    let finding = inputs.choose_hero();
     let mut verdict: Vec<PageBlock> = Vec::new();
     let tally = limits::tally(limits);
     if let Some(name) = &audit.manifest.stand_in {
@@ -186,14 +184,14 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
     } else {
         verdict.push(BriefBlock::State(limits::page_badge(limits), tally.into()).into());
         verdict.extend(first_of_all(audit));
-        verdict.push(BriefBlock::Hero(hero.sentence(&finding, glossary)).into());
-        let how = hero.how(&finding);
+        verdict.push(BriefBlock::Hero(inputs.hero_sentence(&finding, glossary)).into());
+        let how = inputs.hero_test(&finding);
         if how != RichText::new() {
             verdict.push(BriefBlock::How(how).into());
         }
         verdict.extend(doubts(audit));
     }
-    verdict.extend(hero.chart(&finding, &href));
+    verdict.extend(inputs.hero_chart(&finding, &href));
     let mut sections = vec![section("verdict", "Verdict".into(), "Verdict", verdict)];
     if !limits.is_empty() {
         let words = RichText::from(

@@ -10,7 +10,7 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::state::Accumulator;
+use crate::exec::state::{Accumulator, merge_present};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::scope::GroupSelection;
@@ -170,7 +170,7 @@ pub(crate) fn slice_rows(
             }
             Ok(batch.row.len() as u64)
         },
-        |whole, parts| merge(whole, parts, Accumulator::merge),
+        |whole, parts| merge_present(whole, parts, Accumulator::merge),
     )?;
     let counted =
         whole.into_iter().enumerate().filter_map(|(slice, counts)| Some((slice, counts?)));
@@ -179,16 +179,6 @@ pub(crate) fn slice_rows(
             .filter(|(_, counts)| counts.confusion(GroupSelection::All).predicted() > 0)
             .collect(),
     ))
-}
-
-fn merge<T>(whole: &mut [Option<T>], parts: Vec<Option<T>>, both: impl Fn(&mut T, T)) {
-    for (sum, part) in whole.iter_mut().zip(parts) {
-        match (sum, part) {
-            (Some(sum), Some(part)) => both(sum, part),
-            (sum @ None, part) => *sum = part,
-            (Some(_), None) => {}
-        }
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
 use crate::error::{Error, Result};
-use crate::exec::state::Accumulator;
+use crate::exec::state::{Accumulator, merge_present};
 use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, MAX_SINGLE_PEOPLE, ScoreBalances,
     ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,
@@ -93,13 +93,7 @@ impl SwitchPart {
     }
 
     fn merge(&mut self, other: Self) {
-        for (mine, theirs) in self.all.iter_mut().zip(other.all) {
-            match (mine, theirs) {
-                (Some(mine), Some(theirs)) => mine.merge(theirs),
-                (mine @ None, theirs) => *mine = theirs,
-                (Some(_), None) => {}
-            }
-        }
+        merge_present(&mut self.all, other.all, Accumulator::merge);
     }
 
     fn finish(mut self) -> Vec<Option<GatheredSwitches>> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
+use crate::exec::state::merge_present;
 use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
@@ -366,15 +367,9 @@ impl ShiftBlocks {
 
     /// Adds the people of another batch of the same pass.
     pub fn merge(&mut self, other: ShiftBlocks) {
-        for (mine, theirs) in self.blocks.iter_mut().zip(other.blocks) {
-            match (mine, theirs) {
-                (_, None) => {}
-                (Some(mine), Some(theirs)) => {
-                    mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs))
-                }
-                (mine @ None, theirs) => *mine = theirs,
-            }
-        }
+        merge_present(&mut self.blocks, other.blocks, |mine, theirs| {
+            mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs));
+        });
         self.combined
             .as_flattened_mut()
             .iter_mut()
