@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::num::seed::h;
 
 /// A counterfactual of a training row, with what rules test.

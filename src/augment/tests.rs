@@ -8,7 +8,7 @@ use super::knobs::AdasynArm;
 use crate::counterfactual::tests::frame::{self, JsonFrame};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::num::neighbours::PointMatrix;
 use crate::param::{Count, Finite, Fraction};
 use crate::tests::{expected, json, shared};

@@ -8,7 +8,7 @@
 //! block of any replicate, and memory is one number per block and replicate. With strata (the rows
 //! of one group each) every stratum is drawn separately and keeps its number of rows.
 
-use crate::num::binomial::multinomial;
+use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 
 /// The row multiplicities of all replicates.

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::counterfactual::joint::{JointCounts, JointTable, LevelCounts};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
-use crate::exec::state::{Accumulator, map_as_list};
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// Counts over the rows of one group and class.
@@ -281,7 +281,7 @@ mod tests {
     use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
-    use crate::exec::state::{Accumulator, SampleState};
+    use crate::exec::accumulator::{Accumulator, SampleState};
     use crate::num::seed::h;
 
     fn variables() -> Vec<StrategyVariable> {

@@ -13,7 +13,7 @@ use crate::counterfactual::conditional::{
 };
 use crate::counterfactual::moments::{MomentFrame, MomentSums, NumberParts, ReferenceMoments};
 use crate::counterfactual::variable::StrategyVariable;
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::num::ecdf::ValueTally;
 use crate::num::hash::FastMap;
 

@@ -13,7 +13,7 @@ use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;
 use crate::data::rows::reference::ReferenceBatch;
 use crate::error::{Fault, Result};
-use crate::exec::state::{Accumulator, map_as_list};
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::eigen::eigen;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -264,7 +264,7 @@ pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<Compone
 #[cfg(test)]
 mod tests {
     use super::SectionScores;
-    use crate::exec::state::SampleState;
+    use crate::exec::accumulator::SampleState;
     use crate::num::seed::{h, u01};
 
     impl SampleState for SectionScores {

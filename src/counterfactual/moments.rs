@@ -22,7 +22,7 @@ use crate::counterfactual::conditional::StratumKey;
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis, ZColumn};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::FeatureRows;
-use crate::exec::state::{Accumulator, map_as_list};
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::ecdf::ValueTally;
 use crate::num::fixed::FixedSum;
 use crate::num::linalg::SymmetricMatrix;
@@ -450,7 +450,7 @@ mod tests {
     use crate::counterfactual::space::ReferenceSpace;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
-    use crate::exec::state::{Accumulator, SampleState};
+    use crate::exec::accumulator::{Accumulator, SampleState};
     use crate::num::fixed::FixedSum;
     use crate::num::linalg::SymmetricMatrix;
     use crate::num::seed::RandomStream;

@@ -2,8 +2,8 @@
 
 use crate::diff::paired::PairedValue;
 use crate::metric::Reads;
-use crate::metric::bootstrap::interval::{IntervalProcedure, newcombe, z_of_level};
 use crate::metric::catalog::find;
+use crate::metric::interval::{IntervalProcedure, newcombe, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::param::Level;
 use crate::table::{ChangeRow, MetricRow, REFITTED, finite};

@@ -25,9 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
 use crate::folder::manifest::{JobChange, PolicyVersions};
-use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::Confusion;
+use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::Rate;
 use crate::metric::{Metric, MetricFamily, Reads};
 use crate::table::MetricRow;

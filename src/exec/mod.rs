@@ -35,6 +35,7 @@ use serde::Serialize;
 
 use crate::error::{Error, FilePlace, JobProblem, Result};
 
+pub mod accumulator;
 pub mod cancel;
 pub mod child;
 pub mod event;
@@ -45,7 +46,6 @@ pub(crate) mod hash;
 mod lock;
 pub mod pieces;
 pub mod program;
-pub mod state;
 pub mod store;
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.

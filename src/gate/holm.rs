@@ -15,10 +15,10 @@
 
 use super::obstacle;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus};
-use crate::metric::bootstrap::interval::{
+use crate::metric::catalog::find;
+use crate::metric::interval::{
     IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
 };
-use crate::metric::catalog::find;
 use crate::metric::rate::{Rate, Undefined};
 
 /// A comparison that can be judged.

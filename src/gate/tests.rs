@@ -5,8 +5,8 @@ use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus, GateSubject,
     UnshownChange,
 };
-use crate::metric::bootstrap::interval::{wilson, z_of_level};
 use crate::metric::catalog::ccm::HARM;
+use crate::metric::interval::{wilson, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
 

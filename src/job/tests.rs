@@ -269,7 +269,7 @@ fn sample_jobs_hold() {
     // text.
     assert_eq!(
         credit.job.models["fixed"].threshold,
-        crate::model::kind::threshold::ThresholdBlock::default()
+        crate::model::kind::threshold_key::ThresholdBlock::default()
     );
     assert_eq!(credit.job.data.sensitive["sex"].reference.as_ref().unwrap().as_str(), "yes");
 }

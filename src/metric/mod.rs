@@ -13,7 +13,7 @@
 //! [`catalog::shift`] also needs the balance of all scores for its [`evidence::divergence`] and,
 //! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
 //! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
-//! evidence into values with [`bootstrap::interval`]s, and sets the noise of a
+//! evidence into values with [`interval`]s, and sets the noise of a
 //! [`bootstrap::placebo`] beside them; [`value::compare`] sets two models side by side;
 //! [`value::classes`] does the like for more than two classes. A value is never NaN and never a
 //! silent zero: it is a number or the reason why there is none.
@@ -25,6 +25,7 @@
 pub mod bootstrap;
 pub mod catalog;
 pub mod evidence;
+pub mod interval;
 pub mod rate;
 pub mod scope;
 #[cfg(test)]

@@ -13,28 +13,24 @@ use std::collections::BTreeSet;
 
 use super::scope::MetricScope;
 use super::{ImpairedGroupRule, MetricFamily, Reads};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
-use crate::metric::bootstrap::redraw::ShiftBootstrap;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftEvidence};
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
 use crate::metric::bootstrap::turn::SwapEffect;
-use crate::metric::catalog::catalog;
-use crate::metric::catalog::{find, nearest};
+use crate::metric::catalog::{catalog, find, nearest};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
     FlipTestPerson, FlipTestSample, FlipTestSettings, PreparedFlipTest,
 };
 use crate::metric::evidence::patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift::DivergenceSums;
-use crate::metric::evidence::shift::{ScoreShift, ShiftSums};
+use crate::metric::evidence::shift::{DivergenceSums, ScoreShift, ShiftSums};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Undefined;
 use crate::metric::value::gaps;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredGroups;
 use crate::metric::value::settings::{
-    FavourableClass, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
+    FavourableClass, FavouredGroups, MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP,
 };
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::{RandomStream, h};

@@ -8,12 +8,12 @@
 
 pub mod command;
 pub mod encode;
+pub mod fitted_threshold;
 pub mod kind;
 pub mod lightgbm;
 pub mod logistic;
 pub mod onnx;
 pub mod scores_file;
-pub mod threshold;
 pub mod trees;
 
 use crate::data::rows::training::TrainingRows;

@@ -5,7 +5,7 @@
 //! that decide results are whole numbers. Not done here: anything that reads a file or knows what a
 //! group is.
 
-pub mod binomial;
+pub mod binomial_draws;
 pub mod decimal;
 pub mod ecdf;
 pub mod eigen;

@@ -1,7 +1,7 @@
 //! The states that passes over rows gather: each with the name and the version of its file.
 //!
 //! A type becomes a state here and nowhere else, so that none is gathered that the test of the laws
-//! does not know. The loop itself is [`PieceLoop`](crate::exec::state::PieceLoop).
+//! does not know. The loop itself is [`PieceLoop`](crate::exec::accumulator::PieceLoop).
 
 use crate::augment::choose::RuleMatches;
 use crate::counterfactual::conditional::ReferenceCounts;
@@ -12,7 +12,7 @@ use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::prepare::survey::SourceSurvey;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::profile::PreparedProfile;
-use crate::exec::state::StateType;
+use crate::exec::accumulator::StateType;
 use crate::metric::bootstrap::redraw::SwitchAccumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::FlipTestSample;
@@ -30,7 +30,7 @@ macro_rules! states {
         #[cfg(test)]
         #[test]
         fn every_state_keeps_the_laws() {
-            $(crate::exec::state::keeps_the_laws::<$state>();)+
+            $(crate::exec::accumulator::keeps_the_laws::<$state>();)+
         }
 
         #[cfg(test)]

@@ -3,9 +3,8 @@
 
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::prepare;
-use crate::data::rows::split;
-use crate::data::rows::split::SplitMethod;
-use crate::data::source::{ParquetSource, hidden_column_fault, import};
+use crate::data::rows::split::{self, SplitMethod};
+use crate::data::source::{ParquetSource, csv_to_parquet, hidden_column_fault};
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
 use crate::exec::misfit;
@@ -126,7 +125,7 @@ impl Stage for PrepareStage {
             if let Some((RowImport::Csv { csv, .. }, _)) = &source {
                 // The imported file lacks what nobody reads.
                 for (name, _) in params.derived() {
-                    if let Some(file) = import::csv_file_with(csv, name.as_str())? {
+                    if let Some(file) = csv_to_parquet::csv_file_with(csv, name.as_str())? {
                         return Err(hidden_column_fault(name.as_str(), &file).into());
                     }
                 }

@@ -4,8 +4,8 @@ use crate::data::Layout;
 use crate::data::rows::split::RolesReader;
 use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
-use crate::exec::state::PieceLoop;
 use crate::model::ThresholdComparison;
 
 /// What a stage over prepared rows has at hand.

@@ -5,18 +5,18 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::job::{self, ModelBlock};
 use crate::model::ThresholdComparison;
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
-use crate::model::threshold::FittedThreshold;
+use crate::model::fitted_threshold::FittedThreshold;
+use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
-use crate::stage::score::threshold;
+use crate::stage::score::fit_threshold;
 use crate::unit::AuditUnit;
 
 impl StageInput<ThresholdStage> {
     /// The thresholds, fold by fold.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<FittedThreshold>> {
-        threshold::read(self.folder(ctx))
+        fit_threshold::read(self.folder(ctx))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table `changes`: every value of a run beside the same value of an earlier one.
 
-use super::define::{SharedText, table};
 use super::{ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
 
 /// How the column `ci_method` begins in rows that are not judged because their set was fitted
 /// again; then comes why.

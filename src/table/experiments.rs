@@ -1,8 +1,8 @@
 //! The tables of experiments: what arms were trained on, how their values vary, which
 //! counterfactuals they took.
 
-use super::define::{SharedText, table};
 use super::{ARM, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// What the arms of experiments were trained on.

@@ -1,9 +1,9 @@
 //! The tables of causal graphs: every world, the people in them, edges, nodes and the graphs
 //! themselves.
 
-use super::define::{SharedText, table};
 use super::quality::SET;
 use super::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world stands for

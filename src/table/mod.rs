@@ -7,7 +7,6 @@
 //! metadata. What is not known here: how a number was computed.
 
 mod changes;
-pub mod define;
 pub mod digits;
 mod experiments;
 pub mod file;
@@ -17,16 +16,17 @@ pub mod list;
 pub mod picked;
 mod quality;
 pub mod recourse;
+pub mod row_macro;
 mod rows;
 
 pub use changes::{ChangeRow, REFITTED};
-pub use define::{SharedText, TableRow, finite, whole};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow};
+pub use row_macro::{SharedText, TableRow, finite, whole};
 pub use rows::{FilterRow, ISSUE_CODES, IssueRow, OutcomeRow};
 
-use define::table;
+use row_macro::table;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The tables of how good counterfactuals are.
 
 use super::SENSITIVE;
-use super::define::{SharedText, table};
+use crate::table::row_macro::{SharedText, table};
 
 pub(crate) const SET: &str = "name of the counterfactual set";
 

@@ -6,7 +6,7 @@
 //! within its subgroup, by cost, then text.
 
 use super::TableDef;
-use super::define::{SharedText, TableRow, table};
+use crate::table::row_macro::{SharedText, TableRow, table};
 
 /// What the column `metric` of the table `gates` says of gates on recourse.
 pub const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";

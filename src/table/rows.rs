@@ -1,7 +1,7 @@
 //! The tables of the rows themselves: what was filtered, what was met, what came out.
 
-use super::define::{SharedText, table};
 use super::{ARM, COUNTERFACTUAL, MODEL, SENSITIVE, TO_GROUP};
+use crate::table::row_macro::{SharedText, table};
 
 table! {
     /// `filters`: one row per step that can lose rows.

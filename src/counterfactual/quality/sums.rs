@@ -10,7 +10,7 @@ use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::space::SpaceAxis;
 use crate::counterfactual::variable::StrategyVariable;
 use crate::counterfactual::{GeneratedBatch, SampleBatch};
-use crate::exec::state::{Accumulator, map_as_list};
+use crate::exec::accumulator::{Accumulator, map_as_list};
 use crate::num::ecdf::{Ecdf, ValueTally};
 use crate::num::fixed::FixedSum;
 
@@ -339,7 +339,7 @@ impl QualityReference {
 }
 
 #[cfg(test)]
-impl crate::exec::state::SampleState for QualitySums {
+impl crate::exec::accumulator::SampleState for QualitySums {
     fn sample(_: u64) -> Self {
         QualitySums::default()
     }

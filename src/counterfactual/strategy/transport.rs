@@ -27,7 +27,7 @@ use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::param::{ColumnName, Count, KnobRefusal};
 
 /// The most rows a side of one problem: its costs take 3.2 GB.

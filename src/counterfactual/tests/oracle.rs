@@ -19,7 +19,7 @@ use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
 };
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::tests::{expected, json, shared};
 
 fn list(value: &Json) -> &[Json] {

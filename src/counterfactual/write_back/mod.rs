@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
-use crate::exec::state::{Accumulator, map_as_list};
+use crate::exec::accumulator::{Accumulator, map_as_list};
 
 /// Negative, positive, no label.
 const N_CLASSES: usize = 3;

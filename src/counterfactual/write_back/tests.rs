@@ -8,7 +8,7 @@ use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
 };
-use crate::exec::state::{Accumulator, SampleState};
+use crate::exec::accumulator::{Accumulator, SampleState};
 
 fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
     Feature {

@@ -19,7 +19,7 @@ use crate::data::source::SourceSlice;
 use crate::data::thousands::Thousands;
 use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};
 use crate::error::{Fault, Result};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 
 /// Largest number of levels of a coded column.
 pub(crate) const MAX_LEVELS: usize = 100_000;
@@ -739,7 +739,7 @@ mod tests {
     use crate::data::source::ParquetSource;
     use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};
     use crate::data::thousands::Thousands;
-    use crate::exec::state::{Accumulator, SampleState};
+    use crate::exec::accumulator::{Accumulator, SampleState};
 
     impl SampleState for SourceSurvey {
         fn sample(_: u64) -> Self {

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::num::seed::{h, named_seed};
 
 /// Seeds of the two sums.

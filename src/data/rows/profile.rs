@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::{self, RowRoles};
 use crate::data::{FeatureColumn, Layout, MISSING, MISSING_GROUP};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 
 /// Counts of the prepared rows; [`PreparedProfile::empty`] is the empty accumulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -229,7 +229,7 @@ mod tests {
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
         MISSING, MISSING_GROUP, RowIdKind,
     };
-    use crate::exec::state::{Accumulator, SampleState};
+    use crate::exec::accumulator::{Accumulator, SampleState};
 
     fn layout() -> Layout {
         let feature = |name: &str, kind, levels: &[&str]| Feature {

@@ -13,7 +13,7 @@ use crate::data::rows::content::ContentHash;
 use crate::data::values::ValueClass;
 use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::error::{Error, Fault, Result};
-use crate::exec::state::{Accumulator, PieceLoop};
+use crate::exec::accumulator::{Accumulator, PieceLoop};
 
 /// The reference rows of one row group.
 #[derive(Debug, Clone, PartialEq)]

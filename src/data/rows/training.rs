@@ -12,8 +12,8 @@ use crate::data::FeatureRows;
 use crate::data::rows::RowsReader;
 use crate::data::rows::split::RolesReader;
 use crate::error::{Fault, Result};
+use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
-use crate::exec::state::PieceLoop;
 use crate::table::file::BLOCK_ROWS;
 
 /// The training rows of one row group.

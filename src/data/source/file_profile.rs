@@ -13,7 +13,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
 use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
-use crate::data::source::import::CsvBlock;
+use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::{ParquetSource, find_files};
 use crate::data::values::ValueClass;

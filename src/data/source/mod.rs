@@ -6,8 +6,8 @@
 
 pub mod catalog;
 pub mod csv;
+pub mod csv_to_parquet;
 pub mod file_profile;
-pub mod import;
 pub mod notation;
 pub(crate) mod recut;
 pub mod synthetic;

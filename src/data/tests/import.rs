@@ -10,7 +10,7 @@ use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::prepare;
 use crate::data::source::ParquetSource;
 use crate::data::source::csv::TextEncoding;
-use crate::data::source::import::{CsvBlock, import_csv};
+use crate::data::source::csv_to_parquet::{CsvBlock, import_csv};
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::table::file::{FileOwner, ParquetFile};

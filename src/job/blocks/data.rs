@@ -10,10 +10,9 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::params::KeepCondition;
-use crate::data::prepare::params::{DuplicateRule, MissingBlock, OrdinalOrder};
+use crate::data::prepare::params::{DuplicateRule, KeepCondition, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
-use crate::data::source::import::CsvBlock;
+use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::synthetic::SyntheticBlock;
 use crate::job::blocks::words::{CodeNames, DecisionWordsBlock};
 pub use crate::metric::value::settings::FavourableClass;

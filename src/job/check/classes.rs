@@ -8,7 +8,7 @@ use crate::job::{
     GateBetween, GateBlock, KeepRows, LabelColumn, MetricFamily, ModelBlock, ThresholdRule,
 };
 use crate::model::kind::ModelKind;
-use crate::model::kind::threshold::ThresholdBlock;
+use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::{ColumnName, Name, Word};
 
 use super::clarify::REST;

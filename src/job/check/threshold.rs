@@ -2,7 +2,7 @@
 //! rule that they are fitted for.
 
 use crate::job::{ModelBlock, ThresholdRule};
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::param::Name;
 
 use super::JobChecker;

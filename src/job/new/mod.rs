@@ -14,10 +14,10 @@ mod leaks;
 
 use std::fmt::Write as _;
 
+use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::file_profile::{
     ColumnProfile, FileProfile, LevelShares, ProfiledRows, hash_of,
 };
-use crate::data::source::import::CsvBlock;
 use crate::data::source::{list_words, missing_column_fault};
 use crate::data::values::ValueClass;
 use crate::error::{Fault, Result};

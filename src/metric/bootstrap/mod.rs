@@ -1,6 +1,5 @@
 //! How sure a value is: intervals, replicates, permutations.
 
-pub mod interval;
 pub mod placebo;
 pub mod redraw;
 pub mod turn;

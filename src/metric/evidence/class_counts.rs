@@ -10,7 +10,7 @@ use std::hash::Hash;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::person::{

@@ -17,7 +17,7 @@ use super::divergence::ShiftPass;
 use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
 use super::strata::Strata;
 use super::weights::{BlockSums, WeightSums};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells,
     answer_state, cell_index, scored_pair,

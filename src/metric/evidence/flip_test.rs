@@ -26,7 +26,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::weights::BlockSums;
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, named_seed};
@@ -385,7 +385,7 @@ mod tests {
     use super::{
         FlipTestPerson, FlipTestResult, FlipTestSample, FlipTestSettings, PreparedFlipTest,
     };
-    use crate::exec::state::Accumulator;
+    use crate::exec::accumulator::Accumulator;
     use crate::metric::scope::MetricScope;
     use crate::num::seed::RandomStream;
     use crate::param::{Count, Seed};

@@ -8,7 +8,7 @@
 //! below 0.01 in doubles.
 
 use super::counts::FactualCounts;
-use crate::metric::bootstrap::interval::{newcombe, z_of_level};
+use crate::metric::interval::{newcombe, z_of_level};
 use crate::metric::rate::{Rate, Undefined};
 use crate::param::Level;
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::weights::{BlockMultiplicities, add_block_replicates, block_of, block_seed};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::GroupSelection;
-use crate::num::binomial::multinomial;
+use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 use crate::param::Seed;
 

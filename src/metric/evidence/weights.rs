@@ -9,7 +9,7 @@
 //! People fall into [`PEOPLE_BLOCKS`] blocks by the hash of their key; in every replicate a block
 //! counts Poisson(1) times, the same number in every group, direction and scope, so that gaps are
 //! drawn with the people behind them; then percentiles as in
-//! [`interval`](crate::metric::bootstrap::interval). The spread of a thousand blocks is that of
+//! [`interval`](crate::metric::interval). The spread of a thousand blocks is that of
 //! their people, whatever their number, known to about 2 %.
 //! Coverage of 95 % intervals, simulated (see the tests): of 10 people a rate 93.4 % and a gap 98.5
 //! %, with an interval in 97 % of samples; of 30 people 94.2 % and 93.7 %; of 300 people 94.9 % and

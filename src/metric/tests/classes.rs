@@ -3,7 +3,7 @@
 
 use super::oracle::{check_confusion, check_eccm, check_values, near, object, parquet};
 use super::{measure_counterfactual, measure_factual, one, settings};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::rate::{MetricValue, Undefined};

@@ -3,10 +3,10 @@
 
 use super::coverage::{CoverageCount, IntervalCoverage};
 use super::{TestPeople, measure_counterfactual, measure_factual, part_of, people, settings};
-use crate::exec::state::Accumulator;
-use crate::metric::bootstrap::interval::newcombe;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::interval::newcombe;
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::{ComparedValue, compare_counterfactual, compare_factual};

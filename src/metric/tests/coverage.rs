@@ -1,19 +1,19 @@
 //! How often nominal 95 % intervals hold the true value, simulated from a seed, where people are
 //! few and rates are rare.
 //!
-//! The head of [`interval`](crate::metric::bootstrap::interval) states what `CFAUDIT_TRIALS=20000`
+//! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000`
 //! gives (4000 of them for the bootstrap), printed with `--nocapture`; fewer samples must agree.
 //! Intervals of scores, of people with weights, of two models and of several classes are simulated
 //! beside their engines.
 
 use crate::metric::Reads;
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
-};
 use crate::metric::catalog::find;
 use crate::metric::evidence::person::Eccm;
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz, newcombe, percentile, resample, wilson, z_of_level,
+};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::num::binomial::{binomial, multinomial};
+use crate::num::binomial_draws::{binomial, multinomial};
 use crate::num::seed::RandomStream;
 
 /// The share of intervals that hold, and the share of samples with an interval.

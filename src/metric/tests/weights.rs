@@ -8,10 +8,9 @@ use super::{
     STRATA, TestEvidence, TestPeople, measure_counterfactual, measure_factual, one, part_of,
     people, second, settings, stratum,
 };
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::Reads;
-use crate::metric::bootstrap::redraw::ShiftBootstrap;
-use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftEvidence};
+use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;

@@ -12,7 +12,6 @@ use super::oracle::{
 use super::weights::WeightedPeople;
 use super::{one, second, settings};
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::interval::{newcombe, z_of_level};
 use crate::metric::catalog::clarify::generalized_entropy;
 use crate::metric::catalog::find;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
@@ -22,11 +21,11 @@ use crate::metric::evidence::flip_test::{
 use crate::metric::evidence::labels::{MissingLabels, share, shares_differ};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
+use crate::metric::interval::{newcombe, z_of_level};
 use crate::metric::rate::Rate;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
-use crate::metric::value::settings::FavouredGroups;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::param::Count;
 use crate::tests::json;
@@ -730,16 +729,11 @@ fn rates_at_an_end_are_judged_by_people() {
     assert!(methods["wilson-people"] > 300 && methods["wilson"] > 100, "{methods:?}");
     for case in expected["formula"].as_array().unwrap() {
         let number = |key: &str| case[key].as_f64().unwrap();
-        let method =
-            crate::metric::bootstrap::interval::IntervalProcedure::WilsonPeople { weighed: true };
+        let method = crate::metric::interval::IntervalProcedure::WilsonPeople { weighed: true };
         let z = z_of_level(number("level"));
-        let interval = crate::metric::bootstrap::interval::wilson_of_people(
-            number("k") > 0.0,
-            number("n"),
-            z,
-            method,
-        )
-        .unwrap();
+        let interval =
+            crate::metric::interval::wilson_of_people(number("k") > 0.0, number("n"), z, method)
+                .unwrap();
         assert!(
             (interval.lo - number("lo")).abs() < 1e-12
                 && (interval.hi - number("hi")).abs() < 1e-12

@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
-};
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::catalog::catalog;
 use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
+use crate::metric::interval::{
+    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
+};
 use crate::metric::rate::MetricValue;
 use crate::metric::value::settings::{MeasureSettings, SMALL_DENOMINATOR, SMALL_GROUP};
 use crate::metric::{Metric, MetricFamily};

@@ -12,12 +12,11 @@
 
 use rayon::prelude::*;
 
-use crate::metric::bootstrap::interval::percentile;
-use crate::metric::bootstrap::redraw::ShiftBootstrap;
-use crate::metric::bootstrap::redraw::{ReplicateTile, centre};
+use crate::metric::bootstrap::redraw::{ReplicateTile, ShiftBootstrap, centre};
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::interval::percentile;
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};

@@ -29,13 +29,13 @@ use rayon::prelude::*;
 
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use super::gaps;
-use crate::metric::bootstrap::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::catalog::ccm::switch_rate;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{
     CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
 use crate::metric::evidence::weights::by_weight;
+use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::settings::MeasureSettings;

@@ -4,9 +4,9 @@
 //! negative prediction is the favourable one they see both classes under each other's names.
 
 use super::ask::{IntervalBasis, is_clear};
-use crate::metric::bootstrap::interval::{katz, newcombe, z_of_level};
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
+use crate::metric::interval::{katz, newcombe, z_of_level};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{

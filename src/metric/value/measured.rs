@@ -5,7 +5,7 @@
 //! for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case` and,
 //! with more than two groups, `one_vs_rest`. The families with counterfactuals are in
 //! [`switches`](super::switches).
-//! Which interval a value gets stands in [`interval`](crate::metric::bootstrap::interval).
+//! Which interval a value gets stands in [`interval`](crate::metric::interval).
 //!
 //! Where people have weights, values are made of what they weigh; flags and cases are about people
 //! all the same.
@@ -17,14 +17,12 @@
 use rayon::prelude::*;
 
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, ValueInterval, wilson, wilson_of_people,
-};
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
 use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_people};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 pub use crate::metric::value::settings::FurthestGroups;

@@ -13,9 +13,6 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext, is_clear};
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
-};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
@@ -25,6 +22,9 @@ use crate::metric::evidence::patterns::{AnySwitch, CellProfiles, ScopeCellProfil
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
+};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};

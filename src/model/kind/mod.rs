@@ -9,7 +9,7 @@ pub mod forest;
 pub mod logistic;
 pub mod onnx;
 pub mod scores;
-pub mod threshold;
+pub mod threshold_key;
 pub mod trees;
 
 use schemars::JsonSchema;
@@ -22,7 +22,7 @@ use crate::model::kind::forest::ForestBlock;
 use crate::model::kind::logistic::LogisticBlock;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::scores::ScoresBlock;
-use crate::model::kind::threshold::ThresholdBlock;
+use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::ColumnName;
 
 macro_rules! model_kinds {

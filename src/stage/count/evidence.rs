@@ -11,7 +11,7 @@ use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, Score
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::state::{Accumulator, merge_all, merge_each};
+use crate::exec::accumulator::{Accumulator, merge_all, merge_each};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;

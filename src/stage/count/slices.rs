@@ -10,13 +10,12 @@ use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::{Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
-use crate::exec::state::{Accumulator, merge_present};
+use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::scope::GroupSelection;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
-use crate::stage::row_context::DecisionRule;
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 
 /// A job may have so many slices.
 const SLICES_AT_MOST: usize = 10_000;

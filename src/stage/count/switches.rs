@@ -13,7 +13,7 @@ use crate::data::Layout;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::split::RowRoles;
 use crate::error::{Error, Result};
-use crate::exec::state::{Accumulator, merge_present};
+use crate::exec::accumulator::{Accumulator, merge_present};
 use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, MAX_SINGLE_PEOPLE, ScoreBalances,
     ScoreKeeping, ShiftBootstrap, ShiftEvidence, ShiftIntervals, SwitchAccumulator,

@@ -22,7 +22,7 @@ use crate::data::rows::content::ContentHash;
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Attribute, FeatureColumn, FeatureKind, Layout};
 use crate::error::{Error, Fault, Result};
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::num::seed::RandomStream;
 use crate::param::{ColumnName, Name, Seed};
 use crate::stage::row_context::RowContext;

@@ -6,9 +6,9 @@
 //! the plain audit; here stands what experiments add: their folds, what an arm takes, and the
 //! tables of all.
 
+pub(crate) mod added_rows;
 pub mod folds;
 pub(crate) mod plan;
-pub(crate) mod selection;
 
 use std::path::Path;
 
@@ -20,8 +20,8 @@ use crate::job::KeepRows;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
+use crate::stage::experiment::added_rows::SelectionInputs;
 use crate::stage::experiment::folds::FoldRoles;
-use crate::stage::experiment::selection::SelectionInputs;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;

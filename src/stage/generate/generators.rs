@@ -5,8 +5,8 @@ use crate::counterfactual::engine::{FoldRows, LearntStrategy};
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::error::Result;
+use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::StageWatch;
-use crate::exec::state::PieceLoop;
 use crate::param::Seed;
 use crate::stage::generate::basis::{LearningReference, ReferenceEdit, RowClasses};
 

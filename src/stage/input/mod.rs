@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
-use crate::data::source::import::{self, CsvBlock};
+use crate::data::source::csv_to_parquet::{self, CsvBlock};
 use crate::data::source::synthetic::{self, SyntheticBlock};
 use crate::data::source::{self, FoundFiles};
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -185,7 +185,8 @@ impl RowImport {
     ) -> Result<()> {
         match self {
             RowImport::Csv { csv, .. } => {
-                import::import_csv(csv, columns, path, batch_rows, workers, watch).map(|_| ())
+                csv_to_parquet::import_csv(csv, columns, path, batch_rows, workers, watch)
+                    .map(|_| ())
             }
             RowImport::Catalog { set, origin } => {
                 catalog::import(set, origin, path, batch_rows, workers, watch)

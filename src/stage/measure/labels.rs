@@ -14,7 +14,7 @@ use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
 use crate::model::ThresholdComparison;
-use crate::model::kind::threshold::{ThresholdBlock as JobThreshold, ThresholdOf};
+use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::param::Seed;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::kinds::LabelStage;

@@ -20,7 +20,7 @@ use crate::data::rows::aligned::{
 };
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};

@@ -17,7 +17,7 @@ use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::score::threshold;
+use crate::stage::score::fit_threshold;
 use crate::table::file::write_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
@@ -186,7 +186,12 @@ impl<'a> ModelRows<'a> {
         let mut rows = Vec::<ThresholdRow>::new();
         for (arm, fold, name, model, stage) in &self.thresholds {
             let fitted = stage.open(ctx)?;
-            threshold::push_thresholds(&mut rows, (arm, name), &model.threshold, (*fold, &fitted));
+            fit_threshold::push_thresholds(
+                &mut rows,
+                (arm, name),
+                &model.threshold,
+                (*fold, &fitted),
+            );
         }
         write_rows(ctx.out(), &rows)?;
         if self.added.is_empty() {

@@ -5,21 +5,23 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
+use crate::causal;
 use crate::data::prepare::derive::{DerivationRecipe, DerivedBin};
 use crate::data::rows::split::Stratification;
 use crate::data::source::list_words;
 use crate::data::{Layout, RowIdKind};
 use crate::error::Result;
+use crate::explain;
 use crate::folder::manifest::{
     ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest, ModelWords,
     PolicyVersions, ReportWords, RowCounts, SetWords, SignerWords,
 };
-use crate::job::Job;
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::check::CheckedJob;
-use crate::job::{AnnexChoice, SignerBlock};
+use crate::job::{self, AnnexChoice, Job, SignerBlock};
+use crate::metric;
 use crate::metric::catalog::cf_quality;
-use crate::model::kind::threshold::{ThresholdBlock, ThresholdOf};
+use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::param::{ColumnName, CommandArgument, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::measure::catalog;
@@ -28,7 +30,6 @@ use crate::stage::settings::RunSettings;
 use crate::table::FilterRow;
 use crate::table::file::read_rows;
 use crate::table::list::TABLES;
-use crate::{causal, explain, job, metric};
 
 /// What a folder says of itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {

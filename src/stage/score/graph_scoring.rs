@@ -16,8 +16,8 @@ use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_scores};
 use crate::error::{Error, Fault, Result};
+use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
-use crate::exec::state::Accumulator;
 use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
@@ -26,8 +26,7 @@ use crate::model::encode::FeatureEncoder;
 use crate::num::summary::{SampleSpread, WeightedValue};
 use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
-use crate::stage::row_context::DecisionRule;
-use crate::stage::row_context::RowContext;
+use crate::stage::row_context::{DecisionRule, RowContext};
 
 /// File of the stage beside the mean scores.
 pub const WORLD_COUNTS_FILE: &str = "worlds.json";

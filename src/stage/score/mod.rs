@@ -3,11 +3,11 @@
 
 pub mod changed_rows;
 pub mod command;
+pub mod fit_threshold;
 pub mod graph_scoring;
 pub mod join;
 pub mod recheck;
 pub mod rows;
-pub mod threshold;
 
 use std::path::{Path, PathBuf};
 

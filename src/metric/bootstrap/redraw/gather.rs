@@ -23,7 +23,7 @@
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::MAX_SINGLE_PEOPLE;
 use crate::metric::bootstrap::redraw::units::{SHIFT_BLOCKS, ScorePairs, ShiftBlock, ShiftBlocks};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
@@ -389,7 +389,7 @@ impl GatheredSwitches {
 
 #[cfg(test)]
 mod tests {
-    use crate::exec::state::Accumulator;
+    use crate::exec::accumulator::Accumulator;
 
     use super::{ChunkWorkspace, GatheredScores, ScoreBalances, ScoreKeeping, SwitchAccumulator};
     use crate::metric::bootstrap::redraw::ShiftBlocks;

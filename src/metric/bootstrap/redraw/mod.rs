@@ -4,7 +4,7 @@
 //! Source: Chamandy et al. 2012, see [`poisson`](crate::num::poisson). A person has one weight for
 //! all their counterfactuals, whatever the direction, so that totals and differences are drawn with
 //! the people behind them. Where people have weights of their own, they count so often times their
-//! weight. Percentiles as in [`interval`](super::interval).
+//! weight. Percentiles as in [`interval`](crate::metric::interval).
 //!
 //! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]): the weight of a person follows from
 //!   `row_key` and replicate. Every replicate is computed exactly: sums are weighted sums, the
@@ -43,8 +43,8 @@ mod units;
 
 use serde::{Deserialize, Serialize};
 
-use super::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
 pub use gather::{

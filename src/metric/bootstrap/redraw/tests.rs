@@ -2,12 +2,12 @@
 
 use super::{ScorePairs, ShiftBlocks, ValueInterval, centre};
 use crate::metric::Reads;
-use crate::metric::bootstrap::interval::IntervalProcedure;
 use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::shift::ScoreShift;
+use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::tests::coverage::{CoverageCount, IntervalCoverage};

@@ -10,15 +10,14 @@ use super::units::{LINEAR, ScorePairs, ShiftBlock, ShiftBlocks};
 use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
 use crate::metric::bootstrap::redraw::units::ShiftUnits;
 
-use crate::metric::bootstrap::interval::percentile;
 use crate::metric::bootstrap::redraw::{
     BLOCK_REPLICATES, BootstrapInterval, ShiftIntervals, centre,
 };
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::{EXACT_STEP, MAX_STEP, ShiftPass, evaluate_series};
-use crate::metric::evidence::shift::{ORDER, ScoreBalance};
-use crate::metric::evidence::shift::{SCORE_BINS, ScoreShift};
+use crate::metric::evidence::shift::{ORDER, SCORE_BINS, ScoreBalance, ScoreShift};
+use crate::metric::interval::percentile;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::{Reads, difference};

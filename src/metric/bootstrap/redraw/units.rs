@@ -6,8 +6,7 @@ use std::ops::Range;
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
-use crate::exec::state::merge_present;
-use crate::metric::bootstrap::interval::IntervalProcedure;
+use crate::exec::accumulator::merge_present;
 use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::{EXACT_STEP, ShiftPass, evaluate_series};
@@ -15,6 +14,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored
 use crate::metric::evidence::shift::{
     ORDER, SCORE_BINS, ScoreBalance, ShiftSums, kl_term, score_bin,
 };
+use crate::metric::interval::IntervalProcedure;
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
 use crate::num::fixed::FixedSum;
 use crate::num::seed::{h, named_seed};

@@ -7,7 +7,7 @@
 //! [`SwitchClassCounts::one_vs_rest`] to
 //! [`measure_counterfactual`](crate::metric::value::switches::measure_counterfactual).
 //!
-//! Intervals follow the rules of two classes ([`interval`](crate::metric::bootstrap::interval)):
+//! Intervals follow the rules of two classes ([`interval`](crate::metric::interval)):
 //! Wilson for rates of people who count once, Newcombe for differences of such rates, Wilson on
 //! people where no case counts or all do, else a bootstrap of people; where people have weights, of
 //! blocks of them. No impaired group is named: the papers read switches of two classes, of which
@@ -21,9 +21,6 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
-};
 use crate::metric::catalog::find;
 use crate::metric::evidence::class_counts::{FilledCells, sum_over_blocks};
 use crate::metric::evidence::counts::CounterfactualCounts;
@@ -32,13 +29,16 @@ use crate::metric::evidence::person::{Eccm, SwitchCells};
 use crate::metric::evidence::weights::{
     PEOPLE_BLOCKS, WeightSums, add_block_replicates, by_weight,
 };
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
+};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::ask::{IntervalBasis, MeasureContext};
 use crate::metric::value::measured::{MeasuredValue, ValuePeople};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};
-use crate::num::binomial::multinomial;
+use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 
 /// What is read from a matrix.

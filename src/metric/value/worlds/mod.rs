@@ -29,15 +29,15 @@ use serde::{Deserialize, Serialize};
 
 use super::ask::{IntervalBasis, MeasureContext, is_clear};
 use super::switches::{impaired, measure_counterfactual, unmoved, value_of_cells};
-use crate::exec::state::Accumulator;
-use crate::metric::bootstrap::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
-};
+use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
+};
+use crate::metric::interval::{
+    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;

@@ -3,16 +3,15 @@
 use super::{
     AcrossWorldsValue, GraphWorld, SAMPLED, SpreadParts, WorldCounts, add_second, measure_worlds,
 };
-use crate::exec::state::Accumulator;
+use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::interval::z_of_level;
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::interval::z_of_level;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::MeasuredValue;
-use crate::metric::value::settings::FavouredGroups;
-use crate::metric::value::settings::{FavourableClass, MeasureSettings};
+use crate::metric::value::settings::{FavourableClass, FavouredGroups, MeasureSettings};
 use crate::metric::value::switches::measure_counterfactual;
 use crate::num::seed::RandomStream;
 use crate::param::{Count, Level, Seed};

@@ -16,8 +16,8 @@ use crate::data::rows::aligned::{
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Feature, FeatureRows, MISSING_GROUP};
 use crate::error::Result;
+use crate::exec::accumulator::{Accumulator, merge_each};
 use crate::exec::files;
-use crate::exec::state::{Accumulator, merge_each};
 use crate::folder::manifest::WrittenValue;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;

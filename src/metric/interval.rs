@@ -15,7 +15,7 @@
 //! - Anything else that rests on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
-//! - What rests on scores: percentile bootstrap of weighted people, see [`redraw`](super::redraw).
+//! - What rests on scores: percentile bootstrap of weighted people, see [`redraw`](crate::metric::bootstrap::redraw).
 //! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see
 //!   [`weights`](crate::metric::evidence::weights).
 //!
@@ -45,7 +45,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::rate::{MetricValue, Rate};
-use crate::num::binomial::multinomial;
+use crate::num::binomial_draws::multinomial;
 use crate::num::seed::RandomStream;
 use crate::num::summary::{normal_quantile, quantile};
 

@@ -373,7 +373,7 @@ macro_rules! table {
             )+
         }
 
-        impl $crate::table::define::TableRow for $row {
+        impl $crate::table::row_macro::TableRow for $row {
             const TABLE: &'static $crate::table::TableDef = &$crate::table::TableDef {
                 name: $name,
                 version: $version,
@@ -381,14 +381,14 @@ macro_rules! table {
                 n_key: $n_key,
                 columns: &[$(
                     $crate::table::ColumnDef {
-                        name: $crate::table::define::column_name(stringify!($column)),
-                        kind: <<$cell as $crate::table::define::CellValue>::Plain
-                            as $crate::table::define::PlainCell>::KIND,
-                        meaning: $crate::table::define::meaning(
+                        name: $crate::table::row_macro::column_name(stringify!($column)),
+                        kind: <<$cell as $crate::table::row_macro::CellValue>::Plain
+                            as $crate::table::row_macro::PlainCell>::KIND,
+                        meaning: $crate::table::row_macro::meaning(
                             concat!($($own),*),
                             &[$($shared)?],
                         ),
-                        nullable: <$cell as $crate::table::define::CellValue>::NULLABLE,
+                        nullable: <$cell as $crate::table::row_macro::CellValue>::NULLABLE,
                         since: [$($since,)? 1][0],
                     }
                 ),+],
@@ -397,14 +397,14 @@ macro_rules! table {
             };
 
             type Columns = ($(
-                <<$cell as $crate::table::define::CellValue>::Plain
-                    as $crate::table::define::PlainCell>::Array,
+                <<$cell as $crate::table::row_macro::CellValue>::Plain
+                    as $crate::table::row_macro::PlainCell>::Array,
             )+);
 
             fn arrays<'a>(
                 rows: impl Iterator<Item = &'a Self> + Clone,
             ) -> Vec<arrow::array::ArrayRef> {
-                use $crate::table::define::{CellValue, PlainCell};
+                use $crate::table::row_macro::{CellValue, PlainCell};
                 vec![$(
                     <<$cell as CellValue>::Plain as PlainCell>::array(
                         rows.clone().map(|row| row.$column.plain()),
@@ -416,9 +416,9 @@ macro_rules! table {
                 let mut arrays = arrays.iter();
                 // Evaluated in the order in which they are written: that of the columns.
                 Ok(($(
-                    $crate::table::define::typed(
+                    $crate::table::row_macro::typed(
                         arrays.next(),
-                        $crate::table::define::column_name(stringify!($column)),
+                        $crate::table::row_macro::column_name(stringify!($column)),
                     )?,
                 )+))
             }
@@ -431,26 +431,26 @@ macro_rules! table {
                 let ($($column,)+) = columns;
                 Ok($row {
                     $(
-                        $column: <$cell as $crate::table::define::CellValue>::read(
+                        $column: <$cell as $crate::table::row_macro::CellValue>::read(
                             $column,
                             row,
                             before.map(|before| &before.$column),
                         )
-                        .ok_or($crate::table::define::column_name(stringify!($column)))?,
+                        .ok_or($crate::table::row_macro::column_name(stringify!($column)))?,
                     )+
                 })
             }
 
             fn order(&self, other: &Self) -> std::cmp::Ordering {
                 let keys = [$(
-                    |a: &Self, b: &Self| $crate::table::define::cell_order(&a.$column, &b.$column),
+                    |a: &Self, b: &Self| $crate::table::row_macro::cell_order(&a.$column, &b.$column),
                 )+];
                 let mut of_key = keys[..$n_key].iter().map(|key| key(self, other));
                 of_key.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
             }
 
             fn texts(&self) -> Vec<String> {
-                use $crate::table::define::{CellValue, PlainCell};
+                use $crate::table::row_macro::{CellValue, PlainCell};
                 vec![$(self.$column.plain().map_or_else(String::new, PlainCell::to_text)),+]
             }
         }
