@@ -25,8 +25,8 @@
 
 pub mod error;
 pub mod num;
-pub mod param;
-pub mod unit;
+mod param;
+mod unit;
 
 pub mod job;
 
@@ -35,20 +35,20 @@ pub mod stage;
 pub mod exec;
 pub mod table;
 
-pub mod augment;
+mod augment;
 pub mod causal;
 pub mod counterfactual;
 pub mod data;
-pub mod model;
+mod model;
 
-pub mod diff;
-pub mod gate;
+mod diff;
+mod gate;
 pub mod metric;
 pub mod recourse;
-pub mod report;
+mod report;
 
-pub mod folder;
-pub mod rejudge;
+mod folder;
+mod rejudge;
 
 pub mod explain;
 

@@ -34,13 +34,11 @@ use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
-pub struct RejudgedFolder {
+pub(crate) struct RejudgedFolder {
     /// Its summary, with `out`.
     pub summary: RunSummary,
     /// One event per gate; of a run that waits for scores one that says so.
     pub events: Vec<Event>,
-    /// Whether the folder was changed.
-    pub written: bool,
 }
 
 /// Judges the gates of a finished folder, against a baseline where one is named; else against the
@@ -49,7 +47,7 @@ pub struct RejudgedFolder {
 ///
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers, or the new verdicts cannot be written.
-pub fn judge(
+pub(crate) fn judge(
     folder: &Path,
     baseline: Option<&Path>,
     force: bool,
@@ -129,7 +127,7 @@ pub fn judge(
         check_unchanged(folder, &new.fingerprint)?;
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
-    Ok(RejudgedFolder { summary, events: report::gate_events(folder)?, written })
+    Ok(RejudgedFolder { summary, events: report::gate_events(folder)? })
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.
@@ -149,7 +147,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
         out: Some(folder.to_string_lossy().into_owned()),
         ..opened::read_summary(folder)?
     };
-    Ok(RejudgedFolder { summary, events: vec![told], written: false })
+    Ok(RejudgedFolder { summary, events: vec![told] })
 }
 
 /// Renders the pages of a finished folder again; the manifest gets its new hash.
@@ -157,7 +155,7 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
 /// # Errors
 /// The folder is none of cfaudit's, its tables are of another version, another process writes it,
 /// or it cannot be written.
-pub fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result<()> {
+pub(crate) fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result<()> {
     let (mut manifest, bytes) = baseline::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
     check_unchanged(folder, &sha256(&bytes))?;
@@ -264,7 +262,7 @@ fn extras(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 ///
 /// # Errors
 /// The folder cannot be read, is damaged or holds no numbers.
-pub fn export(folder: &Path, form: ExportFormat) -> Result<String> {
+pub(crate) fn export(folder: &Path, form: ExportFormat) -> Result<String> {
     let (manifest, side) = baseline::finished_side(folder)?;
     let on_inconclusive = side.values.get(&vec!["on_inconclusive".to_owned()]);
     export_text(folder, form, &manifest, on_inconclusive.is_none_or(|word| word == "fail"))
@@ -272,7 +270,7 @@ pub fn export(folder: &Path, form: ExportFormat) -> Result<String> {
 
 /// Two folders compared.
 #[derive(Debug, Clone)]
-pub struct ComparedFolders {
+pub(crate) struct ComparedFolders {
     /// The old folder as the user named it, and its manifest.
     pub old: (String, Manifest),
     /// The new one.
@@ -289,7 +287,7 @@ pub struct ComparedFolders {
 
 impl ComparedFolders {
     /// As pages and texts are made of it.
-    pub fn as_diff(&self) -> FolderDiff<'_> {
+    pub(crate) fn as_diff(&self) -> FolderDiff<'_> {
         FolderDiff {
             old: (&self.old.0, &self.old.1),
             new: (&self.new.0, &self.new.1),
@@ -301,7 +299,7 @@ impl ComparedFolders {
     }
 
     /// Whether anything differs: a value, a definition, a table, or what is measured at all.
-    pub fn differs(&self) -> bool {
+    pub(crate) fn differs(&self) -> bool {
         !self.comparison.compared.differs.is_empty()
             || !self.as_diff().other_tables().is_empty()
             || self.comparison.changes.iter().any(|row| {
@@ -314,7 +312,7 @@ impl ComparedFolders {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn write(&self, out: &Path) -> Result<()> {
+    pub(crate) fn write(&self, out: &Path) -> Result<()> {
         files::make_folder(out)?;
         files::replace(&out.join("diff.html"), self.as_diff().html(&report::glossary).as_bytes())?;
         write_rows(out, &self.comparison.changes)
@@ -326,7 +324,7 @@ impl ComparedFolders {
 ///
 /// # Errors
 /// A folder cannot be read, is damaged or holds no numbers.
-pub fn compare(
+pub(crate) fn compare(
     old: &Path,
     new: &Path,
     job: Option<&CheckedJob>,

@@ -11,23 +11,23 @@ macro_rules! worded_enum {
     ($(#[$about:meta])* $name:ident { $($(#[$means:meta])* $value:ident = $word:literal,)+ }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum $name { $($(#[$means])* $value,)+ }
+        pub(crate) enum $name { $($(#[$means])* $value,)+ }
 
         impl $name {
             /// All of them, in order.
-            pub const ALL: &'static [$name] = &[$($name::$value,)+];
-
-            /// Their words, in order.
-            pub const WORDS: &'static [&'static str] = &[$($word,)+];
+            pub(crate) const ALL: &'static [$name] = &[$($name::$value,)+];
 
             /// How texts call it.
-            pub const fn word(self) -> &'static str {
+            pub(crate) const fn word(self) -> &'static str {
                 match self { $($name::$value => $word,)+ }
             }
+        }
 
-            /// The one that has this word.
-            pub fn of(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|value| value.word() == word)
+        impl std::str::FromStr for $name {
+            type Err = ();
+
+            fn from_str(word: &str) -> Result<Self, ()> {
+                Self::ALL.iter().copied().find(|value| value.word() == word).ok_or(())
             }
         }
     };
@@ -181,7 +181,7 @@ macro_rules! audit_fields {
     ($($field:ident: $type:ty = $value:ident $word:literal, $means:literal;)+) => {
         /// What is audited. A field that is not set is empty.
         #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-        pub struct AuditUnit { $(#[doc = $means] pub $field: $type,)+ }
+        pub(crate) struct AuditUnit { $(#[doc = $means] pub $field: $type,)+ }
 
         worded_enum! {
             /// A field of a unit, in the order of its text.
@@ -213,27 +213,27 @@ audit_fields! {
 
 impl AuditUnit {
     /// A model on the rows as they are.
-    pub fn of_model(model: &str) -> Self {
+    pub(crate) fn of_model(model: &str) -> Self {
         AuditUnit { model: model.to_owned(), ..AuditUnit::default() }
     }
 
     /// The same on the rows as they are.
     #[must_use]
-    pub fn factual(&self) -> Self {
+    pub(crate) fn factual(&self) -> Self {
         AuditUnit { set: String::new(), attribute: String::new(), ..self.clone() }
     }
 }
 
 /// The identity of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StageUnit {
+pub(crate) struct StageUnit {
     kind: UnitKind,
     fields: AuditUnit,
 }
 
 impl StageUnit {
     /// The unit of a kind with those fields that tell stages of that kind apart.
-    pub fn cut_to(kind: UnitKind, told_apart: &[UnitField], of: &AuditUnit) -> Self {
+    pub(crate) fn cut_to(kind: UnitKind, told_apart: &[UnitField], of: &AuditUnit) -> Self {
         let mut fields = AuditUnit::default();
         for &field in told_apart {
             fields.set(field, &of.get(field));
@@ -242,17 +242,17 @@ impl StageUnit {
     }
 
     /// What it does.
-    pub fn kind(&self) -> UnitKind {
+    pub(crate) fn kind(&self) -> UnitKind {
         self.kind
     }
 
     /// Its fields.
-    pub fn fields(&self) -> &AuditUnit {
+    pub(crate) fn fields(&self) -> &AuditUnit {
         &self.fields
     }
 
     /// The kind of its stage: everything of an experiment is `augment`.
-    pub fn stage_kind(&self) -> StageKind {
+    pub(crate) fn stage_kind(&self) -> StageKind {
         match self.fields.experiment.as_str() {
             "" => self.kind.stage_kind(),
             _ => StageKind::Augment,
@@ -260,9 +260,9 @@ impl StageUnit {
     }
 
     /// Reads its text back.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let UnitPattern { word, fields } = UnitPattern::parse(text)?;
-        let mut unit = StageUnit { kind: UnitKind::of(word?)?, fields: AuditUnit::default() };
+        let mut unit = StageUnit { kind: word?.parse().ok()?, fields: AuditUnit::default() };
         for (field, text) in fields {
             unit.fields.set(field, &text)?;
         }
@@ -286,14 +286,14 @@ impl fmt::Display for StageUnit {
 
 /// Part of a unit's text: a kind of stage or unit, fields, or both.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnitPattern<'t> {
+pub(crate) struct UnitPattern<'t> {
     word: Option<&'t str>,
     fields: Vec<(UnitField, String)>,
 }
 
 impl<'t> UnitPattern<'t> {
     /// Reads a pattern; none for a text that is no part of any unit's.
-    pub fn parse(text: &'t str) -> Option<Self> {
+    pub(crate) fn parse(text: &'t str) -> Option<Self> {
         let mut pattern = UnitPattern { word: None, fields: Vec::new() };
         for (i, part) in text.split('/').enumerate() {
             match part.split_once('=') {
@@ -301,7 +301,7 @@ impl<'t> UnitPattern<'t> {
                 None => return None,
                 Some((field, text)) => {
                     let text = text.replace("%2f", "/").replace("%25", "%");
-                    pattern.fields.push((UnitField::of(field)?, text));
+                    pattern.fields.push((field.parse().ok()?, text));
                 }
             }
         }
@@ -309,7 +309,7 @@ impl<'t> UnitPattern<'t> {
     }
 
     /// Whether a unit has all that is named.
-    pub fn takes(&self, unit: &StageUnit) -> bool {
+    pub(crate) fn takes(&self, unit: &StageUnit) -> bool {
         let has = |(field, text): &(UnitField, String)| unit.fields.get(*field) == *text;
         let is = |word: &str| word == unit.kind.word() || word == unit.stage_kind().word();
         self.word.is_none_or(is) && self.fields.iter().all(has)

@@ -35,7 +35,7 @@ const DISTANCE_UNITS: f64 = 1e9;
 
 /// What the job says, and the seed of the draws.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AdasynSettings {
+pub(crate) struct AdasynSettings {
     /// The knobs.
     pub arm: AdasynArm,
     /// The seed of the draws.
@@ -44,7 +44,7 @@ pub struct AdasynSettings {
 
 /// A synthetic row: its position between two rows of the rarer class.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SyntheticRow {
+pub(crate) struct SyntheticRow {
     /// Number of its base row.
     pub base: u32,
     /// Number of the neighbour that it moves towards.
@@ -55,14 +55,14 @@ pub struct SyntheticRow {
 
 impl SyntheticRow {
     /// The nearer of its parents.
-    pub fn nearer(&self) -> u32 {
+    pub(crate) fn nearer(&self) -> u32 {
         if self.lambda < 0.5 { self.base } else { self.neighbour }
     }
 }
 
 /// The synthetic rows to add, with the counts behind them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AdasynPlan {
+pub(crate) struct AdasynPlan {
     /// The rarer class.
     pub class: bool,
     /// Its rows, ascending.
@@ -79,7 +79,7 @@ impl AdasynSettings {
     /// The synthetic rows for rows with these vectors and classes.
     ///
     /// Runs on the threads of the caller's pool.
-    pub fn plan(&self, points: PointMatrix<'_>, classes: &[bool]) -> AdasynPlan {
+    pub(crate) fn plan(&self, points: PointMatrix<'_>, classes: &[bool]) -> AdasynPlan {
         let of = |class: bool| {
             (0_u32..)
                 .zip(classes)
@@ -142,7 +142,7 @@ impl AdasynSettings {
 }
 
 /// The vectors of rows in their own z-space, row by row, and the length of a vector.
-pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
+pub(crate) fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>, usize) {
     let (groups, classes) = (vec![0; rows.n], vec![None; rows.n]);
     let counts =
         counts_of(variables, &SampleBatch { keys: &[], rows, groups: &groups, classes: &classes });
@@ -159,7 +159,7 @@ pub fn vectors(variables: &[StrategyVariable], rows: &FeatureRows) -> (Vec<f64>,
 /// The values of the synthetic rows between these rows.
 ///
 /// Derived features are not computed again here.
-pub fn synthetic_rows(
+pub(crate) fn synthetic_rows(
     variables: &[StrategyVariable],
     rows: &FeatureRows,
     made: &[SyntheticRow],

@@ -14,7 +14,7 @@ use crate::num::seed::h;
 
 /// A counterfactual of a training row, with what rules test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CounterfactualCandidate {
+pub(crate) struct CounterfactualCandidate {
     /// The key of its row.
     pub row_key: u64,
     /// Position of the attribute that was changed.
@@ -35,7 +35,7 @@ pub struct CounterfactualCandidate {
 
 impl CounterfactualCandidate {
     /// Whether the base model's decision differs from that for its row; false without a score.
-    pub fn switches(&self) -> bool {
+    pub(crate) fn switches(&self) -> bool {
         matches!((self.predicted, self.predicted_cf),
             (Some(before), Some(after)) if before != after)
     }
@@ -43,7 +43,7 @@ impl CounterfactualCandidate {
 
 /// A selection rule: the conditions that it names must all hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SelectionRule {
+pub(crate) struct SelectionRule {
     /// Position of the attribute that is changed.
     pub attribute: Option<usize>,
     /// Position of the group of the row.
@@ -60,7 +60,7 @@ pub struct SelectionRule {
 
 impl SelectionRule {
     /// Whether a counterfactual satisfies all conditions.
-    pub fn matches(&self, candidate: &CounterfactualCandidate) -> bool {
+    pub(crate) fn matches(&self, candidate: &CounterfactualCandidate) -> bool {
         fn is<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
             wanted.is_none_or(|wanted| wanted == found)
         }
@@ -84,7 +84,7 @@ fn selection_key(seed: u64, of: &CounterfactualCandidate) -> SelectionKey {
 
 /// The matches of every rule; add candidates and merge in any order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RuleMatches {
+pub(crate) struct RuleMatches {
     rules: Vec<SelectionRule>,
     seed: u64,
     keys: Vec<Vec<SelectionKey>>,
@@ -92,12 +92,12 @@ pub struct RuleMatches {
 
 impl RuleMatches {
     /// An empty accumulator.
-    pub fn new(rules: &[SelectionRule], seed: u64) -> Self {
+    pub(crate) fn new(rules: &[SelectionRule], seed: u64) -> Self {
         RuleMatches { rules: rules.to_vec(), seed, keys: vec![Vec::new(); rules.len()] }
     }
 
     /// Adds a candidate to the matches of each rule that it satisfies.
-    pub fn add(&mut self, candidate: &CounterfactualCandidate) {
+    pub(crate) fn add(&mut self, candidate: &CounterfactualCandidate) {
         for (rule, tickets) in self.rules.iter().zip(&mut self.keys) {
             if rule.matches(candidate) {
                 tickets.push(selection_key(self.seed, candidate));
@@ -106,12 +106,13 @@ impl RuleMatches {
     }
 
     /// Number of matches of each rule.
-    pub fn counts(&self) -> Vec<u64> {
+    #[cfg(test)]
+    pub(crate) fn counts(&self) -> Vec<u64> {
         self.keys.iter().map(|tickets| tickets.len() as u64).collect()
     }
 
     /// Draws this fraction of each rule's matches.
-    pub fn draw(mut self, fraction: f64) -> DrawnMatches {
+    pub(crate) fn draw(mut self, fraction: f64) -> DrawnMatches {
         let last = |tickets: &mut Vec<SelectionKey>| {
             // Numbers of matches are far below 2^53, so they are exact as floats.
             let wanted = (fraction * tickets.len() as f64 + 0.5 + 1e-9).floor() as usize;
@@ -135,7 +136,7 @@ impl Accumulator for RuleMatches {
 
 /// The matches drawn for every rule.
 #[derive(Debug, Clone)]
-pub struct DrawnMatches {
+pub(crate) struct DrawnMatches {
     rules: Vec<SelectionRule>,
     seed: u64,
     /// For each rule its last match that is taken; `None` where it takes none.
@@ -144,7 +145,7 @@ pub struct DrawnMatches {
 
 impl DrawnMatches {
     /// Whether a candidate was drawn for any rule.
-    pub fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
+    pub(crate) fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
         let mine = selection_key(self.seed, candidate);
         self.rules
             .iter()
@@ -155,7 +156,7 @@ impl DrawnMatches {
 
 /// Which counterfactuals an arm takes.
 #[derive(Debug, Clone)]
-pub enum CounterfactualSelection {
+pub(crate) enum CounterfactualSelection {
     /// Every valid one.
     All,
     /// Those that switch.
@@ -166,7 +167,7 @@ pub enum CounterfactualSelection {
 
 impl CounterfactualSelection {
     /// Whether a candidate is taken.
-    pub fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
+    pub(crate) fn contains(&self, candidate: &CounterfactualCandidate) -> bool {
         match self {
             CounterfactualSelection::All => true,
             CounterfactualSelection::Switched => candidate.switches(),

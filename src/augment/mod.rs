@@ -18,9 +18,9 @@
 //! counterfactuals are taken, [`adasyn`] generates rows. Both work on one row at a time, or on rows
 //! in memory; files, folds and models are left to the stages.
 
-pub mod adasyn;
-pub mod choose;
-pub mod knobs;
+pub(crate) mod adasyn;
+pub(crate) mod choose;
+pub(crate) mod knobs;
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ use std::fmt;
 
 /// An arm of an experiment: the rows that a model is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ExperimentArm {
+pub(crate) enum ExperimentArm {
     /// The training rows alone.
     Base,
     /// With every valid counterfactual.
@@ -47,7 +47,7 @@ pub enum ExperimentArm {
 
 impl ExperimentArm {
     /// All arms, in the order in which they are shown.
-    pub const ALL: [ExperimentArm; 6] = [
+    pub(crate) const ALL: [ExperimentArm; 6] = [
         ExperimentArm::Base,
         ExperimentArm::All,
         ExperimentArm::Switched,
@@ -57,7 +57,7 @@ impl ExperimentArm {
     ];
 
     /// Its name in jobs and tables.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             ExperimentArm::Base => "base",
             ExperimentArm::All => "all",

@@ -26,7 +26,7 @@ use crate::num::seed::RandomStream;
 /// Limits on the number of DAGs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct DagLimits {
+pub(crate) struct DagLimits {
     /// DAGs of one class that are listed, at least 1.
     pub per_class: usize,
     /// What to do with a larger class.
@@ -54,7 +54,7 @@ pub enum SingularRule {
 
 /// The graphs found in one bootstrap replicate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SearchedReplicate {
+pub(crate) struct SearchedReplicate {
     /// Score of its DAGs.
     pub score: f64,
     /// The variables in the order that the search ended with (before any backward search).
@@ -71,7 +71,7 @@ pub struct SearchedReplicate {
 
 /// What is common to the searches of all replicates.
 #[derive(Debug, Clone, Copy)]
-pub struct GraphSearch<'a> {
+pub(crate) struct GraphSearch<'a> {
     /// Names of the variables.
     pub variables: &'a [String],
     /// Domain knowledge about the graph.
@@ -92,7 +92,11 @@ impl GraphSearch<'_> {
     /// # Errors
     /// The class has more DAGs than allowed, or its parents determine a variable where that is an
     /// error.
-    pub fn search_replicate(&self, b: usize, score: &GraphScore) -> Result<SearchedReplicate> {
+    pub(crate) fn search_replicate(
+        &self,
+        b: usize,
+        score: &GraphScore,
+    ) -> Result<SearchedReplicate> {
         let found = boss(
             score,
             self.knowledge,
@@ -137,7 +141,7 @@ impl GraphSearch<'_> {
 ///
 /// # Errors
 /// The class has more DAGs than allowed.
-pub fn list_dags(
+pub(crate) fn list_dags(
     whose: &str,
     class: &Pdag,
     limits: &DagLimits,
@@ -161,7 +165,7 @@ pub fn list_dags(
 /// How much a member counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MemberWeighting {
+pub(crate) enum MemberWeighting {
     /// Each member the same: a replicate counts by the size of its class. The published definition.
     #[default]
     Dag,
@@ -172,7 +176,7 @@ pub enum MemberWeighting {
 /// One replicate in a bag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BagReplicate {
+pub(crate) struct BagReplicate {
     /// Score of its DAGs; `None` where the graph was given.
     pub score: Option<f64>,
     /// Positions of its members in [`BagOfDags::dags`], in order; a sample may repeat a position.
@@ -190,7 +194,7 @@ pub struct BagReplicate {
 /// The graphs of all replicates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct BagOfDags {
+pub(crate) struct BagOfDags {
     /// Names of the variables.
     pub variables: Vec<String>,
     /// Position of the sensitive attribute.
@@ -208,7 +212,7 @@ impl BagOfDags {
     ///
     /// # Errors
     /// There are more members than allowed.
-    pub fn from_replicates(
+    pub(crate) fn from_replicates(
         variables: Vec<String>,
         sensitive: usize,
         replicates: &[SearchedReplicate],
@@ -227,7 +231,7 @@ impl BagOfDags {
     ///
     /// # Errors
     /// There are more members than allowed.
-    pub fn from_given_class(
+    pub(crate) fn from_given_class(
         variables: Vec<String>,
         sensitive: usize,
         class: &Pdag,
@@ -284,17 +288,17 @@ impl BagOfDags {
     }
 
     /// Number of members: DAGs of all replicates, each as often as it occurs.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.replicates.iter().map(|r| r.members.len()).sum()
     }
 
     /// Whether the bag has no member.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The weight of one member of a replicate.
-    pub fn weight(&self, replicate: usize, weighting: MemberWeighting) -> f64 {
+    pub(crate) fn weight(&self, replicate: usize, weighting: MemberWeighting) -> f64 {
         match weighting {
             MemberWeighting::Dag => 1.0,
             MemberWeighting::Replicate => 1.0 / self.replicates[replicate].members.len() as f64,
@@ -302,12 +306,12 @@ impl BagOfDags {
     }
 
     /// Shares of edges over the bag and H_G.
-    pub fn edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
+    pub(crate) fn edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
         self.shares(&self.dags, weighting)
     }
 
     /// Shares of edges among the sensitive attribute and its descendants, and H_GA.
-    pub fn descendant_edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
+    pub(crate) fn descendant_edge_shares(&self, weighting: MemberWeighting) -> EdgeShares {
         let cut: Vec<Dag> =
             self.dags.iter().map(|dag| descendant_subgraph(dag, self.sensitive)).collect();
         self.shares(&cut, weighting)
@@ -316,7 +320,7 @@ impl BagOfDags {
     /// The different graphs on the descendants of the sensitive attribute, each with its members.
     ///
     /// Sorted by their edges; the number counts the members of the bag that have the graph.
-    pub fn descendant_graphs(&self) -> Vec<(Dag, u64)> {
+    pub(crate) fn descendant_graphs(&self) -> Vec<(Dag, u64)> {
         let mut copies: BTreeMap<Vec<(usize, usize)>, (Dag, u64)> = BTreeMap::new();
         for &member in self.replicates.iter().flat_map(|r| &r.members) {
             let cut = descendant_subgraph(&self.dags[member], self.sensitive);

@@ -18,7 +18,7 @@ use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
 
 /// Largest number of neighbours shared by both ends of an edge at which its removal is tried.
-pub const MAX_SHARED_NEIGHBOURS: usize = 16;
+pub(crate) const MAX_SHARED_NEIGHBOURS: usize = 16;
 
 /// One removal: the edge from x to y, and in `unoriented` the shared neighbours whose edges lose
 /// their direction with it.
@@ -30,7 +30,7 @@ struct EdgeRemoval {
 }
 
 /// Backward search from the class of `dag`: a DAG of the resulting class, and how many removals.
-pub fn bes(score: &GraphScore, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
+pub(crate) fn bes(score: &GraphScore, knowledge: &Knowledge, dag: Dag) -> (Dag, usize) {
     let (mut dag, mut removed) = (dag, 0);
     while let Some(next) = remove_best(score, knowledge, &dag) {
         dag = next;

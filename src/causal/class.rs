@@ -25,7 +25,7 @@ use crate::causal::nodes::NodeSet;
 use crate::num::seed::RandomStream;
 
 /// Steps after which counting gives up: about a tenth of a second and at most 40 MB.
-pub const MAX_COUNT_STEPS: usize = 20_000;
+pub(crate) const MAX_COUNT_STEPS: usize = 20_000;
 
 /// Largest number of undirected edges of a counted component: each may add one level of recursion.
 const MAX_COMPONENT_EDGES: usize = 1_000;
@@ -33,7 +33,7 @@ const MAX_COMPONENT_EDGES: usize = 1_000;
 /// What to do with a class of more DAGs than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LargeClassRule {
+pub(crate) enum LargeClassRule {
     /// Stop.
     Fail,
     /// Draw so many of them.
@@ -43,7 +43,7 @@ pub enum LargeClassRule {
 /// How the listed DAGs of a class were chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DagSampling {
+pub(crate) enum DagSampling {
     /// All of them.
     All,
     /// A sample in which each DAG is equally likely.
@@ -54,7 +54,7 @@ pub enum DagSampling {
 
 /// DAGs of a class.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedDags {
+pub(crate) struct ListedDags {
     /// Number of DAGs of the class; `None` where that is not known or above 2^64.
     pub size: Option<u64>,
     /// The DAGs, sorted by their edges; a sample may hold one more than once.
@@ -65,7 +65,7 @@ pub struct ListedDags {
 
 /// A class has more DAGs than allowed; their number, where known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooManyDags(pub Option<u64>);
+pub(crate) struct TooManyDags(pub Option<u64>);
 
 /// Lists the DAGs of a closed graph, all if there are at most `limit`.
 ///
@@ -73,7 +73,7 @@ pub struct TooManyDags(pub Option<u64>);
 ///
 /// # Errors
 /// There are more DAGs and `beyond` is [`LargeClassRule::Fail`].
-pub fn list_or_sample(
+pub(crate) fn list_or_sample(
     class: &Pdag,
     limit: usize,
     beyond: LargeClassRule,

@@ -19,7 +19,7 @@ use crate::causal::nodes::NodeSet;
 /// One directed edge of a bag.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EdgeShare {
+pub(crate) struct EdgeShare {
     /// Position of the cause.
     pub from: usize,
     /// Position of the effect.
@@ -32,7 +32,7 @@ pub struct EdgeShare {
 
 impl EdgeShare {
     /// The entropy of the edge's presence in bits, in [0, 1].
-    pub fn entropy(&self) -> f64 {
+    pub(crate) fn entropy(&self) -> f64 {
         entropy(self.share)
     }
 }
@@ -40,7 +40,7 @@ impl EdgeShare {
 /// The edges of a bag with their shares.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EdgeShares {
+pub(crate) struct EdgeShares {
     /// Edges that occur, ascending.
     pub edges: Vec<EdgeShare>,
     /// The mean of their entropies; 0 without edges.
@@ -48,7 +48,7 @@ pub struct EdgeShares {
 }
 
 /// Edge shares over (graph, copies, weight of one copy); the order of the input fixes every bit.
-pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> EdgeShares {
+pub(crate) fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> EdgeShares {
     let mut sums: BTreeMap<(usize, usize), (u64, f64)> = BTreeMap::new();
     let mut total = 0.0;
     for (dag, copies, weight) in members {
@@ -75,7 +75,7 @@ pub fn edge_shares<'a>(members: impl Iterator<Item = (&'a Dag, u64, f64)>) -> Ed
 }
 
 /// The subgraph on `v` and its descendants; other nodes remain, without edges.
-pub fn descendant_subgraph(dag: &Dag, v: usize) -> Dag {
+pub(crate) fn descendant_subgraph(dag: &Dag, v: usize) -> Dag {
     let kept = dag.descendants_and_self(v);
     let parents = |u: usize| if kept.contains(u) { dag.parents[u] & kept } else { NodeSet::EMPTY };
     Dag { parents: (0..dag.parents.len()).map(parents).collect() }

@@ -11,7 +11,7 @@ use crate::causal::entropy::EdgeShares;
 
 /// The edges of a bag with the names that a drawing needs.
 #[derive(Debug, Clone, Copy)]
-pub struct GraphExport<'a> {
+pub(crate) struct GraphExport<'a> {
     /// Name of the graph.
     pub name: &'a str,
     /// Names of the variables.
@@ -24,7 +24,7 @@ pub struct GraphExport<'a> {
 
 impl GraphExport<'_> {
     /// As DOT: width of a line by share, dashed below one half.
-    pub fn to_dot(&self) -> String {
+    pub(crate) fn to_dot(self) -> String {
         let mut text = format!("digraph \"{}\" {{\n", quoted(self.name));
         for (v, name) in self.variables.iter().enumerate() {
             let mark = if v == self.sensitive { ", peripheries=2" } else { "" };
@@ -44,7 +44,7 @@ impl GraphExport<'_> {
     }
 
     /// As GML: the share is the `weight` of an edge.
-    pub fn to_gml(&self) -> String {
+    pub(crate) fn to_gml(self) -> String {
         let mut text = format!("graph [\n  directed 1\n  label \"{}\"\n", entity(self.name));
         for (v, name) in self.variables.iter().enumerate() {
             let _ = writeln!(

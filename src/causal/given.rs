@@ -60,7 +60,7 @@ impl fmt::Display for GivenGraphError {
 ///
 /// # Errors
 /// A name is unknown, an edge is listed twice, the edges form a cycle, or no DAG agrees with them.
-pub fn given_class(
+pub(crate) fn given_class(
     variables: &[String],
     directed: &[(String, String)],
     undirected: &[(String, String)],

@@ -27,21 +27,21 @@
 //! Everything is a function of its arguments: any number of threads may work on the replicates, in
 //! any order.
 
-pub mod bag;
-pub mod bes;
+pub(crate) mod bag;
+pub(crate) mod bes;
 pub mod boss;
-pub mod class;
+pub(crate) mod class;
 pub mod draw;
 pub mod encoding;
-pub mod entropy;
-pub mod export;
-pub mod given;
+pub(crate) mod entropy;
+pub(crate) mod export;
+pub(crate) mod given;
 pub mod graph;
 mod grow_shrink;
 pub mod knowledge;
 pub mod moments;
-pub mod nodes;
-pub mod scm;
+pub(crate) mod nodes;
+pub(crate) mod scm;
 pub mod score;
 mod shrink;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The largest number of variables of a graph.
-pub const MAX_NODES: usize = 128;
+pub(crate) const MAX_NODES: usize = 128;
 
 /// A set of variables by position, at most [`MAX_NODES`].
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

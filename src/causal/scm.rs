@@ -37,7 +37,7 @@ const SMALL_PIVOT: f64 = 1e-6;
 /// The equations of the columns of one variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct VariableEquations {
+pub(crate) struct VariableEquations {
     /// Encoded columns of the parents, ascending.
     pub parents: Vec<usize>,
     /// For each column of the variable its intercept and one coefficient per parent column.
@@ -46,7 +46,7 @@ pub struct VariableEquations {
 
 /// A DAG with the equations of its variables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CausalModel {
+pub(crate) struct CausalModel {
     /// The graph.
     pub dag: Dag,
     /// For each variable its equations; `None` for one without parents.
@@ -59,7 +59,7 @@ impl CausalModel {
     /// Variable `a` has one column. The movement is 1 for that column, the sum of coefficient times
     /// movement of the parents for its descendants, 0 elsewhere. The model is linear, so this is
     /// abduction, action and prediction for every row at once.
-    pub fn shift(&self, encoding: &GraphEncoding, a: usize) -> Vec<f64> {
+    pub(crate) fn shift(&self, encoding: &GraphEncoding, a: usize) -> Vec<f64> {
         let mut shift = vec![0.0; encoding.width()];
         shift[encoding.variables[a].columns.start] = 1.0;
         let moved = self.dag.descendants_and_self(a).without(a);
@@ -80,7 +80,7 @@ impl CausalModel {
 
 /// The equations of one replicate, each fitted once.
 #[derive(Debug)]
-pub struct EquationCache<'a> {
+pub(crate) struct EquationCache<'a> {
     encoding: &'a GraphEncoding,
     moments: &'a EncodedMoments,
     cache: HashMap<(usize, NodeSet), Arc<VariableEquations>>,
@@ -88,12 +88,16 @@ pub struct EquationCache<'a> {
 
 impl<'a> EquationCache<'a> {
     /// A cache without any fitted equation.
-    pub fn new(encoding: &'a GraphEncoding, moments: &'a EncodedMoments) -> Self {
+    pub(crate) fn new(encoding: &'a GraphEncoding, moments: &'a EncodedMoments) -> Self {
         EquationCache { encoding, moments, cache: HashMap::new() }
     }
 
     /// The equations of variable `v` given its parents; `None` for a variable without parents.
-    pub fn equations(&mut self, v: usize, parents: NodeSet) -> Option<Arc<VariableEquations>> {
+    pub(crate) fn equations(
+        &mut self,
+        v: usize,
+        parents: NodeSet,
+    ) -> Option<Arc<VariableEquations>> {
         if parents.is_empty() {
             return None;
         }
@@ -106,7 +110,7 @@ impl<'a> EquationCache<'a> {
     }
 
     /// The DAG with its equations.
-    pub fn model(&mut self, dag: &Dag) -> CausalModel {
+    pub(crate) fn model(&mut self, dag: &Dag) -> CausalModel {
         let equations = (0..dag.parents.len()).map(|v| self.equations(v, dag.parents[v])).collect();
         CausalModel { dag: dag.clone(), equations }
     }

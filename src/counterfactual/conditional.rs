@@ -37,7 +37,7 @@ pub struct StratumCounts {
 }
 
 /// Group (none: missing or not declared) and class (none: missing) of a stratum.
-pub type StratumKey = (Option<u16>, Option<u32>);
+pub(crate) type StratumKey = (Option<u16>, Option<u32>);
 
 /// Groups and classes, missing ones included, that have a place in a small table.
 const SMALL: usize = 64;
@@ -281,7 +281,8 @@ mod tests {
     use crate::counterfactual::counting::counts_of;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
-    use crate::exec::accumulator::{Accumulator, SampleState};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
     use crate::num::seed::h;
 
     fn variables() -> Vec<StrategyVariable> {

@@ -310,7 +310,10 @@ impl<'a> ReferenceCounter<'a> {
 }
 
 /// The counts of a batch of reference rows.
-pub fn counts_of(variables: &[StrategyVariable], samples: &SampleBatch<'_>) -> ReferenceCounts {
+pub(crate) fn counts_of(
+    variables: &[StrategyVariable],
+    samples: &SampleBatch<'_>,
+) -> ReferenceCounts {
     let mut counter = ReferenceCounter::new(variables, None);
     counter.add(samples);
     counter.finish().0

@@ -17,7 +17,7 @@ use crate::error::Result;
 
 /// The twin generator of one entry.
 #[derive(Debug)]
-pub struct TwinGenerator {
+pub(crate) struct TwinGenerator {
     /// Position of the attribute among the groups of reference rows.
     pub position: usize,
     /// The attribute.
@@ -27,7 +27,7 @@ pub struct TwinGenerator {
 }
 
 /// A reference with the twins that are appended to it.
-pub struct DecorrelatedReference<'a> {
+pub(crate) struct DecorrelatedReference<'a> {
     /// The reference rows, unchanged.
     pub rows: &'a ReferenceRows<'a>,
     /// The generators of the twins, in the order in which they act.
@@ -39,7 +39,7 @@ impl DecorrelatedReference<'_> {
     ///
     /// # Errors
     /// The rows cannot be read, or the run is stopped.
-    pub fn gather<T: Send>(
+    pub(crate) fn gather<T: Send>(
         &self,
         empty: impl Fn() -> T + Sync,
         add: impl Fn(&mut T, &ReferenceBatch) + Sync,

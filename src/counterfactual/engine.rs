@@ -23,7 +23,7 @@ use crate::param::{ColumnName, KnobRefusal, Seed, Word};
 
 /// What a strategy does to a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StrategyEffect {
+pub(crate) enum StrategyEffect {
     /// It sets the attribute and nothing else.
     SetsAttribute,
     /// It also moves features, as reference rows say.
@@ -34,7 +34,7 @@ pub enum StrategyEffect {
 
 /// What is known of a strategy whatever its knobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StrategyRecord {
+pub(crate) struct StrategyRecord {
     /// What it does to a row.
     pub effect: StrategyEffect,
     /// How a job asks for it in the shortest way, and what for: a part of a hint.
@@ -47,12 +47,12 @@ pub struct StrategyRecord {
 
 impl StrategyRecord {
     /// Whether it sets the attribute and nothing else, so that it draws on no sample.
-    pub fn sets_attribute_only(&self) -> bool {
+    pub(crate) fn sets_attribute_only(&self) -> bool {
         self.effect == StrategyEffect::SetsAttribute
     }
 
     /// Whether its counterfactuals follow causal graphs.
-    pub fn follows_graphs(&self) -> bool {
+    pub(crate) fn follows_graphs(&self) -> bool {
         self.effect == StrategyEffect::FollowsGraphs
     }
 }

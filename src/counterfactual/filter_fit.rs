@@ -264,7 +264,7 @@ pub(crate) fn terms(space: &ReferenceSpace, vectors: &[Vec<f64>]) -> Vec<Compone
 #[cfg(test)]
 mod tests {
     use super::SectionScores;
-    use crate::exec::accumulator::SampleState;
+    use crate::exec::tests::state_laws::SampleState;
     use crate::num::seed::{h, u01};
 
     impl SampleState for SectionScores {

@@ -266,7 +266,7 @@ pub(super) fn empty_reference() -> Error {
 ///
 /// # Errors
 /// What the reference lacks.
-pub fn check_reference(
+pub(crate) fn check_reference(
     layout: &Layout,
     variables: &[StrategyVariable],
     moving: &[bool],

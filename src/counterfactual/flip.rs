@@ -36,7 +36,7 @@ use crate::counterfactual::variable::CategoryLevels;
 use crate::data::MISSING;
 
 /// The tolerance for equality in comparisons of probabilities.
-pub const TOLERANCE: f64 = 1e-12;
+pub(crate) const TOLERANCE: f64 = 1e-12;
 
 /// By how much the log probability of a later level must exceed that of an earlier one.
 const LIKELIER_BY: f64 = 1e-9;
@@ -121,7 +121,7 @@ pub struct FlipSettings {
 
 /// The categorical variables of one counterfactual.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FlipPattern {
+pub(crate) struct FlipPattern {
     /// The variables that change, by position, with their new levels.
     pub changes: Box<[(u32, u32)]>,
     /// Number of changes because the level is impossible in the target group.
@@ -133,7 +133,7 @@ pub struct FlipPattern {
 }
 
 /// Decides the flips of rows of one group and class in another group.
-pub struct FlipDecider<'a> {
+pub(crate) struct FlipDecider<'a> {
     /// The strata.
     pub strata: &'a ReferenceStrata,
     /// The categorical variables.
@@ -172,7 +172,7 @@ impl<'a> FlipDecider<'a> {
     /// The counterfactuals of a row with these levels, at least one.
     ///
     /// A missing level is [`MISSING`].
-    pub fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
+    pub(crate) fn decide(&mut self, levels: &[u32]) -> Vec<FlipPattern> {
         self.pools.clear_beyond(MAX_POOL_NUMBERS);
         let mut start = FlipDraft { levels: levels.to_vec(), locked: vec![false; levels.len()] };
         let mut n_impossible = 0;

@@ -22,7 +22,7 @@ use crate::num::hash::FastMap;
 use crate::num::seed::sm;
 
 /// Combinations in a stratum up to which joint counts are exact.
-pub const EXACT_COMBINATIONS: usize = 262_144;
+pub(crate) const EXACT_COMBINATIONS: usize = 262_144;
 
 /// Counts of combinations of levels, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -182,7 +182,7 @@ impl LevelCounts {
 /// For each level that occurs on either side the difference of its shares, first minus second.
 ///
 /// `None` where either side has no values.
-pub fn share_gaps<'a>(
+pub(crate) fn share_gaps<'a>(
     a: &'a LevelCounts,
     b: &'a LevelCounts,
 ) -> Option<impl Iterator<Item = f64> + 'a> {
@@ -195,7 +195,7 @@ pub fn share_gaps<'a>(
 
 /// The condition on another variable of the rows that are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum GivenLevel {
+pub(crate) enum GivenLevel {
     /// It has this level.
     Level(u32),
     /// It is not missing.
@@ -204,7 +204,7 @@ pub enum GivenLevel {
 
 /// A pool, by its number in [`CombinationPools`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PoolId(usize);
+pub(crate) struct PoolId(usize);
 
 /// The combinations of a pool, with cached answers.
 #[derive(Debug, Default)]
@@ -220,7 +220,7 @@ struct CombinationPool {
 
 /// The pools of all joint counts of a fitted strategy; `K` identifies the joint counts.
 #[derive(Debug)]
-pub struct CombinationPools<K> {
+pub(crate) struct CombinationPools<K> {
     pools: Vec<CombinationPool>,
     roots: FastMap<K, PoolId>,
     /// Approximate number of values held.
@@ -235,7 +235,7 @@ impl<K> Default for CombinationPools<K> {
 
 impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     /// The pool of all rows of the joint counts with this key.
-    pub fn root(&mut self, key: K) -> PoolId {
+    pub(crate) fn root(&mut self, key: K) -> PoolId {
         if let Some(&known) = self.roots.get(&key) {
             return known;
         }
@@ -247,7 +247,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     /// Clears all caches once they hold more than `limit` values.
     ///
     /// Earlier pool ids are then invalid.
-    pub fn clear_beyond(&mut self, limit: usize) {
+    pub(crate) fn clear_beyond(&mut self, limit: usize) {
         if self.n_held > limit {
             *self = CombinationPools::default();
         }
@@ -260,7 +260,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     }
 
     /// The rows of a pool in which a variable has a level.
-    pub fn restrict(
+    pub(crate) fn restrict(
         &mut self,
         joint: &JointTable,
         pool: PoolId,
@@ -277,7 +277,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     }
 
     /// The counts of `variable` in a pool, given a condition on `other` (which may be `variable`).
-    pub fn level_counts(
+    pub(crate) fn level_counts(
         &mut self,
         joint: &JointTable,
         pool: PoolId,
@@ -308,7 +308,7 @@ impl<K: std::hash::Hash + Eq> CombinationPools<K> {
     /// `other` has `n_levels` levels: ln((n_cg + 0.5) / (m_cg + 0.5 n_levels)), where n_cg rows of
     /// the pool have both levels and m_cg the option and any level of `other`. Every query of a
     /// pool must have the same options.
-    pub fn agreement(
+    pub(crate) fn agreement(
         &mut self,
         joint: &JointTable,
         pool: PoolId,

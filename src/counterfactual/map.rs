@@ -33,7 +33,7 @@ const MAX_VALUES: usize = 4096;
 
 /// The images of own values.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TabulatedMap {
+pub(crate) enum TabulatedMap {
     /// Of the whole numbers from the first to the largest own value.
     Whole {
         /// The least own value.
@@ -74,7 +74,7 @@ impl TabulatedMap {
 
 /// A map of one variable from one stratum to another.
 #[derive(Debug, Clone, Copy)]
-pub struct NumericMap<'a> {
+pub(crate) struct NumericMap<'a> {
     /// The own stratum; it is not empty.
     pub from: &'a Ecdf,
     /// The target stratum; it is not empty.
@@ -87,7 +87,7 @@ pub struct NumericMap<'a> {
 
 impl NumericMap<'_> {
     /// Tabulates the images of own values, where these are few.
-    pub fn tabulate(&self) -> Option<TabulatedMap> {
+    pub(crate) fn tabulate(&self) -> Option<TabulatedMap> {
         let (first, last) = self.from.ends()?;
         let values = self.from.values();
         let map = |x: f64| self.map_value(x);
@@ -106,7 +106,12 @@ impl NumericMap<'_> {
     ///
     /// `last` carries the position of a value to the next one: any number at first.
     #[inline]
-    pub fn image(&self, x: f64, tabulated: Option<&TabulatedMap>, last: &mut usize) -> (f64, bool) {
+    pub(crate) fn image(
+        &self,
+        x: f64,
+        tabulated: Option<&TabulatedMap>,
+        last: &mut usize,
+    ) -> (f64, bool) {
         if let Some(image) = tabulated.and_then(|table| table.image(x, last)) {
             return (image, false);
         }

@@ -26,31 +26,31 @@
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]
 //! updates them for every strategy.
 
-pub mod check;
+pub(crate) mod check;
 mod combinations;
-pub mod conditional;
-pub mod counting;
-pub mod decorrelate;
-pub mod decorrelate_knobs;
-pub mod engine;
-pub mod filter;
+pub(crate) mod conditional;
+pub(crate) mod counting;
+pub(crate) mod decorrelate;
+pub(crate) mod decorrelate_knobs;
+pub(crate) mod engine;
+pub(crate) mod filter;
 pub(crate) mod filter_fit;
-pub mod fit;
-pub mod flip;
-pub mod forms;
+pub(crate) mod fit;
+pub(crate) mod flip;
+pub(crate) mod forms;
 pub mod generate;
-pub mod graph_uncertain;
-pub mod joint;
-pub mod knobs;
-pub mod map;
+pub(crate) mod graph_uncertain;
+pub(crate) mod joint;
+pub(crate) mod knobs;
+pub(crate) mod map;
 pub(crate) mod moments;
-pub mod quality;
-pub mod relation;
-pub mod space;
-pub mod strategy;
-pub mod transport;
-pub mod variable;
-pub mod write_back;
+pub(crate) mod quality;
+pub(crate) mod relation;
+pub(crate) mod space;
+pub(crate) mod strategy;
+pub(crate) mod transport;
+pub(crate) mod variable;
+pub(crate) mod write_back;
 
 use crate::data::{Attribute, FeatureColumn, FeatureRows, MISSING_GROUP};
 

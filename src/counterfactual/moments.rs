@@ -450,7 +450,8 @@ mod tests {
     use crate::counterfactual::space::ReferenceSpace;
     use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
     use crate::data::{FeatureColumn, FeatureRows, MISSING, MISSING_GROUP};
-    use crate::exec::accumulator::{Accumulator, SampleState};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
     use crate::num::fixed::FixedSum;
     use crate::num::linalg::SymmetricMatrix;
     use crate::num::seed::RandomStream;

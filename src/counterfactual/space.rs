@@ -17,7 +17,7 @@ use crate::data::FeatureRows;
 /// One standardised column.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ZColumn {
+pub(crate) struct ZColumn {
     /// The mean of the reference.
     pub mean: f64,
     /// Its population standard deviation; 0 = the column is left out.
@@ -26,7 +26,7 @@ pub struct ZColumn {
 
 impl ZColumn {
     /// The standardised value; 0 for a missing value and for a column that is left out.
-    pub fn z(self, x: f64) -> f64 {
+    pub(crate) fn z(self, x: f64) -> f64 {
         if x.is_nan() || self.sd <= 0.0 { 0.0 } else { (x - self.mean) / self.sd }
     }
 }
@@ -34,7 +34,7 @@ impl ZColumn {
 /// The columns of one variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum SpaceAxis {
+pub(crate) enum SpaceAxis {
     /// The column of a continuous or ordinal variable.
     Number(ZColumn),
     /// The columns of a categorical variable, one per level.
@@ -45,11 +45,11 @@ pub enum SpaceAxis {
 
 /// The z-space of a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReferenceSpace(pub Vec<SpaceAxis>);
+pub(crate) struct ReferenceSpace(pub Vec<SpaceAxis>);
 
 impl ReferenceSpace {
     /// The space of all rows of these counts, over all groups and classes.
-    pub fn from_counts(variables: &[StrategyVariable], counts: &ReferenceCounts) -> Self {
+    pub(crate) fn from_counts(variables: &[StrategyVariable], counts: &ReferenceCounts) -> Self {
         let all = counts.merged_where(|_| true);
         let (mut numbers, mut levels) = (0, 0);
         let axis = |variable: &StrategyVariable| match variable.levels() {
@@ -75,12 +75,12 @@ impl ReferenceSpace {
     }
 
     /// Number of columns that are not left out.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.columns().count()
     }
 
     /// The columns that are not left out: position of the variable, and of the level.
-    pub fn columns(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, usize)> {
         let of_axis = |(v, axis): (usize, &SpaceAxis)| {
             let columns = match axis {
                 SpaceAxis::Number(column) => std::slice::from_ref(column),
@@ -97,7 +97,7 @@ impl ReferenceSpace {
     }
 
     /// Writes the row as a vector: one number per column that is not left out.
-    pub fn vector(
+    pub(crate) fn vector(
         &self,
         variables: &[StrategyVariable],
         rows: &FeatureRows,

@@ -80,7 +80,7 @@ pub struct VariableOptions {
 /// The variables of rows with these features when `attribute` is changed.
 ///
 /// In the order of the features; a one-hot group has the place of its first column.
-pub fn variables(
+pub(crate) fn variables(
     features: &[Feature],
     attribute: &Attribute,
     extras: &VariableOptions,

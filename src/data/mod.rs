@@ -24,11 +24,11 @@
 //! Not done here: no strategy, no model, no metric.
 
 pub mod exchange;
-pub mod prepare;
+pub(crate) mod prepare;
 pub mod rows;
 pub mod source;
 mod thousands;
-pub mod values;
+pub(crate) mod values;
 
 use serde::{Deserialize, Serialize};
 

@@ -126,7 +126,7 @@ impl ValueClass {
 }
 
 /// The name of values of an Arrow type in messages, also for types that are not supported.
-pub fn type_in_words(data_type: &DataType) -> &'static str {
+pub(crate) fn type_in_words(data_type: &DataType) -> &'static str {
     match data_type {
         DataType::Dictionary(_, value) => type_in_words(value),
         DataType::List(_)
@@ -153,7 +153,7 @@ pub fn type_in_words(data_type: &DataType) -> &'static str {
 }
 
 /// A finite number written in digits; `None` for words such as `inf` and `nan`.
-pub fn parse_number(text: &str) -> Option<f64> {
+pub(crate) fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim_matches([' ', '\t']);
     let digits = text.bytes().any(|b| b.is_ascii_digit())
         && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
@@ -214,7 +214,7 @@ fn is_digits(text: &str) -> bool {
 }
 
 /// The word of a float: the integer where its value is integral, else the shortest exact text.
-pub fn float_text(value: f64) -> String {
+pub(crate) fn float_text(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < EXACT {
         return format!("{}", value as i64);
     }

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 /// What the sets of a run were fitted on: hashes by experiment (empty for the plain audit), set and
 /// attribute.
-pub type FittedOn = BTreeMap<[String; 3], String>;
+pub(crate) type FittedOn = BTreeMap<[String; 3], String>;
 
 /// One of two runs: what its folder says.
 #[derive(Debug, Clone)]
-pub struct ComparedRun {
+pub(crate) struct ComparedRun {
     /// Name of the job.
     pub job: String,
     /// Id of the run.

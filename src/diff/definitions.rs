@@ -33,7 +33,7 @@ use crate::metric::{Metric, MetricFamily, Reads};
 use crate::table::MetricRow;
 
 /// The values of a resolved job by their path.
-pub type JobValues = BTreeMap<Vec<String>, String>;
+pub(crate) type JobValues = BTreeMap<Vec<String>, String>;
 
 /// What a difference between two jobs means for values.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +177,7 @@ impl DefinitionBreak {
 
 /// What differs between two jobs.
 #[derive(Debug, Clone)]
-pub struct DefinitionChanges {
+pub(crate) struct DefinitionChanges {
     differences: Vec<(JobChange, DefinitionBreak)>,
     /// Sets that move features, in either job.
     fitted: BTreeSet<String>,
@@ -187,7 +187,7 @@ pub struct DefinitionChanges {
 
 /// What a run counts by, beside what its job says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CountingRules {
+pub(crate) struct CountingRules {
     /// The versions of its rules.
     pub policies: PolicyVersions,
     /// Whether people without a label are among those audited.
@@ -197,7 +197,7 @@ pub struct CountingRules {
 impl DefinitionChanges {
     /// The differences between two resolved jobs and the rules that they were run by, definitions
     /// first.
-    pub fn between(old: &JobValues, new: &JobValues, rules: [CountingRules; 2]) -> Self {
+    pub(crate) fn between(old: &JobValues, new: &JobValues, rules: [CountingRules; 2]) -> Self {
         let paths: BTreeSet<&Vec<String>> = old.keys().chain(new.keys()).collect();
         let mut differs = Vec::new();
         let mut told: BTreeSet<&[String]> = BTreeSet::new();
@@ -280,18 +280,18 @@ impl DefinitionChanges {
     }
 
     /// Whether every definition is the same.
-    pub fn agree(&self) -> bool {
+    pub(crate) fn agree(&self) -> bool {
         self.differences.iter().all(|(_, breaks)| *breaks == DefinitionBreak::Nothing)
     }
 
     /// Whether a value of the table `metrics` means something else in the other job.
-    pub fn breaks_value(&self, row: &MetricRow) -> bool {
+    pub(crate) fn breaks_value(&self, row: &MetricRow) -> bool {
         self.differences.iter().any(|(_, breaks)| breaks.affects(row, &self.fitted, &self.graphs))
     }
 
     /// Whether the intervals of these values were made by two rules: of a share that nobody or
     /// everybody makes.
-    pub fn breaks_interval(&self, rows: [&MetricRow; 2]) -> bool {
+    pub(crate) fn breaks_interval(&self, rows: [&MetricRow; 2]) -> bool {
         let by_counts =
             |row: &&MetricRow| row.interval.as_str() == IntervalProcedure::Wilson.as_str();
         let is_at_an_end =
@@ -302,17 +302,17 @@ impl DefinitionChanges {
     }
 
     /// Whether a value of the table `metrics` rests on a set that is fitted.
-    pub fn is_fitted(&self, row: &MetricRow) -> bool {
+    pub(crate) fn is_fitted(&self, row: &MetricRow) -> bool {
         self.fitted.contains(block_of_set(row))
     }
 
     /// Whether a value of the table `metrics` rests on causal graphs.
-    pub fn rests_on_graphs(&self, row: &MetricRow) -> bool {
+    pub(crate) fn rests_on_graphs(&self, row: &MetricRow) -> bool {
         self.graphs.contains(block_of_set(row))
     }
 
     /// What differs, definitions first.
-    pub fn changes(&self) -> Vec<JobChange> {
+    pub(crate) fn changes(&self) -> Vec<JobChange> {
         self.differences.iter().map(|(change, _)| change.clone()).collect()
     }
 }

@@ -32,8 +32,8 @@
 //! limits ([`gate`](crate::gate)).
 
 mod change;
-pub mod compared_run;
-pub mod definitions;
+pub(crate) mod compared_run;
+pub(crate) mod definitions;
 mod paired;
 mod people;
 #[cfg(test)]
@@ -50,7 +50,7 @@ use crate::table::{ChangeRow, MetricRow, TableRow};
 
 /// Two runs compared.
 #[derive(Debug, Clone)]
-pub struct DiffResult {
+pub(crate) struct DiffResult {
     /// What was compared with what, and how.
     pub compared: RunComparison,
     /// The table `changes`.
@@ -61,7 +61,7 @@ pub struct DiffResult {
 ///
 /// # Errors
 /// Outcomes cannot be read.
-pub fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
+pub(crate) fn compare(old: &ComparedRun, new: &ComparedRun, force: bool) -> Result<DiffResult> {
     let definitions = DefinitionChanges::between(&old.values, &new.values, [old.rules, new.rules]);
     let pairs = paired::pair_values(old, new)?;
     let mut rows: BTreeMap<[&str; 10], [Option<&MetricRow>; 2]> = BTreeMap::new();

@@ -201,8 +201,8 @@ impl PairedValues {
                     key(
                         set,
                         found.scope.as_str(),
-                        found.scope.from_group(),
-                        found.scope.to_group(),
+                        found.scope.first_group(),
+                        found.scope.second_group(),
                         found.metric.id,
                     ),
                     pair,

@@ -1,22 +1,15 @@
-//! Sums over rows: the loop that gathers them, and the files that hold them.
+//! Sums over rows, and the loop that gathers them.
 //!
 //! A pass adds row groups to a state, in any order and on any number of threads, and merges the
 //! states of the threads; [`PieceLoop`] is that loop, with stop and progress inside. A state is
 //! the same for any cut of the rows into parts, and can be written and read back, so that parts
 //! may be gathered apart ([`Accumulator`]). The list of all states stands in `stage::pass`.
 
-use std::path::Path;
-
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::files;
-use super::hash::sha256;
 use super::pieces::{StageWatch, WorkerPool};
-use crate::error::{Error, Result};
-
-/// File of a state in the folder of a stage.
-pub const STATE_FILE: &str = "state.json";
+use crate::error::Result;
 
 /// Name and version of a state in its file; a type gets them in the list of `stage::pass`.
 pub trait StateType {
@@ -104,12 +97,12 @@ impl PieceLoop<'_> {
 
 /// Merges states one by one, such as those of folds.
 #[expect(clippy::ptr_arg, reason = "the fold hands a state on by what it is: a vector")]
-pub fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
+pub(crate) fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
     whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
 }
 
 /// Merges sums of which some are absent, because nobody stands there, such as those of slices.
-pub fn merge_present<T>(
+pub(crate) fn merge_present<T>(
     whole: &mut [Option<T>],
     parts: impl IntoIterator<Item = Option<T>>,
     merge: impl Fn(&mut T, T),
@@ -124,55 +117,16 @@ pub fn merge_present<T>(
 }
 
 /// The sum of all states; none of none.
-pub fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> Option<S> {
+pub(crate) fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> Option<S> {
     states.into_iter().reduce(|mut whole, part| {
         whole.merge(part);
         whole
     })
 }
 
-/// A state as its file holds it: a line with name, version and hash, and the state as JSON.
-fn state_text<S: Accumulator>(mut state: S) -> Result<String> {
-    state.settle();
-    let body = serde_json::to_string(&state)
-        .map_err(|bug| Error::operator("write", STATE_FILE, bug, None))?;
-    Ok(format!("{}\n{body}", head_of::<S>(&body)))
-}
-
-fn head_of<S: StateType>(body: &str) -> String {
-    format!("cfaudit-state {} {} {}", S::NAME, S::VERSION, sha256(body.as_bytes()))
-}
-
-fn parse_state<S: Accumulator>(text: &str, path: &Path) -> Result<S> {
-    let hint = "delete the cache and run again, with one version of cfaudit everywhere";
-    let (head, body) = text.split_once('\n').unwrap_or((text, ""));
-    let wanted = head_of::<S>(body);
-    if head != wanted {
-        let cause = format!("it starts with `{head}`; expected `{wanted}`");
-        return Err(Error::operator("read", path, cause, hint));
-    }
-    serde_json::from_str(body).map_err(|cause| Error::operator("read", path, cause, hint))
-}
-
-/// Writes a state to a file.
-///
-/// # Errors
-/// The disk refuses.
-pub fn write_state<S: Accumulator>(path: &Path, state: S) -> Result<()> {
-    files::write(path, state_text(state)?)
-}
-
-/// Reads a state back.
-///
-/// # Errors
-/// The file cannot be read, is damaged, or holds another state or version.
-pub fn read_state<S: Accumulator>(path: &Path) -> Result<S> {
-    parse_state(&files::read_text(path)?, path)
-}
-
 /// Writes a map as a list of pairs, because JSON has maps of texts alone: for
 /// `#[serde(with = "map_as_list")]`.
-pub mod map_as_list {
+pub(crate) mod map_as_list {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -181,7 +135,7 @@ pub mod map_as_list {
     ///
     /// # Errors
     /// Those of the serializer.
-    pub fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+    pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
         map: &BTreeMap<K, V>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -192,73 +146,13 @@ pub mod map_as_list {
     ///
     /// # Errors
     /// Those of the deserializer.
-    pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
     where
         K: Deserialize<'de> + Ord,
         V: Deserialize<'de>,
         D: Deserializer<'de>,
     {
         Vec::<(K, V)>::deserialize(deserializer).map(|list| list.into_iter().collect())
-    }
-}
-
-/// What the test of the laws needs of a state: rows that are made up, one per number.
-#[cfg(test)]
-pub(crate) trait SampleState: Accumulator {
-    /// A state without rows; each variant has other settings.
-    fn sample(variant: u64) -> Self;
-
-    /// Number of variants.
-    const VARIANTS: u64 = 1;
-
-    /// Adds the row with this number.
-    fn add_sample(&mut self, row: u64);
-}
-
-/// The laws of a state: an empty one is neutral, merging is associative and commutative, what is
-/// written is read back, and any random cut of the rows gives the whole.
-#[cfg(test)]
-pub(crate) fn keeps_the_laws<S: SampleState>() {
-    use crate::num::seed::RandomStream;
-    const ROWS: u64 = 60;
-    let text = |state: S| state_text(state).unwrap();
-    for variant in 0..S::VARIANTS {
-        let of = |rows: &[u64]| {
-            let mut state = S::sample(variant);
-            rows.iter().for_each(|&row| state.add_sample(row));
-            state
-        };
-        let merged = |mut first: S, second: S| {
-            first.merge(second);
-            first
-        };
-        let all: Vec<u64> = (0..ROWS).collect();
-        let (a, b, c) = (&all[..7], &all[7..40], &all[40..]);
-        let (whole, name) = (text(of(&all)), S::NAME);
-        assert_ne!(whole, text(of(&[])), "{name}: rows leave no trace");
-        assert_ne!(text(of(a)), text(of(b)), "{name}: other rows are no other state");
-        assert_eq!(text(merged(of(&[]), of(&all))), whole, "{name}: an empty state at the left");
-        assert_eq!(text(merged(of(&all), of(&[]))), whole, "{name}: an empty state at the right");
-        assert_eq!(text(merged(of(a), of(b))), text(merged(of(b), of(a))), "{name}: commutative");
-        let left = merged(merged(of(a), of(b)), of(c));
-        let right = merged(of(a), merged(of(b), of(c)));
-        assert_eq!(text(left), text(right), "{name}: associative");
-        let read: S = parse_state(&whole, Path::new("state")).unwrap();
-        assert_eq!(text(read), whole, "{name}: written and read back");
-        for round in 0..8 {
-            let mut stream = RandomStream::new(round, "cuts");
-            let n_parts = 1 + (stream.u01() * 6.0) as usize;
-            let mut parts: Vec<Vec<u64>> = vec![Vec::new(); n_parts];
-            for row in &all {
-                parts[(stream.u01() * n_parts as f64) as usize].push(*row);
-            }
-            // Rows within a part come in any order too, and parts travel as files.
-            parts.iter_mut().for_each(|part| part.reverse());
-            let travelled =
-                |part: &Vec<u64>| parse_state::<S>(&text(of(part)), Path::new("state")).unwrap();
-            let sum = parts.iter().map(travelled).reduce(merged).unwrap();
-            assert_eq!(text(sum), whole, "{name}: a random cut of the rows");
-        }
     }
 }
 
@@ -269,9 +163,10 @@ mod tests {
 
     use serde::{Deserialize, Serialize};
 
-    use super::{Accumulator, PieceLoop, StateType, parse_state, state_text};
+    use super::{Accumulator, PieceLoop, StateType};
     use crate::error::{Error, StopSignal};
     use crate::exec::pieces::{StageWatch, WorkerPool};
+    use crate::exec::tests::state_laws::{parse_state, state_text};
 
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct NumberSum(u64);

@@ -35,18 +35,18 @@ use serde::Serialize;
 
 use crate::error::{Error, FilePlace, JobProblem, Result};
 
-pub mod accumulator;
+pub(crate) mod accumulator;
 pub mod cancel;
-pub mod child;
+pub(crate) mod child;
 pub mod event;
 pub(crate) mod files;
-pub mod fingerprint;
-pub mod folder;
+pub(crate) mod fingerprint;
+pub(crate) mod folder;
 pub(crate) mod hash;
 mod lock;
-pub mod pieces;
+pub(crate) mod pieces;
 pub mod program;
-pub mod store;
+pub(crate) mod store;
 
 /// One step of a job: equal fields give equal files for any machine, thread count and batch size.
 pub struct PlannedStage<'a> {
@@ -652,4 +652,4 @@ fn millis(time: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

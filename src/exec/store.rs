@@ -36,7 +36,7 @@ use super::lock::FileLock;
 use crate::error::{Error, Result};
 
 /// Name of the file in each entry that describes it; stages must not write a file of this name.
-pub const STAGE_FILE: &str = "stage.json";
+pub(crate) const STAGE_FILE: &str = "stage.json";
 
 /// Name of the file with the key of the store.
 const KEY: &str = "key";

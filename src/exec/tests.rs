@@ -10,6 +10,8 @@ use crate::exec::event::{Event, Observer};
 use crate::exec::fingerprint::StaleReason;
 use crate::exec::store::{ResultStore, StoreView};
 
+pub(crate) mod state_laws;
+
 const KINDS: &[&str] = &["prepare", "split", "train", "measure", "report"];
 const OPTIONS: ExecSettings<'static> = ExecSettings {
     job: "demo",

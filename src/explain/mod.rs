@@ -2,7 +2,7 @@
 //! exit statuses and error codes, from the lists that define them; and the [`numbers`] of a word in
 //! a finished run.
 
-pub mod numbers;
+pub(crate) mod numbers;
 
 use std::fmt::Write;
 

@@ -16,7 +16,7 @@ use crate::table::{CfFeatureRow, CfQualityRow, GateRow, MetricRow, TableRow};
 /// # Errors
 /// The folder holds no finished run, a table is not what its manifest lists, or the word has no
 /// numbers there: it is neither a metric nor one of its gates.
-pub fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String> {
+pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<String> {
     let read = [GateRow::TABLE, MetricRow::TABLE, CfQualityRow::TABLE, CfFeatureRow::TABLE]
         .map(|table| format!("tables/{}", table.file()));
     verified(folder, |name| read.iter().any(|file| file == name))?;

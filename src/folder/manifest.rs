@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// `manifest.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     /// Format of this file.
     pub cfaudit: u32,
     /// Version of the program that wrote the folder.
@@ -95,7 +95,7 @@ pub struct Manifest {
 /// Versions of the rules that decide what values mean. A rule that changes gets the next number, so
 /// that two folders with different numbers tell that the values it touches cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PolicyVersions {
+pub(crate) struct PolicyVersions {
     /// Who counts in which metric. 1: where the job has a label, people without one count in none;
     /// 2: each metric counts everybody it can.
     pub who_counts: u32,
@@ -115,7 +115,7 @@ impl Default for PolicyVersions {
 
 /// Words for the report; none of them changes a number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ReportWords {
+pub(crate) struct ReportWords {
     /// Title of the page.
     pub title: String,
     /// The decision that the model makes.
@@ -160,7 +160,7 @@ pub struct ReportWords {
 
 /// Somebody who signs the audit; what is not given is signed by hand.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SignerWords {
+pub(crate) struct SignerWords {
     /// The role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
@@ -174,7 +174,7 @@ pub struct SignerWords {
 
 impl Manifest {
     /// A text of the form `column = level, column = level` with the job's words for its codes.
-    pub fn with_code_names(&self, text: &str) -> String {
+    pub(crate) fn with_code_names(&self, text: &str) -> String {
         let named = |part: &str| {
             let (column, code) = part.split_once(" = ")?;
             Some(format!("{column} = {}", self.names.get(column)?.get(code)?))
@@ -184,7 +184,7 @@ impl Manifest {
     }
 
     /// Whether the positive prediction is the one people want; none where the job does not say.
-    pub fn favourable_is_positive(&self) -> Option<bool> {
+    pub(crate) fn favourable_is_positive(&self) -> Option<bool> {
         self.label
             .as_ref()
             .map(|label| label.favourable_is_positive)
@@ -194,7 +194,7 @@ impl Manifest {
 
 /// The label in the job's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LabelWords {
+pub(crate) struct LabelWords {
     /// The column.
     pub column: String,
     /// Values that count as positive.
@@ -213,7 +213,7 @@ pub struct LabelWords {
 
 /// What the two decisions are called in the job's words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DecisionNames {
+pub(crate) struct DecisionNames {
     /// The favourable decision as a participle: `granted`.
     pub favourable: String,
     /// The unfavourable decision as a participle: `refused`.
@@ -225,7 +225,7 @@ pub struct DecisionNames {
 
 /// A sensitive attribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AttributeWords {
+pub(crate) struct AttributeWords {
     /// Its name.
     pub name: String,
     /// Its groups in declared order.
@@ -246,7 +246,7 @@ pub struct AttributeWords {
 
 /// A counterfactual set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SetWords {
+pub(crate) struct SetWords {
     /// Its name.
     pub name: String,
     /// Its strategy: `naive`, ...
@@ -270,7 +270,7 @@ pub struct SetWords {
 
 /// What the counterfactuals of a direction got in a column that a derived attribute is made of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WrittenValue {
+pub(crate) struct WrittenValue {
     /// The group of the people.
     pub from_group: String,
     /// The group they are moved to.
@@ -285,7 +285,7 @@ pub struct WrittenValue {
 
 /// A model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ModelWords {
+pub(crate) struct ModelWords {
     /// Its name.
     pub name: String,
     /// Its kind: `logistic`, `scores`, ...
@@ -304,7 +304,7 @@ pub struct ModelWords {
 
 /// An experiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ExperimentWords {
+pub(crate) struct ExperimentWords {
     /// Its name.
     pub name: String,
     /// The model that is trained again.
@@ -323,7 +323,7 @@ pub struct ExperimentWords {
 
 /// An arm of an experiment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ArmWords {
+pub(crate) struct ArmWords {
     /// Its name, such as `all`.
     pub name: String,
     /// What is added to the training rows, in words.
@@ -333,7 +333,7 @@ pub struct ArmWords {
 /// Rows that were scored again: with the counterfactuals, or, by programs and ONNX files, a second
 /// time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecheckWords {
+pub(crate) struct RecheckWords {
     /// How many, over all sets and attributes.
     pub rows: u64,
     /// Those of them whose second score is another; above 0 only for programs and ONNX files.
@@ -347,7 +347,7 @@ pub struct RecheckWords {
 
 /// A file of scores that a run waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AwaitedScores {
+pub(crate) struct AwaitedScores {
     /// The model.
     pub model: String,
     /// The counterfactual set; empty for the rows as they are.
@@ -369,7 +369,7 @@ pub struct AwaitedScores {
 
 /// A file of scores and the rows to score that it answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AnsweredRequest {
+pub(crate) struct AnsweredRequest {
     /// The model.
     pub model: String,
     /// The counterfactual set; empty for the rows as they are.
@@ -387,7 +387,7 @@ pub struct AnsweredRequest {
 
 /// How a run was compared with an earlier one, the old of the two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RunComparison {
+pub(crate) struct RunComparison {
     /// Name of the old job.
     pub job: String,
     /// Id of the old run.
@@ -414,7 +414,7 @@ pub struct RunComparison {
 
 /// One value of the job that differs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct JobChange {
+pub(crate) struct JobChange {
     /// Its dotted path.
     pub path: String,
     /// What it was; absent where it did not stand there.
@@ -429,7 +429,7 @@ pub struct JobChange {
 
 /// Numbers of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RowCounts {
+pub(crate) struct RowCounts {
     /// Rows of the source.
     pub source: u64,
     /// Rows after filters and rules for missing values.
@@ -444,7 +444,7 @@ pub struct RowCounts {
 #[derive(
     Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-pub struct InputFile {
+pub(crate) struct InputFile {
     /// What it is: `data`, `include`, `scores NAME`.
     pub what: String,
     /// Its path as the job names it.

@@ -1,4 +1,4 @@
 //! The output folder: what it holds, how it is put together and read back.
 
-pub mod manifest;
-pub mod read;
+pub(crate) mod manifest;
+pub(crate) mod read;

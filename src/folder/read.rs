@@ -15,13 +15,13 @@ use crate::folder::manifest::{Manifest, RunSummary};
 use crate::table::list::TABLES;
 
 /// What a folder says of itself.
-pub const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The summary of a folder.
-pub const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// An error about a file that is not as it was written.
-pub fn damaged(path: &Path, cause: impl Display) -> Error {
+pub(crate) fn damaged(path: &Path, cause: impl Display) -> Error {
     let hint = "the folder was changed after it was written; run the job again, or copy the whole \
                 folder from where it is sound";
     Error::operator("read", path, cause, hint)
@@ -32,7 +32,7 @@ pub fn damaged(path: &Path, cause: impl Display) -> Error {
 /// # Errors
 /// The name is absolute, leads out of the folder, is the manifest itself, or has another form than
 /// cfaudit writes.
-pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     let parts: Vec<Component<'_>> = Path::new(name).components().collect();
     let plain = !parts.is_empty() && parts.iter().all(|part| matches!(part, Component::Normal(_)));
     if plain && parts.iter().collect::<PathBuf>().as_os_str() == name && name != MANIFEST {
@@ -47,7 +47,7 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
 ///
 /// # Errors
 /// The folder is none of cfaudit's, or its manifest is not as it was written.
-pub fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
+pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = folder.join(MANIFEST);
     // What is no regular file may never end.
     let text = match files::metadata(&path) {
@@ -69,7 +69,10 @@ pub fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
 /// # Errors
 /// As [`manifest`]; a wanted file is not there or has another content, or there is a table that the
 /// manifest does not list.
-pub fn verified(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<(Manifest, Vec<u8>)> {
+pub(crate) fn verified(
+    folder: &Path,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(Manifest, Vec<u8>)> {
     let (manifest, bytes) = manifest(folder)?;
     for table in TABLES.iter().map(|table| format!("tables/{}", table.file())) {
         let file = folder.join(&table);
@@ -91,7 +94,7 @@ pub fn verified(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<(Manifes
 ///
 /// # Errors
 /// It is not there, or its content is another.
-pub fn check_hash(file: &Path, sha256: &str) -> Result<()> {
+pub(crate) fn check_hash(file: &Path, sha256: &str) -> Result<()> {
     if !file.is_file() {
         return Err(damaged(file, "it is not there, and manifest.json lists it"));
     }
@@ -128,7 +131,7 @@ pub(crate) fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn read_summary(folder: &Path) -> Result<RunSummary> {
+pub(crate) fn read_summary(folder: &Path) -> Result<RunSummary> {
     read_json(&folder.join("summary.json"), "report")
 }
 

@@ -18,10 +18,10 @@
 //! the two runs define the value differently it is inconclusive.
 
 mod audited;
-pub mod decide_by;
+pub(crate) mod decide_by;
 mod holm;
-pub mod question;
-pub mod recourse;
+pub(crate) mod question;
+pub(crate) mod recourse;
 mod unseen;
 
 use std::cmp::Ordering;
@@ -48,7 +48,7 @@ use unseen::{UNTESTED, unseen, untested};
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
 /// changes, those on recourse by what was counted for them. `groups`, the table of groups, tells
 /// whom a value that keeps its limit left out.
-pub fn judge(
+pub(crate) fn judge(
     questions: &[GateQuestion],
     (metrics, groups): (&[MetricRow], &[GroupRow]),
     baseline: Option<&GateBaseline<'_>>,

@@ -6,7 +6,7 @@ use crate::table::{ChangeRow, GateRow};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum GateLimit {
+pub(crate) enum GateLimit {
     /// The value must not be above.
     AtMost(f64),
     /// The value must not be below.
@@ -38,7 +38,7 @@ impl GateLimit {
 
 /// Which rows of the table of metrics a gate is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GateSubject {
+pub(crate) enum GateSubject {
     /// All groups together.
     Total,
     /// One group.
@@ -59,7 +59,7 @@ pub enum GateSubject {
 
 /// What a gate asks of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateQuantity {
+pub(crate) enum GateQuantity {
     /// Its value.
     Value,
     /// Its change from the baseline, new minus old.
@@ -68,7 +68,7 @@ pub enum GateQuantity {
 
 /// An earlier run to judge against.
 #[derive(Debug, Clone)]
-pub struct GateBaseline<'a> {
+pub(crate) struct GateBaseline<'a> {
     /// The table of changes.
     pub changes: &'a [ChangeRow],
     /// The definitions that differ, in words; empty where none does.
@@ -77,7 +77,7 @@ pub struct GateBaseline<'a> {
 
 /// One gate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct GateQuestion {
+pub(crate) struct GateQuestion {
     /// Its name.
     pub name: String,
     /// The metric's id; with [`GateSubject::HarmTo`] the first of its two.
@@ -125,7 +125,7 @@ pub struct GateQuestion {
 
 /// A change that the rows to score do not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnshownChange {
+pub(crate) struct UnshownChange {
     /// The attribute.
     pub attribute: String,
     /// From which group to which; none: whatever the groups are.
@@ -154,7 +154,7 @@ impl GateQuestion {
 
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GateStatus {
+pub(crate) enum GateStatus {
     /// It was not asked, for want of a baseline.
     Skipped,
     /// The limit is kept.
@@ -167,7 +167,7 @@ pub enum GateStatus {
 
 impl GateStatus {
     /// The word in tables and summaries.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             GateStatus::Skipped => "skipped",
             GateStatus::Pass => "pass",
@@ -179,7 +179,7 @@ impl GateStatus {
 
 /// All gates judged.
 #[derive(Debug, Clone)]
-pub struct GateResults {
+pub(crate) struct GateResults {
     /// The table `gates`.
     pub table: Vec<GateRow>,
     /// The worst verdict of the gates that count; none where no gate counts.

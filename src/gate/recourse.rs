@@ -18,7 +18,7 @@ use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuesti
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RecourseGateQuestion {
+pub(crate) struct RecourseGateQuestion {
     /// Its name.
     pub name: String,
     /// The block: the name of its attribute.
@@ -83,7 +83,7 @@ fn counts(
 
 /// A gate on recourse, with what is to be judged: one value per pair of groups.
 #[derive(Debug, Clone)]
-pub struct CountedRecourseGate {
+pub(crate) struct CountedRecourseGate {
     pub(super) question: GateQuestion,
     pub(super) observations: Vec<GateObservation>,
     /// What the number counts, in words.
@@ -92,7 +92,7 @@ pub struct CountedRecourseGate {
 
 impl CountedRecourseGate {
     /// What is asked.
-    pub fn question(&mut self) -> &mut GateQuestion {
+    pub(crate) fn question(&mut self) -> &mut GateQuestion {
         &mut self.question
     }
 }
@@ -101,7 +101,7 @@ impl CountedRecourseGate {
 ///
 /// # Errors
 /// A table cannot be read.
-pub fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRecourseGate> {
+pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRecourseGate> {
     let seen = counts(question, folder)?.into_iter().map(|([from, to], count)| {
         let judged = count.looked_at > 0;
         GateObservation {

@@ -8,12 +8,12 @@
 //! Variants are one-key maps (`plausible: {threshold: 0.5}`), closed everywhere: an unknown key is
 //! an error, never ignored.
 
-pub mod blocks;
+pub(crate) mod blocks;
 pub mod check;
 pub mod new;
-pub mod read;
-pub mod resolve;
-pub mod schema;
+pub(crate) mod read;
+pub(crate) mod resolve;
+pub(crate) mod schema;
 
 #[cfg(test)]
 mod tests;

@@ -22,7 +22,7 @@ const ONE_OF: &[(&str, &[&str])] =
     &[("CounterfactualSet", strategy::KEYS), ("ModelBlock", MODEL_KINDS)];
 
 /// The schema of job files (draft 2020-12).
-pub fn job_schema() -> Value {
+pub(crate) fn job_schema() -> Value {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Job>();
     let mut root = schema.to_value();
     without_null(&mut root);
@@ -49,7 +49,7 @@ pub fn job_schema() -> Value {
 ///
 /// # Panics
 /// Never: a JSON value can always be written.
-pub fn job_schema_text() -> String {
+pub(crate) fn job_schema_text() -> String {
     serde_json::to_string_pretty(&job_schema()).expect("a JSON value") + "\n"
 }
 
@@ -186,7 +186,7 @@ fn bare_variant(map: &Map<String, Value>) -> Option<Value> {
 }
 
 /// The JSON Schema of a file that cfaudit writes, as text.
-pub fn schema_text<T: JsonSchema>() -> String {
+pub(crate) fn schema_text<T: JsonSchema>() -> String {
     let schema = schemars::schema_for!(T);
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');

@@ -51,7 +51,7 @@ use crate::num::summary::{normal_quantile, quantile};
 
 /// An interval of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ValueInterval {
+pub(crate) struct ValueInterval {
     /// Lower end.
     pub lo: f64,
     /// Upper end.
@@ -62,7 +62,7 @@ pub struct ValueInterval {
 
 /// How an interval is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum IntervalProcedure {
+pub(crate) enum IntervalProcedure {
     /// Score interval of a rate.
     Wilson,
     /// Score interval of a rate of which no case counts, or all do, over people where it is one of
@@ -96,7 +96,7 @@ pub enum IntervalProcedure {
 
 impl IntervalProcedure {
     /// The word that tables show.
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             IntervalProcedure::Wilson => "wilson",
             IntervalProcedure::WilsonPeople { .. } => "wilson-people",
@@ -112,12 +112,12 @@ impl IntervalProcedure {
 
 /// Number of standard deviations on either side that hold a share `level` of (0, 1) of a normal
 /// distribution.
-pub fn z_of_level(level: f64) -> f64 {
+pub(crate) fn z_of_level(level: f64) -> f64 {
     normal_quantile(f64::midpoint(1.0, level))
 }
 
 /// Wilson's interval of a rate; none where it has no cases.
-pub fn wilson(rate: Rate, z: f64) -> Option<ValueInterval> {
+pub(crate) fn wilson(rate: Rate, z: f64) -> Option<ValueInterval> {
     let (x, n) = (rate.numerator as f64, rate.denominator as f64);
     let p = rate.value().ok()?;
     let sq = z * z;
@@ -130,7 +130,7 @@ pub fn wilson(rate: Rate, z: f64) -> Option<ValueInterval> {
 
 /// Wilson's interval of a share of so many people, a real number where they weigh differently, of
 /// whom nobody or everybody is a case: the ends meet [`wilson`] there. None of nobody.
-pub fn wilson_of_people(
+pub(crate) fn wilson_of_people(
     everybody: bool,
     people: f64,
     z: f64,
@@ -146,7 +146,7 @@ pub fn wilson_of_people(
 
 /// Newcombe's interval of the difference a - b of independent rates; none where one of them has no
 /// cases.
-pub fn newcombe(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
+pub(crate) fn newcombe(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     let (p, q) = (a.value().ok()?, b.value().ok()?);
     let (of_a, of_b) = (wilson(a, z)?, wilson(b, z)?);
     let d = p - q;
@@ -156,7 +156,7 @@ pub fn newcombe(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
 }
 
 /// Katz's interval of the ratio a / b of independent rates; none where a numerator is 0.
-pub fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
+pub(crate) fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     if [a.numerator, a.denominator, b.numerator, b.denominator].contains(&0) {
         return None;
     }
@@ -172,7 +172,7 @@ pub fn katz(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
 
 /// Cells of `samples` worlds in each of which as many people as there are were drawn with
 /// replacement. Kinds of people are given by the cells that one of them fills, and their number.
-pub fn resample<const N: usize>(
+pub(crate) fn resample<const N: usize>(
     kinds: &[([u64; N], u64)],
     samples: u64,
     mut stream: RandomStream,
@@ -193,7 +193,7 @@ pub fn resample<const N: usize>(
 
 /// Why replicates give no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NoIntervalReason {
+pub(crate) enum NoIntervalReason {
     /// In more than 5 % of the replicates the metric has no value.
     TooManyUndefined,
     /// All replicates agree.
@@ -202,7 +202,7 @@ pub enum NoIntervalReason {
 
 /// The percentile interval of replicated values at a level, made by `method`, with the number of
 /// replicates that had no value.
-pub fn percentile(
+pub(crate) fn percentile(
     replicates: impl Iterator<Item = MetricValue>,
     level: f64,
     method: IntervalProcedure,

@@ -22,15 +22,15 @@
 //! files, thresholds, what a counterfactual is; an engine hands over labels, predictions and
 //! scores.
 
-pub mod bootstrap;
+pub(crate) mod bootstrap;
 pub mod catalog;
 pub mod evidence;
-pub mod interval;
-pub mod rate;
-pub mod scope;
+pub(crate) mod interval;
+pub(crate) mod rate;
+pub(crate) mod scope;
 #[cfg(test)]
 mod tests;
-pub mod value;
+pub(crate) mod value;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -364,7 +364,7 @@ fn combine(a: MetricValue, b: MetricValue, f: impl FnOnce(f64, f64) -> MetricVal
             Err(Undefined::EmptyGroup)
         }
         (Err(Undefined::NoLabel), _) | (_, Err(Undefined::NoLabel)) => Err(Undefined::NoLabel),
-        _ => Err(Undefined::OperandUndefined),
+        _ => Err(Undefined::OperandMissing),
     }
 }
 

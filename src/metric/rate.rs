@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The metric, or why it has no value.
-pub type MetricValue = Result<f64, Undefined>;
+pub(crate) type MetricValue = Result<f64, Undefined>;
 
 macro_rules! reasons {
     ($($variant:ident = $code:literal, $clause:literal, $meaning:literal;)*) => {
@@ -93,7 +93,7 @@ reasons! {
     NoTrainingRows = "no_training_rows", "a group has no rows that the counterfactuals are learnt \
         from", "The counterfactuals are learnt from rows, and of a group that the value is about \
                 there is none.";
-    OperandUndefined = "operand_undefined", "a value it is made of is undefined", "A value that \
+    OperandMissing = "operand_undefined", "a value it is made of is undefined", "A value that \
         the metric is made of is undefined itself.";
 }
 

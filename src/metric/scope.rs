@@ -57,7 +57,7 @@ impl MetricScope {
     /// Whether a value of counterfactuals in this scope rests on people of a group, as they are or
     /// as they are moved there.
     pub fn involves(self, group: usize) -> bool {
-        match (self.from_group(), self.to_group()) {
+        match (self.first_group(), self.second_group()) {
             (Some(from), Some(to)) => group == from || group == to,
             // All together, one to the rest and the rest to one: each has all groups.
             _ => true,
@@ -65,7 +65,7 @@ impl MetricScope {
     }
 
     /// The first group: the group itself, A, or where people come from; none for all.
-    pub fn from_group(self) -> Option<usize> {
+    pub fn first_group(self) -> Option<usize> {
         match self {
             MetricScope::Total
             | MetricScope::RestToOne(_)
@@ -81,7 +81,7 @@ impl MetricScope {
     }
 
     /// The second group: B, or where people are moved to; none for all.
-    pub fn to_group(self) -> Option<usize> {
+    pub fn second_group(self) -> Option<usize> {
         match self {
             MetricScope::Total
             | MetricScope::Group(_)
@@ -99,7 +99,7 @@ impl MetricScope {
 
 /// Whose people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupSelection {
+pub(crate) enum GroupSelection {
     /// One group's.
     One(usize),
     /// All others'.
@@ -110,7 +110,7 @@ pub enum GroupSelection {
 
 impl GroupSelection {
     /// The groups among so many, ascending.
-    pub fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
+    pub(crate) fn groups(self, groups: usize) -> impl Iterator<Item = usize> + Clone {
         (0..groups).filter(move |&group| match self {
             GroupSelection::One(one) => group == one,
             GroupSelection::Rest(one) => group != one,
@@ -119,7 +119,7 @@ impl GroupSelection {
     }
 
     /// The group, where it is one.
-    pub fn group(self) -> Option<usize> {
+    pub(crate) fn group(self) -> Option<usize> {
         match self {
             GroupSelection::One(group) => Some(group),
             GroupSelection::Rest(_) | GroupSelection::All => None,

@@ -813,7 +813,7 @@ fn harm_is_a_switch_rate_by_the_favourable_side() {
             .filter(|m| ["denied_by_group", "favoured_by_group"].contains(&m.metric.id))
         {
             let expected = if matches!(m.scope, MetricScope::Difference(..)) {
-                Undefined::OperandUndefined
+                Undefined::OperandMissing
             } else {
                 Undefined::NoFavourableSide
             };

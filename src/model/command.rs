@@ -12,14 +12,14 @@ use crate::exec::files::{self, File};
 
 /// The writing side of the scratch file.
 #[derive(Debug)]
-pub struct ScoreSpool {
+pub(crate) struct ScoreSpool {
     file: BufWriter<File>,
     path: PathBuf,
 }
 
 /// The reading side of the scratch file: scores in the order in which they were written.
 #[derive(Debug)]
-pub struct SpooledScores {
+pub(crate) struct SpooledScores {
     file: BufReader<File>,
     path: PathBuf,
 }
@@ -29,7 +29,7 @@ impl ScoreSpool {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path) -> Result<Self> {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = files::create(path)?;
         Ok(ScoreSpool { file: BufWriter::with_capacity(1 << 16, file), path: path.to_path_buf() })
     }
@@ -38,7 +38,7 @@ impl ScoreSpool {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn push(&mut self, scores: &[f64]) -> Result<()> {
+    pub(crate) fn push(&mut self, scores: &[f64]) -> Result<()> {
         scores
             .iter()
             .try_for_each(|s| self.file.write_all(&s.to_le_bytes()))
@@ -49,7 +49,7 @@ impl ScoreSpool {
     ///
     /// # Errors
     /// The file cannot be written or reopened.
-    pub fn finish(mut self) -> Result<SpooledScores> {
+    pub(crate) fn finish(mut self) -> Result<SpooledScores> {
         self.file.flush().map_err(|e| Error::io("write", &self.path, &e))?;
         let file = files::open(&self.path)?;
         Ok(SpooledScores { file: BufReader::with_capacity(1 << 16, file), path: self.path })
@@ -61,7 +61,7 @@ impl SpooledScores {
     ///
     /// # Errors
     /// No score is left, or the file cannot be read.
-    pub fn take(&mut self) -> Result<f64> {
+    pub(crate) fn take(&mut self) -> Result<f64> {
         let mut bytes = [0; 8];
         self.file.read_exact(&mut bytes).map_err(|e| Error::io("read", &self.path, &e))?;
         Ok(f64::from_le_bytes(bytes))
@@ -72,7 +72,7 @@ impl SpooledScores {
 ///
 /// Unlike in a file of scores, a missing score is a fault: the program was asked for it and did not
 /// fail.
-pub fn score_complaint(score: f64) -> Option<String> {
+pub(crate) fn score_complaint(score: f64) -> Option<String> {
     if score.is_nan() {
         Some("gave no score (null or NaN) for a row".to_owned())
     } else if (0.0..=1.0).contains(&score) {

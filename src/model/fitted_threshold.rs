@@ -21,7 +21,7 @@ use crate::error::{Fault, Result};
 
 /// The objective that a threshold maximises.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ThresholdObjective {
+pub(crate) enum ThresholdObjective {
     /// The largest TPR with a TNR of at least `tnr_floor`.
     MaximiseRecall {
         /// The smallest TNR allowed, in [0, 1].
@@ -35,7 +35,7 @@ pub enum ThresholdObjective {
 
 /// A training row with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ScoredTrainingRow {
+pub(crate) struct ScoredTrainingRow {
     /// Its score, not NaN.
     pub score: f64,
     /// Its label.
@@ -47,7 +47,7 @@ pub struct ScoredTrainingRow {
 /// A fitted threshold and the rates that it reaches on its training rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FittedThreshold {
+pub(crate) struct FittedThreshold {
     /// Positive where score >= threshold.
     pub threshold: f64,
     /// Training rows with a score.
@@ -72,7 +72,7 @@ impl ThresholdObjective {
     ///
     /// # Errors
     /// No case, or cases of one class only.
-    pub fn fit(self, mut cases: Vec<ScoredTrainingRow>) -> Result<FittedThreshold> {
+    pub(crate) fn fit(self, mut cases: Vec<ScoredTrainingRow>) -> Result<FittedThreshold> {
         cases.sort_unstable_by(|a, b| a.score.total_cmp(&b.score));
         let add = |sum: ClassWeights, case: &ScoredTrainingRow| {
             let weight = u128::from(case.weight);

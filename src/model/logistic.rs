@@ -31,7 +31,7 @@ const VERSION: u32 = 1;
 
 /// The settings of a logistic regression.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LogisticTrainer {
+pub(crate) struct LogisticTrainer {
     /// The features of the rows.
     pub features: Vec<Feature>,
     /// Features that the model must not see.
@@ -43,7 +43,7 @@ pub struct LogisticTrainer {
 /// A fitted logistic regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct LogisticModel {
+pub(crate) struct LogisticModel {
     version: u32,
     /// How rows become vectors.
     pub encoder: FeatureEncoder,
@@ -60,7 +60,7 @@ impl LogisticModel {
     ///
     /// # Errors
     /// The text is not an artifact of this version; the error says why.
-    pub fn from_json(text: &str) -> Result<LogisticModel, String> {
+    pub(crate) fn from_json(text: &str) -> Result<LogisticModel, String> {
         let model: LogisticModel = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if model.version == VERSION {
             Ok(model)
@@ -159,7 +159,7 @@ impl LogisticTrainer {
     /// # Errors
     /// No training rows, one class only, or data that do not determine the coefficients (only with
     /// `l2: 0`).
-    pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
+    pub(crate) fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<LogisticModel> {
         let n = rows.check_both_classes()?;
         // Weights and penalty are divided by the same power of two: that keeps the minimum, and
         // sums stay in range in every unit of the weights.

@@ -6,15 +6,15 @@
 //! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
 //! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
 
-pub mod command;
-pub mod encode;
-pub mod fitted_threshold;
-pub mod kind;
-pub mod lightgbm;
-pub mod logistic;
-pub mod onnx;
-pub mod scores_file;
-pub mod trees;
+pub(crate) mod command;
+pub(crate) mod encode;
+pub(crate) mod fitted_threshold;
+pub(crate) mod kind;
+pub(crate) mod lightgbm;
+pub(crate) mod logistic;
+pub(crate) mod onnx;
+pub(crate) mod scores_file;
+pub(crate) mod trees;
 
 use crate::data::rows::training::TrainingRows;
 use crate::data::{Feature, FeatureRows};
@@ -115,7 +115,7 @@ pub trait TrainedModel: Scorer {
 
 /// How a score is compared with the threshold: the decision rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ThresholdComparison {
+pub(crate) enum ThresholdComparison {
     /// Positive where score >= threshold.
     AtOrAbove,
     /// Positive where score > threshold.
@@ -124,7 +124,7 @@ pub enum ThresholdComparison {
 
 impl ThresholdComparison {
     /// The decision; `None` where score or threshold is missing (NaN).
-    pub fn decide(self, score: f64, threshold: f64) -> Option<bool> {
+    pub(crate) fn decide(self, score: f64, threshold: f64) -> Option<bool> {
         if score.is_nan() || threshold.is_nan() {
             return None;
         }

@@ -15,7 +15,7 @@ use crate::error::{Fault, Result};
 
 /// Looks up the scores of a file by key.
 #[derive(Debug)]
-pub struct ScoreJoin<'a> {
+pub(crate) struct ScoreJoin<'a> {
     file: &'a KeyedScores,
     next_group: usize,
     /// The current row group; entries before `next` are already used.
@@ -26,7 +26,7 @@ pub struct ScoreJoin<'a> {
 
 /// Why an entry of a score file was not requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftoverScore {
+pub(crate) enum LeftoverScore {
     /// The row is known but was not requested.
     ///
     /// It is not audited, not of a declared group, or requested for another model.
@@ -42,17 +42,17 @@ pub enum LeftoverScore {
 }
 
 /// What to do about a file that answers another request than the present job would make.
-pub const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share of \
+pub(crate) const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share of \
     `recheck` have changed since the rows to score were written, take the file away (or name \
     another one in the job) and run again: the rows to score are then written afresh";
 
 /// The parts of a key.
-pub const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a counterfactual \
+pub(crate) const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a counterfactual \
     also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// A join that starts at the front of the file.
-    pub fn new(file: &'a KeyedScores) -> Self {
+    pub(crate) fn new(file: &'a KeyedScores) -> Self {
         ScoreJoin { file, next_group: 0, current: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
@@ -63,7 +63,7 @@ impl<'a> ScoreJoin<'a> {
     /// # Errors
     /// A damaged file, a duplicate key, a score outside [0, 1], or an own group that differs from
     /// the row's.
-    pub fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
+    pub(crate) fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
         let Some(entry) = self.find(key)? else { return Ok(None) };
         if let (Some(stated), Some(own)) = (entry.from_group, own)
             && stated != own
@@ -136,7 +136,7 @@ impl<'a> ScoreJoin<'a> {
     ///
     /// # Errors
     /// A damaged file, or a duplicate key.
-    pub fn read_rest(&mut self) -> Result<usize> {
+    pub(crate) fn read_rest(&mut self) -> Result<usize> {
         self.set_aside()?;
         while self.next_group < self.file.n_groups() {
             self.read_next_group()?;
@@ -146,7 +146,7 @@ impl<'a> ScoreJoin<'a> {
     }
 
     /// The keys that were read and not yet requested.
-    pub fn waiting(&self) -> impl Iterator<Item = &ScoreKey> {
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &ScoreKey> {
         self.waiting.keys()
     }
 
@@ -154,7 +154,7 @@ impl<'a> ScoreJoin<'a> {
     ///
     /// # Errors
     /// An entry that is a duplicate or belongs to no row; of several the first in the file.
-    pub fn finish(self, judge: impl Fn(&ScoreKey) -> LeftoverScore) -> Result<()> {
+    pub(crate) fn finish(self, judge: impl Fn(&ScoreKey) -> LeftoverScore) -> Result<()> {
         let mut left: Vec<&ScoreEntry> = self.waiting.values().collect();
         left.sort_by_key(|entry| entry.file_row);
         for entry in left {

@@ -29,7 +29,7 @@ const VERSION: u32 = 1;
 /// How the leaves of the trees combine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TreeEnsemble {
+pub(crate) enum TreeEnsemble {
     /// Log odds: the sum of the leaves.
     Boosting,
     /// A probability: the mean of the leaves.
@@ -49,7 +49,7 @@ struct TreesArtifact {
 
 /// Trained trees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TreesModel {
+pub(crate) struct TreesModel {
     artifact: TreesArtifact,
     trees: Vec<DecisionTree>,
 }
@@ -74,7 +74,7 @@ impl TreesModel {
     ///
     /// # Errors
     /// The text is not what LightGBM writes for such a model; the error says why.
-    pub fn new(
+    pub(crate) fn new(
         ensemble: TreeEnsemble,
         encoder: FeatureEncoder,
         lightgbm: String,
@@ -86,7 +86,7 @@ impl TreesModel {
     ///
     /// # Errors
     /// The text is not an artifact of this version; the error says why.
-    pub fn from_json(text: &str) -> Result<TreesModel, String> {
+    pub(crate) fn from_json(text: &str) -> Result<TreesModel, String> {
         let artifact: TreesArtifact = serde_json::from_str(text).map_err(|e| e.to_string())?;
         if artifact.version != VERSION {
             return Err(format!(
@@ -123,12 +123,12 @@ impl TreesModel {
     ///
     /// Where none of the columns that a tree drew can be split, boosting ends, and a forest drops
     /// the tree.
-    pub fn n_trees(&self) -> usize {
+    pub(crate) fn n_trees(&self) -> usize {
         self.trees.len()
     }
 
     /// Whether every row gets the same score.
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         self.trees.iter().all(|tree| tree.nodes.is_empty())
     }
 

@@ -8,7 +8,7 @@
 use crate::num::seed::RandomStream;
 
 /// Number of successes in `n` trials with success probability `p` in [0, 1].
-pub fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
+pub(crate) fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
     debug_assert!((0.0..=1.0).contains(&p), "{p} is no probability");
     if p > 0.5 {
         return n - binomial(stream, n, 1.0 - p);
@@ -22,7 +22,7 @@ pub fn binomial(stream: &mut RandomStream, n: u64, p: f64) -> u64 {
 /// How `n` draws fall into cells of the given weights: calls `cell(i, count)` per cell, in order.
 ///
 /// All counts are 0 where the weights sum to 0.
-pub fn multinomial(
+pub(crate) fn multinomial(
     stream: &mut RandomStream,
     n: u64,
     weights: &[u64],

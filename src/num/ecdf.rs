@@ -21,10 +21,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of distinct values at which a tally is exact.
-pub const EXACT_VALUES: usize = 65_536;
+pub(crate) const EXACT_VALUES: usize = 65_536;
 
 /// Number of quantiles that represent a tally that is not exact.
-pub const QUANTILES: usize = 16_384;
+pub(crate) const QUANTILES: usize = 16_384;
 
 /// How a value that occurs several times has a rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -451,7 +451,7 @@ fn interpolate(a: f64, b: f64, share: f64) -> f64 {
 ///
 /// The first is the largest difference of the distribution functions, the second (order 1) the area
 /// between them, in the unit of the values. `None` where either has no values.
-pub fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
+pub(crate) fn distances(a: &Ecdf, b: &Ecdf) -> Option<(f64, f64)> {
     if a.values.is_empty() || b.values.is_empty() {
         return None;
     }

@@ -16,7 +16,7 @@ use crate::num::linalg::SymmetricMatrix;
 const MAX_STEPS: usize = 60;
 
 /// Eigenvalues, largest first, and for each its eigenvector.
-pub fn eigen(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<Vec<f64>>) {
+pub(crate) fn eigen(matrix: &SymmetricMatrix) -> (Vec<f64>, Vec<Vec<f64>>) {
     let (mut diagonal, mut second, mut vectors) = tridiagonal(matrix);
     ql(&mut diagonal, &mut second, &mut vectors);
     let mut order: Vec<usize> = (0..matrix.n).collect();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A sum in units of 2^-52. Holds more than 2^63 terms of the largest allowed size.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FixedSum(i128);
+pub(crate) struct FixedSum(i128);
 
 impl Serialize for FixedSum {
     /// Text, because most readers of JSON lose digits beyond 2^53.
@@ -48,13 +48,13 @@ fn nearest(x: f64) -> f64 {
 
 impl FixedSum {
     /// The empty sum.
-    pub const ZERO: FixedSum = FixedSum(0);
+    pub(crate) const ZERO: FixedSum = FixedSum(0);
 
     /// Adds a term.
     ///
     /// # Panics
     /// Unless it is finite and below 2^11 = 2048 in magnitude, so that it fits 64 bits.
-    pub fn add(&mut self, term: f64) {
+    pub(crate) fn add(&mut self, term: f64) {
         assert!(term.abs() < 2048.0, "{term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64);
     }
@@ -64,14 +64,14 @@ impl FixedSum {
     /// # Panics
     /// As [`FixedSum::add`], and above 2^32 times; up to there this equals repeated addition.
     #[inline]
-    pub fn add_times(&mut self, term: f64, times: u64) {
+    pub(crate) fn add_times(&mut self, term: f64, times: u64) {
         assert!(term.abs() < 2048.0 && times <= 1 << 32, "{times} times {term} is out of range");
         self.0 += i128::from(nearest(term * UNITS) as i64) * i128::from(times);
     }
 
     /// A finite term of any magnitude, for [`FixedSum::add_term`]; one beyond 2^74 counts as 2^74.
     #[inline]
-    pub fn from_f64(term: f64) -> FixedSum {
+    pub(crate) fn from_f64(term: f64) -> FixedSum {
         let units = nearest(term * UNITS);
         // The 128-bit conversion is a function call, and hardly any term needs it.
         FixedSum(if units.abs() < NARROW_LIMIT { i128::from(units as i64) } else { units as i128 })
@@ -79,13 +79,13 @@ impl FixedSum {
 
     /// Adds a term that is already rounded.
     #[inline]
-    pub fn add_term(&mut self, term: FixedSum) {
+    pub(crate) fn add_term(&mut self, term: FixedSum) {
         self.0 = self.0.saturating_add(term.0);
     }
 
     /// Adds a sum of terms that are rounded to units of 2^-52, in these units.
     #[inline]
-    pub fn add_units(&mut self, units: i128) {
+    pub(crate) fn add_units(&mut self, units: i128) {
         self.add_term(FixedSum(units));
     }
 
@@ -93,22 +93,22 @@ impl FixedSum {
     ///
     /// Slower than [`FixedSum::add`].
     #[inline]
-    pub fn add_wide(&mut self, term: f64) {
+    pub(crate) fn add_wide(&mut self, term: f64) {
         self.add_term(FixedSum::from_f64(term));
     }
 
     /// Merges another sum. Only one of terms of any magnitude can go beyond 2^75: it stays there.
-    pub fn merge(&mut self, other: FixedSum) {
+    pub(crate) fn merge(&mut self, other: FixedSum) {
         self.add_term(other);
     }
 
     /// The sum as a number, rounded once.
-    pub fn to_f64(self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         self.0 as f64 / UNITS
     }
 
     /// The sum in units of 2^-52, as tables store it.
-    pub fn units(self) -> i128 {
+    pub(crate) fn units(self) -> i128 {
         self.0
     }
 }

@@ -7,11 +7,11 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map from small keys.
-pub type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
+pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 /// Multiplies and folds, eight bytes at a time.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct FastHasher(u64);
+pub(crate) struct FastHasher(u64);
 
 impl FastHasher {
     fn mix(&mut self, word: u64) {

@@ -6,7 +6,7 @@
 ///
 /// Entry (i, j) with j <= i is at `i * (i + 1) / 2 + j`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SymmetricMatrix {
+pub(crate) struct SymmetricMatrix {
     /// Number of rows.
     pub n: usize,
     /// The lower triangle by rows, `n * (n + 1) / 2` numbers.
@@ -15,21 +15,21 @@ pub struct SymmetricMatrix {
 
 impl SymmetricMatrix {
     /// Position of entry (i, j), j <= i.
-    pub fn at(i: usize, j: usize) -> usize {
+    pub(crate) fn at(i: usize, j: usize) -> usize {
         i * (i + 1) / 2 + j
     }
 
     /// Solves `A x = b` by Cholesky; `None` where A is not positive definite.
     ///
     /// That is where a pivot is not above `1e-13` times the largest diagonal entry.
-    pub fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
+    pub(crate) fn solve(&self, b: &[f64]) -> Option<Vec<f64>> {
         self.cholesky(1e-13).map(|factor| factor.solve(b))
     }
 
     /// The factor L of A = L L'.
     ///
     /// `None` where a pivot is not above `tolerance` times the largest diagonal entry.
-    pub fn cholesky(&self, tolerance: f64) -> Option<CholeskyFactor> {
+    pub(crate) fn cholesky(&self, tolerance: f64) -> Option<CholeskyFactor> {
         let n = self.n;
         let largest = (0..n).map(|i| self.lower[Self::at(i, i)]).fold(0.0, f64::max);
         let mut l = self.lower.clone();
@@ -53,11 +53,11 @@ impl SymmetricMatrix {
 
 /// A Cholesky factor, kept to solve several systems with one matrix.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CholeskyFactor(SymmetricMatrix);
+pub(crate) struct CholeskyFactor(SymmetricMatrix);
 
 impl CholeskyFactor {
     /// Solves `A x = b`.
-    pub fn solve(&self, b: &[f64]) -> Vec<f64> {
+    pub(crate) fn solve(&self, b: &[f64]) -> Vec<f64> {
         let SymmetricMatrix { n, lower: l } = &self.0;
         let at = SymmetricMatrix::at;
         let mut x = b.to_vec();

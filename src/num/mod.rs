@@ -5,16 +5,16 @@
 //! that decide results are whole numbers. Not done here: anything that reads a file or knows what a
 //! group is.
 
-pub mod binomial_draws;
-pub mod decimal;
-pub mod ecdf;
-pub mod eigen;
-pub mod fixed;
-pub mod hash;
-pub mod linalg;
-pub mod moments;
-pub mod neighbours;
-pub mod poisson;
+pub(crate) mod binomial_draws;
+pub(crate) mod decimal;
+pub(crate) mod ecdf;
+pub(crate) mod eigen;
+pub(crate) mod fixed;
+pub(crate) mod hash;
+pub(crate) mod linalg;
+pub(crate) mod moments;
+pub(crate) mod neighbours;
+pub(crate) mod poisson;
 pub mod seed;
-pub mod summary;
-pub mod transport;
+pub(crate) mod summary;
+pub(crate) mod transport;

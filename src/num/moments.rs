@@ -5,7 +5,7 @@ use crate::num::fixed::FixedSum;
 /// A power of two above `x`; 1 for 0.
 ///
 /// The largest finite numbers have none: their scale is the largest power of two.
-pub fn scale_above(x: f64) -> f64 {
+pub(crate) fn scale_above(x: f64) -> f64 {
     if x == 0.0 { 1.0 } else { libm::exp2(libm::floor(libm::log2(x)).clamp(-1022.0, 1022.0) + 1.0) }
 }
 
@@ -15,7 +15,7 @@ pub fn scale_above(x: f64) -> f64 {
 /// that they are exact to the last bits in every unit of x; squares of the distances from the mean
 /// have a scale of their own, so that values far from zero and close together, such as times, keep
 /// their precision.
-pub fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
+pub(crate) fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let values = values.filter(|x| !x.is_nan());
     let scale = scale_above(values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs())));
     let mut sum = FixedSum::ZERO;

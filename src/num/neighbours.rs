@@ -25,7 +25,7 @@ const LEAF: usize = 8;
 
 /// Points by their coordinates, row by row, `width` numbers each. All are finite.
 #[derive(Debug, Clone, Copy)]
-pub struct PointMatrix<'a> {
+pub(crate) struct PointMatrix<'a> {
     /// The coordinates.
     pub coordinates: &'a [f64],
     /// Number of coordinates of a point.
@@ -34,14 +34,14 @@ pub struct PointMatrix<'a> {
 
 impl<'a> PointMatrix<'a> {
     /// The coordinates of a point.
-    pub fn at(self, number: u32) -> &'a [f64] {
+    pub(crate) fn at(self, number: u32) -> &'a [f64] {
         &self.coordinates[number as usize * self.width..][..self.width]
     }
 
     /// The numbers sorted by coordinates, then by number, with the ends of the runs.
     ///
     /// A run holds points with equal coordinates.
-    pub fn runs(self, mut numbers: Vec<u32>) -> (Vec<u32>, Vec<usize>) {
+    pub(crate) fn runs(self, mut numbers: Vec<u32>) -> (Vec<u32>, Vec<usize>) {
         let order = |x: u32, y: u32| {
             let differ =
                 self.at(x).iter().zip(self.at(y)).map(|(x, y)| x.total_cmp(y)).find(|o| o.is_ne());
@@ -62,7 +62,7 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 
 /// The nearest points found so far.
 #[derive(Debug, Clone)]
-pub struct NearestPoints {
+pub(crate) struct NearestPoints {
     capacity: usize,
     /// Ascending by squared distance, then by number.
     found: Vec<(f64, u32)>,
@@ -70,17 +70,17 @@ pub struct NearestPoints {
 
 impl NearestPoints {
     /// An empty list for at most `most` points.
-    pub fn new(most: usize) -> Self {
+    pub(crate) fn new(most: usize) -> Self {
         NearestPoints { capacity: most, found: Vec::with_capacity(most + 1) }
     }
 
     /// Removes all points found.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.found.clear();
     }
 
     /// The numbers of the points, the nearest first.
-    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
         self.found.iter().map(|(_, number)| *number)
     }
 
@@ -106,7 +106,7 @@ impl NearestPoints {
 
 /// A tree over some points.
 #[derive(Debug, Clone)]
-pub struct NeighbourTree {
+pub(crate) struct NeighbourTree {
     width: usize,
     /// Units in a squared distance of 1, where squared distances are compared as whole numbers.
     per_one: Option<f64>,
@@ -133,7 +133,7 @@ struct NeighbourNode {
 
 impl NeighbourTree {
     /// The tree of the points with these numbers, for searches of at most `most` points.
-    pub fn new(points: PointMatrix<'_>, numbers: Vec<u32>, most: usize) -> Self {
+    pub(crate) fn new(points: PointMatrix<'_>, numbers: Vec<u32>, most: usize) -> Self {
         let (numbers, ends) = points.runs(numbers);
         let begin = |i: usize| if i == 0 { 0 } else { ends[i - 1] };
         let mut runs: Vec<usize> = (0..ends.len()).collect();
@@ -163,7 +163,7 @@ impl NeighbourTree {
     ///
     /// Floating-point noise then decides no tie.
     #[must_use]
-    pub fn in_units(self, per_one: f64) -> Self {
+    pub(crate) fn in_units(self, per_one: f64) -> Self {
         NeighbourTree { per_one: Some(per_one), ..self }
     }
 
@@ -212,7 +212,7 @@ impl NeighbourTree {
     }
 
     /// Adds the points of this tree to the nearest found so far.
-    pub fn search(&self, query: &[f64], nearest: &mut NearestPoints) {
+    pub(crate) fn search(&self, query: &[f64], nearest: &mut NearestPoints) {
         if !self.nodes.is_empty() {
             self.visit(0, self.bound(0, query), query, nearest);
         }

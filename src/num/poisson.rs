@@ -14,7 +14,7 @@
 use crate::num::seed::{named_seed, sm};
 
 /// The largest weight.
-pub const MAX_WEIGHT: u32 = 8;
+pub(crate) const MAX_WEIGHT: u32 = 8;
 
 /// Of 2^16 draws the number that give 0, 1, ..., 8: Poisson probabilities rounded to a mean of 1.
 const FREQUENCIES: [u16; MAX_WEIGHT as usize + 1] =
@@ -33,15 +33,15 @@ const THRESHOLDS: [u16; MAX_WEIGHT as usize] = {
 };
 
 /// Number of weights computed at a time.
-pub const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 
 /// Weights of one name under one seed.
 #[derive(Debug, Clone, Copy)]
-pub struct PoissonWeights(u64);
+pub(crate) struct PoissonWeights(u64);
 
 impl PoissonWeights {
     /// The weights of this name; those of other names or seeds are practically independent.
-    pub fn new(seed: u64, name: &str) -> Self {
+    pub(crate) fn new(seed: u64, name: &str) -> Self {
         PoissonWeights(sm(named_seed(seed, name)))
     }
 
@@ -49,12 +49,12 @@ impl PoissonWeights {
     ///
     /// Loops over arrays have a fixed length, here and where the weights are used, so that the
     /// compiler vectorises them, also in builds that check every step of an iterator.
-    pub fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
+    pub(crate) fn fill(self, row: u64, first: usize, weights: &mut [[f64; LANES]]) {
         self.lanes(row, first, weights, f64::from);
     }
 
     /// The same as whole numbers of 0 to [`MAX_WEIGHT`].
-    pub fn counts(self, row: u64, first: usize, counts: &mut [[u8; LANES]]) {
+    pub(crate) fn counts(self, row: u64, first: usize, counts: &mut [[u8; LANES]]) {
         self.lanes(row, first, counts, |count| count as u8);
     }
 
@@ -90,7 +90,7 @@ impl PoissonWeights {
     }
 
     /// The weight of a row in one replicate.
-    pub fn weight(self, row: u64, replicate: usize) -> f64 {
+    pub(crate) fn weight(self, row: u64, replicate: usize) -> f64 {
         let hash = sm(sm(self.0 ^ row) ^ (replicate / 4) as u64);
         let draw = (hash >> (16 * (replicate % 4))) as u16;
         THRESHOLDS.iter().filter(|&&from| draw >= from).count() as f64

@@ -3,7 +3,7 @@
 /// The quantile `q` in [0, 1] of an ascending sample: linear interpolation at position (m - 1) q.
 ///
 /// `m` is the size of the sample; `None` where it is empty.
-pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
     let position = last as f64 * q.clamp(0.0, 1.0);
     let below = (position as usize).min(last);
@@ -13,7 +13,7 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 
 /// One value of a weighted sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WeightedValue {
+pub(crate) struct WeightedValue {
     /// The value.
     pub value: f64,
     /// Number of members of the sample with this value, at least 1.
@@ -24,7 +24,7 @@ pub struct WeightedValue {
 
 /// Location and spread of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SampleSpread {
+pub(crate) struct SampleSpread {
     /// Mean.
     pub mean: f64,
     /// Variance, and the quantiles (1 - level) / 2 and (1 + level) / 2; `None` for a sample of one.
@@ -33,7 +33,7 @@ pub struct SampleSpread {
 
 /// Variance and interval of a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SpreadEstimate {
+pub(crate) struct SpreadEstimate {
     /// Unbiased variance: divisor M - 1 for equal weights, in general W - sum of w^2 / W.
     ///
     /// W is the sum of the weights.
@@ -50,7 +50,7 @@ impl SampleSpread {
     /// `None` where it is empty. Sums run in the order given. Quantiles are the weighted form of
     /// linear interpolation between order statistics (Akinshin 2023, "Weighted quantile
     /// estimators", type 7): for equal weights position (M - 1) q.
-    pub fn new(sample: &[WeightedValue], level: f64) -> Option<SampleSpread> {
+    pub(crate) fn new(sample: &[WeightedValue], level: f64) -> Option<SampleSpread> {
         let sum = |term: &dyn Fn(&WeightedValue) -> f64| {
             sample.iter().map(|x| x.copies as f64 * term(x)).sum::<f64>()
         };
@@ -95,7 +95,7 @@ impl SampleSpread {
 /// The quantile `p` of the standard normal distribution; infinite at 0 and 1, NaN outside [0, 1].
 ///
 /// Source: Wichura 1988, algorithm AS 241, PPND16; relative error about 1e-16.
-pub fn normal_quantile(p: f64) -> f64 {
+pub(crate) fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 8] = [
         3.387_132_872_796_366_5,
         133.141_667_891_784_38,

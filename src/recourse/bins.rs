@@ -13,7 +13,7 @@ use crate::recourse::feature::ModelNumbers;
 
 /// A binned column of numbers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BinnedColumn {
+pub(crate) struct BinnedColumn {
     /// The bins in declared order, then `missing` where a number is missing or outside all bins.
     pub levels: Vec<String>,
     /// The level of each row.
@@ -27,7 +27,7 @@ pub struct BinnedColumn {
 }
 
 /// Puts numbers into bins; NaN is missing.
-pub fn bin_numbers(numbers: &[f64], bins: &[DerivedBin]) -> BinnedColumn {
+pub(crate) fn bin_numbers(numbers: &[f64], bins: &[DerivedBin]) -> BinnedColumn {
     let nowhere = bins.len() as u32;
     let level =
         |x: f64| bins.iter().position(|bin| bin.contains(x)).map_or(nowhere, |bin| bin as u32);

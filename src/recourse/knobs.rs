@@ -24,7 +24,7 @@ use crate::recourse::steps::COST_UNIT;
 use crate::recourse::{ActionMatch, DecimalShare, SearchSettings};
 
 /// The highest cost of people without recourse and the highest budget: far below 63 bits of 1e-9.
-pub const MAX_COST: f64 = 1e9;
+pub(crate) const MAX_COST: f64 = 1e9;
 
 /// Fairness of recourse for subgroups: is it harder for one group than for another to get out of
 /// the unfavourable decision?
@@ -427,17 +427,17 @@ fn deals() -> Count {
 }
 
 /// A share of the job as the engine takes it; `None` for 0, and beyond 18 decimal places.
-pub fn share(share: Fraction) -> Option<DecimalShare> {
+pub(crate) fn share(share: Fraction) -> Option<DecimalShare> {
     Decimal::from_f64(share.get()).and_then(DecimalShare::new)
 }
 
 /// A percentile of the job as the engine takes it; `None` outside 0 to 100.
-pub fn percentile(q: Finite) -> Option<Percentile> {
+pub(crate) fn percentile(q: Finite) -> Option<Percentile> {
     Decimal::from_f64(q.get()).and_then(Percentile::new)
 }
 
 /// A cost of the job in units of 1e-9; `None` outside 0 to [`MAX_COST`].
-pub fn cost(cost: Finite) -> Option<i64> {
+pub(crate) fn cost(cost: Finite) -> Option<i64> {
     let units = (cost.get() * COST_UNIT as f64).round_ties_even();
     (0.0..=MAX_COST).contains(&cost.get()).then_some(units as i64)
 }

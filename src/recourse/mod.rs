@@ -35,23 +35,23 @@
 
 pub mod actions;
 pub mod ask;
-pub mod bins;
+pub(crate) mod bins;
 mod bits;
 pub mod budget;
 mod candidates;
 pub mod chance;
 pub mod definition;
 pub mod effect;
-pub mod exact;
+pub(crate) mod exact;
 pub mod feature;
 pub mod groups;
 mod itemsets;
-pub mod knobs;
+pub(crate) mod knobs;
 pub mod overlap;
 pub mod overview;
 pub mod rank;
 pub mod sentence;
-pub mod steps;
+pub(crate) mod steps;
 
 #[cfg(test)]
 mod tests;

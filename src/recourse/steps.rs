@@ -8,7 +8,7 @@ use crate::error::{Fault, Result};
 use crate::recourse::feature::{ChangeDirection, LevelDistance, LevelScale, RecourseFeature};
 
 /// Units in a cost of 1.
-pub const COST_UNIT: u64 = 1_000_000_000;
+pub(crate) const COST_UNIT: u64 = 1_000_000_000;
 
 /// The largest cost of one change: the sum of hundreds of such costs fits 63 bits of units.
 const MAX_CHANGE_COST: f64 = 1e7;

@@ -22,7 +22,7 @@ const ROWS_SHOWN: usize = 100;
 
 /// Two folders compared: what the forms below are made of.
 #[derive(Debug, Clone, Copy)]
-pub struct FolderDiff<'a> {
+pub(crate) struct FolderDiff<'a> {
     /// The old folder as the user named it, and its manifest.
     pub old: (&'a str, &'a Manifest),
     /// The new one.
@@ -39,7 +39,7 @@ pub struct FolderDiff<'a> {
 
 impl FolderDiff<'_> {
     /// The page.
-    pub fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
+    pub(crate) fn html(&self, glossary: &dyn Fn(&str) -> Option<GlossaryEntry>) -> String {
         let mut glossary = PageGlossary::new(glossary);
         let against = against::section(self.compared, self.changes, ROWS_SHOWN, &mut glossary);
         let metrics = PageSection {
@@ -68,7 +68,7 @@ impl FolderDiff<'_> {
 
     /// The tables that are not the same in both folders, but those of verdicts and of changes,
     /// which depend on what was compared before.
-    pub fn other_tables(&self) -> Vec<&str> {
+    pub(crate) fn other_tables(&self) -> Vec<&str> {
         let files = [&self.old.1.files, &self.new.1.files];
         let names: BTreeSet<&String> = files.iter().flat_map(|files| files.keys()).collect();
         let table = |name: &&'_ String| {
@@ -142,7 +142,7 @@ impl FolderDiff<'_> {
     }
 
     /// Text for a terminal; with `all` also the changes that are not clear.
-    pub fn text(&self, all: bool) -> String {
+    pub(crate) fn text(&self, all: bool) -> String {
         let mut text: String = self.head().iter().map(|line| on_one_line(line) + "\n").collect();
         for change in &self.compared.differs {
             let value = |value: &Option<String>| value.as_deref().unwrap_or("(nothing)").to_owned();
@@ -182,7 +182,7 @@ impl FolderDiff<'_> {
     }
 
     /// Markdown; with `all` also the changes that are not clear.
-    pub fn markdown(&self, all: bool) -> String {
+    pub(crate) fn markdown(&self, all: bool) -> String {
         let mut text: String =
             self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
         if !self.compared.differs.is_empty() {
@@ -294,7 +294,7 @@ impl FolderDiff<'_> {
     }
 
     /// Every gate of either run with its verdict in both.
-    pub fn before_and_after(&self) -> Vec<[String; 3]> {
+    pub(crate) fn before_and_after(&self) -> Vec<[String; 3]> {
         let mut gates: BTreeMap<&str, [String; 2]> = BTreeMap::new();
         for (at, table) in self.judged.into_iter().enumerate() {
             for row in deciding(table) {
@@ -320,7 +320,7 @@ impl FolderDiff<'_> {
     }
 
     /// Changes as the JSON form lists them: every row of the table, clear changes first.
-    pub fn ordered(&self) -> Vec<&ChangeRow> {
+    pub(crate) fn ordered(&self) -> Vec<&ChangeRow> {
         ordered(self.changes)
     }
 }
@@ -401,7 +401,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Words of data on one line of a terminal, with nothing in them that it would obey.
-pub fn on_one_line(text: &str) -> String {
+pub(crate) fn on_one_line(text: &str) -> String {
     visible(text)
         .chars()
         .map(|c| if c == '\n' { '\u{240a}' } else { c })

@@ -18,7 +18,7 @@ use crate::table::{ColumnType, GateRow, MetricRow, SharedText, TableRow};
 
 /// What is exported.
 #[derive(Debug, Clone, Copy)]
-pub struct ExportedAudit<'a> {
+pub(crate) struct ExportedAudit<'a> {
     /// `manifest.json`.
     pub manifest: &'a Manifest,
     /// `summary.json`.
@@ -47,7 +47,7 @@ fn key(row: &MetricRow) -> [(&'static str, &SharedText); 9] {
 }
 
 /// The rows of the table `gates` that decide: one for each gate.
-pub fn deciding(gates: &[GateRow]) -> impl Iterator<Item = &GateRow> {
+pub(crate) fn deciding(gates: &[GateRow]) -> impl Iterator<Item = &GateRow> {
     gates.iter().filter(|gate| gate.decides == 1)
 }
 
@@ -69,7 +69,7 @@ fn xml(text: &str) -> String {
 }
 
 /// What a row of the table `gates` says, in one line.
-pub fn gate_sentence(row: &GateRow) -> String {
+pub(crate) fn gate_sentence(row: &GateRow) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
     let decimals = match row.metric.as_str() {
@@ -121,7 +121,7 @@ pub fn gate_sentence(row: &GateRow) -> String {
 }
 
 /// JUnit XML, a test case per gate.
-pub fn junit(audit: &ExportedAudit<'_>) -> String {
+pub(crate) fn junit(audit: &ExportedAudit<'_>) -> String {
     let mut cases = String::new();
     let (mut failures, mut skipped, mut tests) = (0, 0, 0);
     for gate in deciding(audit.gates) {
@@ -166,7 +166,7 @@ fn label(text: &str) -> String {
 }
 
 /// The Prometheus text format, version 0.0.4.
-pub fn prometheus(audit: &ExportedAudit<'_>) -> String {
+pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
     let mut text = String::new();
     let job = label(&audit.manifest.job);
     // The scraper has a label `job` of its own.
@@ -233,7 +233,7 @@ pub fn prometheus(audit: &ExportedAudit<'_>) -> String {
 }
 
 /// The table `metrics` as CSV (RFC 4180, lines end with LF).
-pub fn csv(audit: &ExportedAudit<'_>) -> String {
+pub(crate) fn csv(audit: &ExportedAudit<'_>) -> String {
     let field = |text: &str| {
         // Names of groups come from data: one that begins like a formula must not become one.
         let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
@@ -262,7 +262,7 @@ pub fn csv(audit: &ExportedAudit<'_>) -> String {
 const NAME_AT_MOST: usize = 235;
 
 /// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
-pub fn mlflow(audit: &ExportedAudit<'_>) -> String {
+pub(crate) fn mlflow(audit: &ExportedAudit<'_>) -> String {
     let allowed = |text: &str| -> String {
         // A part of dots alone would lead out of the name, which is a path to MLflow.
         let dots = text.chars().all(|c| c == '.');

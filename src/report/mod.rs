@@ -19,10 +19,10 @@
 //! histogram bins, and the sizes of unfair subgroups.
 
 mod brief;
-pub mod diff;
+pub(crate) mod diff;
 mod draw;
 mod evidence;
-pub mod export;
+pub(crate) mod export;
 pub(crate) mod page;
 mod read;
 mod section;
@@ -40,7 +40,7 @@ use crate::report::read::audit::AuditFolder;
 
 /// The pages of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderedPages {
+pub(crate) struct RenderedPages {
     /// `report.html`.
     pub report: String,
     /// `annex.html`; none where the job leaves it out.
@@ -48,7 +48,7 @@ pub struct RenderedPages {
 }
 
 /// The names of the pages in an output folder.
-pub const PAGES: [&str; 2] = ["report.html", "annex.html"];
+pub(crate) const PAGES: [&str; 2] = ["report.html", "annex.html"];
 
 /// Renders the pages of the output folder `folder`: `manifest.json`, `job.resolved.yaml` and
 /// `tables/*.parquet`.
@@ -59,7 +59,7 @@ pub const PAGES: [&str; 2] = ["report.html", "annex.html"];
 ///
 /// # Errors
 /// The manifest or a table cannot be read.
-pub fn render(
+pub(crate) fn render(
     folder: &Path,
     title: Option<&str>,
     glossary: &dyn Fn(&str) -> Option<GlossaryEntry>,

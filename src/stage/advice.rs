@@ -126,7 +126,7 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
 
 /// What was met and did not stop the work.
 #[derive(Debug, Clone, Serialize)]
-pub struct IssueNote {
+pub(crate) struct IssueNote {
     /// Word of a closed list.
     pub code: String,
     /// info or warning.

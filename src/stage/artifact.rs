@@ -10,11 +10,11 @@ use crate::table::{
 };
 
 /// What the stage `gate` writes beside its table.
-pub const GATE_OUTCOME: &str = "outcome.json";
+pub(crate) const GATE_OUTCOME: &str = "outcome.json";
 
 /// How the gates came out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct GateOutcome {
+pub(crate) struct GateOutcome {
     /// pass, warn, fail, inconclusive, or done where no gate was judged.
     pub verdict: String,
     /// The exit status.
@@ -26,28 +26,28 @@ pub struct GateOutcome {
 }
 
 /// File of the stage `count`.
-pub const EVIDENCE: &str = "evidence.json";
+pub(crate) const EVIDENCE: &str = "evidence.json";
 
 /// File of the stage `count` with score metrics; absent where they are not asked for.
-pub const SHIFT_EVIDENCE: &str = "shift.json";
+pub(crate) const SHIFT_EVIDENCE: &str = "shift.json";
 
 /// File of the stage `count` with the slices; absent where the job names none.
-pub const SLICE_EVIDENCE: &str = "slices.json";
+pub(crate) const SLICE_EVIDENCE: &str = "slices.json";
 
 /// File of the stage `count` of an arm: what was counted in each fold.
-pub const FOLD_EVIDENCE: &str = "folds.json";
+pub(crate) const FOLD_EVIDENCE: &str = "folds.json";
 
 /// File of the slices that were not measured because too few people are in them.
-pub const SMALL_SLICES: &str = "small-slices.json";
+pub(crate) const SMALL_SLICES: &str = "small-slices.json";
 
 /// File of those who lack labels more often than others.
-pub const LABELS: &str = "selective-labels.json";
+pub(crate) const LABELS: &str = "selective-labels.json";
 
 /// By attribute the slices of too few people, and how many these are in the fullest count.
-pub type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
+pub(crate) type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The tables of quality.
-pub const QUALITY: [&TableDef; 4] =
+pub(crate) const QUALITY: [&TableDef; 4] =
     [CfQualityRow::TABLE, CfFeatureRow::TABLE, CfDistributionRow::TABLE, CfExampleRow::TABLE];
 
 /// File of the stage `split`.

@@ -30,7 +30,7 @@ macro_rules! states {
         #[cfg(test)]
         #[test]
         fn every_state_keeps_the_laws() {
-            $(crate::exec::accumulator::keeps_the_laws::<$state>();)+
+            $(crate::exec::tests::state_laws::keeps_the_laws::<$state>();)+
         }
 
         #[cfg(test)]

@@ -83,7 +83,7 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn exec_settings(&self) -> ExecSettings<'a> {
         ExecSettings {
             job: self.job.name.as_str(),
-            kinds: KINDS,
+            kinds: &KINDS,
             until: self.settings.until.as_deref(),
             force: None,
             takes: is_forced,

@@ -44,7 +44,7 @@ const LEVELS_SHOWN: usize = 10;
 
 /// What a run of a job would do; serializes as `cfaudit plan --json` prints it.
 #[derive(Debug, Clone, Serialize)]
-pub struct RunForecast {
+pub(crate) struct RunForecast {
     /// Name of the job.
     pub job: String,
     /// The id that the run would have.
@@ -61,7 +61,7 @@ pub struct RunForecast {
 
 /// One stage of a [`RunForecast`].
 #[derive(Debug, Clone, Serialize)]
-pub struct StageForecast {
+pub(crate) struct StageForecast {
     /// Its id, such as `train/logistic`.
     pub id: String,
     /// Its kind, such as `train`.
@@ -83,7 +83,7 @@ pub struct StageForecast {
 ///
 /// # Errors
 /// An input file cannot be found or read; `--force` or `--until` of `settings` name nothing known.
-pub fn forecast(
+pub(crate) fn forecast(
     checked: &CheckedJob,
     settings: &RunSettings,
     cancel: &CancelFlag,
@@ -135,7 +135,7 @@ pub fn forecast(
 
 /// What `cfaudit check` tells of a job and data without an error.
 #[derive(Debug, Clone, Default)]
-pub struct CheckFindings {
+pub(crate) struct CheckFindings {
     /// What was met and may change what the results mean.
     pub warnings: Vec<IssueNote>,
     /// The files of scores that are not there yet.
@@ -144,7 +144,7 @@ pub struct CheckFindings {
 
 impl CheckFindings {
     /// What a job tells by itself.
-    pub fn of_job(checked: &CheckedJob) -> Self {
+    pub(crate) fn of_job(checked: &CheckedJob) -> Self {
         CheckFindings { warnings: advice::of_job(checked), awaited: Vec::new() }
     }
 }
@@ -153,7 +153,7 @@ impl CheckFindings {
 ///
 /// # Errors
 /// What only the data can tell: missing columns, unknown groups, unreadable rows.
-pub fn check_data(
+pub(crate) fn check_data(
     checked: &CheckedJob,
     settings: &RunSettings,
     observer: &dyn Observer,
@@ -281,7 +281,7 @@ fn with_prepared<T>(
 
 /// What an audit rests on; serializes as `cfaudit data --json` prints it.
 #[derive(Debug, Clone, Serialize)]
-pub struct DataPreview {
+pub(crate) struct DataPreview {
     /// Name of the job.
     pub job: String,
     /// The data set that generated rows took the place of; null = none.
@@ -305,7 +305,7 @@ pub struct DataPreview {
 
 /// Numbers of rows.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub struct RowsPreview {
+pub(crate) struct RowsPreview {
     /// Rows of the source.
     pub source: u64,
     /// Rows after the filters and the rules for missing values.
@@ -318,7 +318,7 @@ pub struct RowsPreview {
 
 /// A step that can lose rows.
 #[derive(Debug, Clone, Serialize)]
-pub struct FilterPreview {
+pub(crate) struct FilterPreview {
     /// The step, as the job writes it.
     pub what: String,
     /// Rows before it.
@@ -329,7 +329,7 @@ pub struct FilterPreview {
 
 /// A column that is read.
 #[derive(Debug, Clone, Serialize)]
-pub struct ColumnPreview {
+pub(crate) struct ColumnPreview {
     /// Its name in the source.
     pub name: String,
     /// `row_id`, `sensitive`, `continuous`, `ordinal`, `nominal`, or `model` (a model names it:
@@ -352,7 +352,7 @@ pub struct ColumnPreview {
 
 /// A level with its count.
 #[derive(Debug, Clone, Serialize)]
-pub struct LevelPreview {
+pub(crate) struct LevelPreview {
     /// The level.
     pub level: String,
     /// Kept rows that have it.
@@ -361,7 +361,7 @@ pub struct LevelPreview {
 
 /// The label.
 #[derive(Debug, Clone, Serialize)]
-pub struct LabelPreview {
+pub(crate) struct LabelPreview {
     /// The column.
     pub column: String,
     /// The values that count as positive.
@@ -380,7 +380,7 @@ pub struct LabelPreview {
 
 /// A sensitive attribute.
 #[derive(Debug, Clone, Serialize)]
-pub struct AttributePreview {
+pub(crate) struct AttributePreview {
     /// Its name.
     pub name: String,
     /// The column that holds it.
@@ -393,7 +393,7 @@ pub struct AttributePreview {
 
 /// A group.
 #[derive(Debug, Clone, Serialize)]
-pub struct GroupPreview {
+pub(crate) struct GroupPreview {
     /// The group; null for the rows of no declared group.
     pub group: Option<String>,
     /// Kept rows.
@@ -414,7 +414,7 @@ pub struct GroupPreview {
 ///
 /// # Errors
 /// As [`check_data`].
-pub fn data(
+pub(crate) fn data(
     checked: &CheckedJob,
     settings: &RunSettings,
     observer: &dyn Observer,

@@ -10,7 +10,7 @@ use crate::model::ThresholdComparison;
 
 /// What a stage over prepared rows has at hand.
 #[derive(Debug, Clone, Copy)]
-pub struct RowContext<'a> {
+pub(crate) struct RowContext<'a> {
     /// The prepared rows.
     pub rows: &'a RowsReader,
     /// Which of them train and which are audited.
@@ -23,19 +23,19 @@ pub struct RowContext<'a> {
 
 impl<'a> RowContext<'a> {
     /// The loop over the row groups.
-    pub fn row_groups(&self) -> PieceLoop<'a> {
+    pub(crate) fn row_groups(&self) -> PieceLoop<'a> {
         self.pieces(self.rows.n_groups())
     }
 
     /// The loop over so many pieces that are no row groups of these rows.
-    pub fn pieces(&self, n: usize) -> PieceLoop<'a> {
+    pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
     }
 }
 
 /// How scores of a model become decisions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DecisionRule {
+pub(crate) struct DecisionRule {
     /// The rule.
     pub decision: ThresholdComparison,
     /// The threshold.
@@ -44,7 +44,7 @@ pub struct DecisionRule {
 
 /// The threshold of a row.
 #[derive(Debug, Clone, PartialEq)]
-pub enum RowThreshold {
+pub(crate) enum RowThreshold {
     /// The same for all.
     Fixed(f64),
     /// Position of a carried column.
@@ -55,7 +55,7 @@ pub enum RowThreshold {
 
 impl DecisionRule {
     /// The decision about a row by the model of a fold; none without a score.
-    pub fn decide(
+    pub(crate) fn decide(
         &self,
         batch: &PreparedBatch,
         fold: Option<u8>,

@@ -6,7 +6,15 @@ use crate::job::Job;
 use crate::unit::StageKind;
 
 /// All kinds of stages, in order; engines that come later keep their place in it.
-pub const KINDS: &[&str] = StageKind::WORDS;
+pub const KINDS: [&str; StageKind::ALL.len()] = {
+    let mut words = [""; StageKind::ALL.len()];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = StageKind::ALL[at].word();
+        at += 1;
+    }
+    words
+};
 
 /// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
 /// read, so nobody has to remember to raise a version. It stands in the keys of stages and in

@@ -9,7 +9,7 @@ const MOST: usize = 8;
 
 /// The least decimals, from 4 to 8, with which the numbers of each pair read apart. Those of a pair
 /// that eight decimals do not tell apart read alike.
-pub fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
+pub(crate) fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
     let of_pair = |&(a, b): &(f64, f64)| {
         (LEAST..=MOST)
             .find(|&decimals| fixed_digits(a, decimals) != fixed_digits(b, decimals))
@@ -19,14 +19,14 @@ pub fn decimals_apart(pairs: &[(f64, f64)]) -> usize {
 }
 
 /// A number with so many decimals: `0.1310`, `-0.0421`, and `0.0000` where it rounds to zero.
-pub fn fixed_digits(value: f64, decimals: usize) -> String {
+pub(crate) fn fixed_digits(value: f64, decimals: usize) -> String {
     let digits = format!("{value:.decimals$}");
     let is_zero = digits.bytes().all(|b| matches!(b, b'-' | b'0' | b'.'));
     if is_zero { digits.trim_start_matches('-').to_owned() } else { digits }
 }
 
 /// Both ends of an interval: `0.0823 to 0.2023`.
-pub fn interval_digits(lo: f64, hi: f64, decimals: usize) -> String {
+pub(crate) fn interval_digits(lo: f64, hi: f64, decimals: usize) -> String {
     format!("{} to {}", fixed_digits(lo, decimals), fixed_digits(hi, decimals))
 }
 

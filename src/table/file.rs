@@ -42,16 +42,16 @@ thread_local! {
 
 /// Whether this thread decodes a file of somebody else's: a panic there is caught and told as an
 /// error, and is nothing to print.
-pub fn is_decoding() -> bool {
+pub(crate) fn is_decoding() -> bool {
     DECODING.get()
 }
 
 /// Rows of one row group unless `--batch-rows` says otherwise.
-pub const BATCH_ROWS: usize = 65_536;
+pub(crate) const BATCH_ROWS: usize = 65_536;
 
 /// Row groups hold a multiple of this many rows, so that sums over fixed blocks of rows do not
 /// depend on `--batch-rows`.
-pub const BLOCK_ROWS: usize = 1024;
+pub(crate) const BLOCK_ROWS: usize = 1024;
 
 /// Rows of a table that are decoded in one go.
 pub(crate) const READ_ROWS: usize = 16_384;
@@ -86,7 +86,7 @@ fn written(field: Field, how: &str) -> Field {
 
 /// A column of a file between the stages: packed in the way that costs the least time, not the
 /// least space.
-pub fn cached(field: Field) -> Field {
+pub(crate) fn cached(field: Field) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(CACHED.to_owned(), String::new());
     field.with_metadata(metadata)
@@ -99,19 +99,19 @@ fn is_written(field: &Field, how: &str) -> bool {
 /// A column whose values hardly repeat, such as a row number or a score: no dictionary of its
 /// values is tried, which would cost more than all the rest of writing it, and whole numbers are
 /// written as differences.
-pub fn distinct(field: Field) -> Field {
+pub(crate) fn distinct(field: Field) -> Field {
     written(field, DIRECT)
 }
 
 /// A column of whole numbers of which most are small, such as codes and counts: a dictionary of
 /// them would save hardly any space and cost twice the time.
-pub fn packed(field: Field) -> Field {
+pub(crate) fn packed(field: Field) -> Field {
     written(field, DIRECT)
 }
 
 /// A column of numbers that may repeat or not: in each row group the first of them decide whether a
 /// dictionary is tried.
-pub fn sampled(field: Field) -> Field {
+pub(crate) fn sampled(field: Field) -> Field {
     written(field, SAMPLED)
 }
 
@@ -362,10 +362,10 @@ fn reader_schema(reader: &parquet::arrow::arrow_reader::ParquetRecordBatchReader
 
 /// A row group encoded on some thread, ready to be appended.
 #[derive(Debug)]
-pub struct EncodedGroup(Vec<ArrowColumnChunk>);
+pub(crate) struct EncodedGroup(Vec<ArrowColumnChunk>);
 
 /// Encodes batches into row groups; shared by the threads of a stage.
-pub struct GroupEncoder {
+pub(crate) struct GroupEncoder {
     factory: ArrowRowGroupWriterFactory,
     /// Writes columns without a dictionary; there where a row group may ask for it.
     direct: Option<ArrowRowGroupWriterFactory>,
@@ -378,7 +378,7 @@ impl GroupEncoder {
     ///
     /// # Errors
     /// A batch that does not fit the schema.
-    pub fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
+    pub(crate) fn encode(&self, batch: &RecordBatch) -> Result<EncodedGroup> {
         let fail = |e: parquet::errors::ParquetError| unreadable(&self.path, FileOwner::Program, e);
         let writers =
             |factory: &ArrowRowGroupWriterFactory| factory.create_column_writers(0).map_err(fail);
@@ -400,7 +400,7 @@ impl GroupEncoder {
 }
 
 /// A Parquet file being written, row group after row group in order.
-pub struct GroupWriter {
+pub(crate) struct GroupWriter {
     writer: SerializedFileWriter<File>,
     path: PathBuf,
 }
@@ -422,7 +422,7 @@ impl GroupWriter {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(
+    pub(crate) fn create(
         path: &Path,
         schema: &Schema,
         metadata: &[(&str, String)],
@@ -493,7 +493,7 @@ impl GroupWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn append(&mut self, group: EncodedGroup) -> Result<()> {
+    pub(crate) fn append(&mut self, group: EncodedGroup) -> Result<()> {
         let mut row_group = self.writer.next_row_group().map_err(|e| write_error(&self.path, e))?;
         for chunk in group.0 {
             chunk.append_to_row_group(&mut row_group).map_err(|e| write_error(&self.path, e))?;
@@ -506,7 +506,7 @@ impl GroupWriter {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         let path = self.path;
         let file = self.writer.into_inner().map_err(|e| write_error(&path, e))?;
         file.sync_all().map_err(|e| Error::io("write", &path, &e))
@@ -514,7 +514,7 @@ impl GroupWriter {
 }
 
 /// The Arrow schema of a result table.
-pub fn schema_of(def: &TableDef) -> Schema {
+pub(crate) fn schema_of(def: &TableDef) -> Schema {
     let fields: Vec<Field> = def
         .columns
         .iter()
@@ -538,7 +538,7 @@ pub fn schema_of(def: &TableDef) -> Schema {
 }
 
 /// The metadata every result table carries.
-pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
+pub(crate) fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
     vec![("cfaudit.table", def.name.to_owned()), ("cfaudit.version", def.version.to_string())]
 }
 
@@ -546,7 +546,7 @@ pub fn table_metadata(def: &TableDef) -> Vec<(&'static str, String)> {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
+pub(crate) fn write_rows<R: TableRow>(folder: &Path, rows: &[R]) -> Result<()> {
     let mut rows: Vec<&R> = rows.iter().collect();
     rows.sort_by(|a, b| a.order(b));
     let path = folder.join(R::TABLE.file());
@@ -567,7 +567,7 @@ fn batch_of<'a, R: TableRow + 'a>(
 }
 
 /// Writes a table too long for memory, such as `outcomes`, rows of one type at a time.
-pub struct RowWriter<R> {
+pub(crate) struct RowWriter<R> {
     writer: LongWriter,
     rows: PhantomData<fn(R)>,
 }
@@ -577,7 +577,7 @@ impl<R: TableRow> RowWriter<R> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn create(folder: &Path) -> Result<Self> {
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
         Ok(RowWriter { writer: LongWriter::create(folder, R::TABLE)?, rows: PhantomData })
     }
 
@@ -585,7 +585,7 @@ impl<R: TableRow> RowWriter<R> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn push(&mut self, rows: &[R]) -> Result<()> {
+    pub(crate) fn push(&mut self, rows: &[R]) -> Result<()> {
         let batch = batch_of(rows.iter(), &self.writer.path)?;
         self.writer.push_batch(batch)
     }
@@ -594,7 +594,7 @@ impl<R: TableRow> RowWriter<R> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.writer.finish()
     }
 }
@@ -698,7 +698,7 @@ impl LongWriter {
 ///
 /// # Errors
 /// A damaged file, or a table of a later version.
-pub fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
+pub(crate) fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
     read_matching(folder, |_| true)
 }
 
@@ -707,7 +707,7 @@ pub fn read_rows<R: TableRow>(folder: &Path) -> Result<Vec<R>> {
 ///
 /// # Errors
 /// A damaged file, or a table of a later version.
-pub fn read_matching<R: TableRow>(
+pub(crate) fn read_matching<R: TableRow>(
     folder: &Path,
     mut is_kept: impl FnMut(&R) -> bool,
 ) -> Result<Vec<R>> {
@@ -726,7 +726,7 @@ pub fn read_matching<R: TableRow>(
 ///
 /// # Errors
 /// The file is absent or damaged, or holds another table or a later version.
-pub fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
+pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Result<()> {
     let file = ParquetFile::open(path, FileOwner::Program)?;
     check_version(&file, R::TABLE)?;
     for_each_row(&file, each)

@@ -7,16 +7,16 @@
 //! metadata. What is not known here: how a number was computed.
 
 mod changes;
-pub mod digits;
+pub(crate) mod digits;
 mod experiments;
-pub mod file;
+pub(crate) mod file;
 mod footer;
 mod graphs;
 pub mod list;
-pub mod picked;
+pub(crate) mod picked;
 mod quality;
-pub mod recourse;
-pub mod row_macro;
+pub(crate) mod recourse;
+pub(crate) mod row_macro;
 mod rows;
 
 pub use changes::{ChangeRow, REFITTED};

@@ -14,7 +14,7 @@ use crate::table::{TableDef, TableRow};
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path) -> Result<()> {
+pub(crate) fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path) -> Result<()> {
     let name = def.file();
     if let [only] = folders {
         return files::copy(&only.join(&name), &out.join(&name));
@@ -36,7 +36,7 @@ pub fn join_tables(folders: &[&Path], def: &'static TableDef, out: &Path) -> Res
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn gather_rows<R: TableRow>(out: &Path, folders: &[&Path]) -> Result<()> {
+pub(crate) fn gather_rows<R: TableRow>(out: &Path, folders: &[&Path]) -> Result<()> {
     let mut rows: Vec<R> = Vec::new();
     for folder in folders {
         rows.extend(read_rows(folder)?);

@@ -9,7 +9,7 @@ use super::TableDef;
 use crate::table::row_macro::{SharedText, TableRow, table};
 
 /// What the column `metric` of the table `gates` says of gates on recourse.
-pub const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
+pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 
 const RECOURSE_KEY: &str = "the sensitive attribute, as named under `recourse` in the job";
 const GROUP_0: &str = "the group that is compared";
@@ -28,7 +28,7 @@ table! {
     ///
     /// Version 2 added `deals`. In a file of version 1 only the values of p in `subgroups` tell
     /// whether the job asked for `chance`.
-    pub struct RecourseRow in "recourse", version 2, key 3,
+    pub(crate) struct RecourseRow in "recourse", version 2, key 3,
     one row per "block of the job and pair of groups", written by "recourse", read by "report" {
         [meaning RECOURSE_KEY]
         recourse: SharedText,
@@ -73,7 +73,7 @@ table! {
 
 table! {
     /// `recourse_columns`: one row per block and column that may stand in subgroups.
-    pub struct RecourseColumnRow in "recourse_columns", version 1, key 2,
+    pub(crate) struct RecourseColumnRow in "recourse_columns", version 1, key 2,
     one row per "block of the job and column", written by "recourse", read by "report" {
         [meaning RECOURSE_KEY]
         recourse: SharedText,
@@ -101,7 +101,7 @@ table! {
 
 table! {
     /// `subgroups`: one row per pair of groups, definition, view and subgroup.
-    pub struct SubgroupRow in "subgroups", version 1, key 7,
+    pub(crate) struct SubgroupRow in "subgroups", version 1, key 7,
     one row per "block of the job, pair of groups, definition, view and subgroup",
     written by "recourse", read by "gate, report" {
         [meaning RECOURSE_KEY]
@@ -166,7 +166,7 @@ table! {
 
 table! {
     /// `actions`: one row per pair of groups, subgroup and action.
-    pub struct ActionRow in "actions", version 1, key 5,
+    pub(crate) struct ActionRow in "actions", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and action",
     written by "recourse", read by "users" {
         [meaning RECOURSE_KEY]
@@ -200,7 +200,7 @@ table! {
 
 table! {
     /// `ecd`: one row per pair of groups, subgroup and distinct cost.
-    pub struct EcdRow in "ecd", version 1, key 5,
+    pub(crate) struct EcdRow in "ecd", version 1, key 5,
     one row per "block of the job, pair of groups, subgroup and distinct cost of its actions",
     written by "recourse", read by "report" {
         [meaning RECOURSE_KEY]
@@ -234,7 +234,7 @@ table! {
     /// `comparatives`: one row per subgroup that the page shows, group and listed action.
     ///
     /// Version 2 added `no_action`. In a file of version 1 a null `action` has two meanings.
-    pub struct ComparativeRow in "comparatives", version 2, key 9,
+    pub(crate) struct ComparativeRow in "comparatives", version 2, key 9,
     one row per "block of the job, pair of groups, definition, view, shown subgroup, group and \
                  listed action",
     written by "recourse", read by "report" {
@@ -283,7 +283,7 @@ table! {
 
 table! {
     /// `ranking_analysis`: one row per pair of groups, definition and view.
-    pub struct RankingRow in "ranking_analysis", version 1, key 6,
+    pub(crate) struct RankingRow in "ranking_analysis", version 1, key 6,
     one row per "block of the job, pair of groups, definition and view",
     written by "recourse", read by "report" {
         [meaning RECOURSE_KEY]
@@ -329,7 +329,7 @@ table! {
 
 table! {
     /// `aggregated_rankings`: one row per pair of groups and pair of definitions.
-    pub struct AggregatedRankingRow in "aggregated_rankings", version 1, key 9,
+    pub(crate) struct AggregatedRankingRow in "aggregated_rankings", version 1, key 9,
     one row per "block of the job, pair of groups, definition with its view, and another with its \
                  own",
     written by "recourse", read by "report" {
@@ -360,7 +360,7 @@ table! {
 }
 
 /// All of them.
-pub const ALL: [&TableDef; 8] = [
+pub(crate) const ALL: [&TableDef; 8] = [
     RecourseRow::TABLE,
     RecourseColumnRow::TABLE,
     SubgroupRow::TABLE,

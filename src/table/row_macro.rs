@@ -263,7 +263,7 @@ impl<T: PlainCell> CellValue for Option<T> {
 }
 
 /// Order of two cells of a key: null first.
-pub fn cell_order<C: CellValue>(a: &C, b: &C) -> Ordering {
+pub(crate) fn cell_order<C: CellValue>(a: &C, b: &C) -> Ordering {
     match (a.plain(), b.plain()) {
         (Some(a), Some(b)) => a.order(b),
         (a, b) => a.is_some().cmp(&b.is_some()),
@@ -317,7 +317,7 @@ pub trait TableRow: Clone {
 
 /// The column behind an array, or its name where the type is another.
 #[doc(hidden)]
-pub fn typed<A: Array + Clone + 'static>(
+pub(crate) fn typed<A: Array + Clone + 'static>(
     array: Option<&ArrayRef>,
     name: &'static str,
 ) -> Result<A, &'static str> {
@@ -326,7 +326,7 @@ pub fn typed<A: Array + Clone + 'static>(
 
 /// The name of a column whose field may be a word of Rust, such as `r#where`.
 #[doc(hidden)]
-pub const fn column_name(field: &'static str) -> &'static str {
+pub(crate) const fn column_name(field: &'static str) -> &'static str {
     match field.as_bytes() {
         [b'r', b'#', name @ ..] => match std::str::from_utf8(name) {
             Ok(name) => name,
@@ -338,7 +338,7 @@ pub const fn column_name(field: &'static str) -> &'static str {
 
 /// The meaning of a column: its own, or one that several tables share.
 #[doc(hidden)]
-pub const fn meaning(own: &'static str, shared: &[&'static str]) -> &'static str {
+pub(crate) const fn meaning(own: &'static str, shared: &[&'static str]) -> &'static str {
     match shared {
         [meaning, ..] => meaning,
         [] => own.trim_ascii_start(),
@@ -353,7 +353,7 @@ pub const fn meaning(own: &'static str, shared: &[&'static str]) -> &'static str
 macro_rules! table {
     (
         $(#[$attribute:meta])*
-        pub struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
+        $vis:vis struct $row:ident in $name:literal, version $version:literal, key $n_key:literal,
         one row per $one_row_per:literal, written by $writer:literal, read by $readers:literal {
             $(
                 $(#[doc = $own:literal])*
@@ -365,7 +365,7 @@ macro_rules! table {
     ) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-        pub struct $row {
+        $vis struct $row {
             $(
                 $(#[doc = $own])*
                 $(#[doc = concat!("`", stringify!($column), "`, as `", stringify!($shared), "`")])?

@@ -17,7 +17,7 @@
 //! number of rows.
 //! Cost: one small regression per replicate, variable and parent set.
 
-pub mod knobs;
+pub(crate) mod knobs;
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ pub enum ClipRule {
 /// Models of one replicate that give the same counterfactuals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CausalWorld {
+pub(crate) struct CausalWorld {
     /// The replicate.
     pub replicate: usize,
     /// Positions of the models among the members of the replicate, ascending.
@@ -60,7 +60,7 @@ pub struct CausalWorld {
 /// The worlds of a bag, with everything needed to apply them to rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CausalWorlds {
+pub(crate) struct CausalWorlds {
     /// How rows become encoded columns.
     pub encoding: GraphEncoding,
     /// The graphs.
@@ -77,10 +77,11 @@ pub struct CausalWorlds {
 }
 
 /// (encoded column, shift from the first group to the second), columns ascending, none 0.
-pub type WorldShift = Vec<(usize, f64)>;
+pub(crate) type WorldShift = Vec<(usize, f64)>;
 
 /// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position.
-pub fn worlds_of_replicate(
+#[cfg(test)]
+pub(crate) fn worlds_of_replicate(
     encoding: &GraphEncoding,
     moments: &EncodedMoments,
     b: usize,
@@ -91,7 +92,7 @@ pub fn worlds_of_replicate(
 }
 
 /// The same with a cache of equations fitted on the same replicate.
-pub fn worlds_with_cache(
+pub(crate) fn worlds_with_cache(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,
     b: usize,
@@ -135,7 +136,7 @@ impl CausalWorlds {
     /// Collects the worlds of the replicates in order, and fits their graphs on all training rows.
     ///
     /// `all_rows` holds the moments of all training rows.
-    pub fn new(
+    pub(crate) fn new(
         encoding: GraphEncoding,
         bag: BagOfDags,
         replicates: Vec<Vec<CausalWorld>>,
@@ -158,7 +159,7 @@ impl CausalWorlds {
     }
 
     /// A bag without worlds, where nothing can be learnt about these variables.
-    pub fn empty(variables: Vec<String>, sensitive: usize) -> Self {
+    pub(crate) fn empty(variables: Vec<String>, sensitive: usize) -> Self {
         let bag = BagOfDags {
             variables,
             sensitive,
@@ -176,14 +177,20 @@ impl CausalWorlds {
     }
 
     /// The shifts of the worlds, then those of their graphs fitted on all training rows.
-    pub fn shifts(&self) -> impl Iterator<Item = &WorldShift> {
+    pub(crate) fn shifts(&self) -> impl Iterator<Item = &WorldShift> {
         self.worlds.iter().map(|world| &world.shift).chain(&self.on_all_rows)
     }
 
     /// Turns the encoded columns of a row into those of its counterfactual.
     ///
     /// `second` says whether the row belongs to the second group.
-    pub fn apply(&self, shift: &[(usize, f64)], second: bool, clip: ClipRule, row: &mut [f64]) {
+    pub(crate) fn apply(
+        &self,
+        shift: &[(usize, f64)],
+        second: bool,
+        clip: ClipRule,
+        row: &mut [f64],
+    ) {
         let attribute = self.encoding.variables[self.bag.sensitive].columns.start;
         for &(column, movement) in shift {
             let before = row[column];
@@ -210,7 +217,7 @@ impl CausalWorlds {
     /// The mean, variance and interval over all models, from one value per world.
     ///
     /// Worlds whose value is `None` (undefined) are left out; the result is `None` where all are.
-    pub fn spread(
+    pub(crate) fn spread(
         &self,
         weighting: MemberWeighting,
         level: f64,
@@ -228,7 +235,7 @@ impl CausalWorlds {
     ///
     /// The spread of a row's counterfactual column differs by the row's own value and, in the other
     /// direction, by the sign; the variance is the same for all rows.
-    pub fn shift_spreads(
+    pub(crate) fn shift_spreads(
         &self,
         weighting: MemberWeighting,
         level: f64,

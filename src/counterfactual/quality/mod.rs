@@ -12,8 +12,8 @@
 //! enters no distance; where the strategy conditions on nothing there is one class.
 //! Cost: the width of the z-space per counterfactual.
 
-pub mod shapes;
-pub mod sums;
+pub(crate) mod shapes;
+pub(crate) mod sums;
 mod values;
 
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, ReferenceStrata};
@@ -22,7 +22,7 @@ use crate::counterfactual::variable::StrategyVariable;
 
 /// The reference that counterfactuals are measured against.
 #[derive(Debug)]
-pub struct QualityReference {
+pub(crate) struct QualityReference {
     variables: Vec<StrategyVariable>,
     space: ReferenceSpace,
     strata: ReferenceStrata,
@@ -30,7 +30,7 @@ pub struct QualityReference {
 
 impl QualityReference {
     /// The quality reference from the counts of a reference with `n_groups` declared groups.
-    pub fn new(
+    pub(crate) fn new(
         variables: Vec<StrategyVariable>,
         counts: &ReferenceCounts,
         n_groups: usize,
@@ -46,7 +46,7 @@ impl QualityReference {
 ///
 /// What cannot be computed is `None`: there is nothing to average, or the reference does not vary.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CounterfactualQuality {
+pub(crate) struct CounterfactualQuality {
     /// Counterfactuals before filter and checks.
     pub n_cf: u64,
     /// Distinct pairs of row and target group.
@@ -83,7 +83,7 @@ pub struct CounterfactualQuality {
 
 /// How the counterfactuals of a pair differ in one variable.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct VariableQuality {
+pub(crate) struct VariableQuality {
     /// The variable.
     pub name: String,
     /// Whether it holds numbers.

@@ -17,14 +17,14 @@ use crate::counterfactual::quality::sums::{PairSums, QualitySums, VariableSums};
 use crate::num::ecdf::{Ecdf, ValueTally};
 
 /// Largest number of bins of a number.
-pub const MAX_BINS: usize = 20;
+pub(crate) const MAX_BINS: usize = 20;
 
 /// Largest number of levels that are counted one by one.
-pub const MAX_LEVELS: usize = 30;
+pub(crate) const MAX_LEVELS: usize = 30;
 
 /// Counts of one bin or level of a variable.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ShapeBar {
+pub(crate) struct ShapeBar {
     /// For a number the edges of the bin [left, right); the last bin includes its right edge.
     pub edges: Option<(f64, f64)>,
     /// For levels the position of the level; `None` for the rare levels together.
@@ -98,7 +98,7 @@ impl ClassMixture {
 
 impl QualityReference {
     /// The bars of each variable, for each of these ordered pairs of groups.
-    pub fn shapes(
+    pub(crate) fn shapes(
         &self,
         sums: &QualitySums,
         pairs: &BTreeSet<(usize, usize)>,

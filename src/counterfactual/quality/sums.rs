@@ -55,7 +55,7 @@ pub(super) struct PairSums {
 
 /// The accumulator of quality, mergeable in any order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct QualitySums {
+pub(crate) struct QualitySums {
     #[serde(with = "map_as_list")]
     pub(super) pairs: BTreeMap<(usize, usize), PairSums>,
     /// For each target group the plausibility of its real rows.
@@ -233,7 +233,7 @@ impl VariableChange<'_> {
 
 impl QualityReference {
     /// The sums of a batch of counterfactuals in group `to`.
-    pub fn counterfactual_sums(
+    pub(crate) fn counterfactual_sums(
         &self,
         samples: &SampleBatch<'_>,
         generated: &GeneratedBatch,
@@ -310,7 +310,7 @@ impl QualityReference {
     /// The sums of a batch of reference rows.
     ///
     /// They hold the plausibility of each row in the section of its own group and class.
-    pub fn reference_sums(
+    pub(crate) fn reference_sums(
         &self,
         filter: &PlausibilityFilter,
         reference: &SampleBatch<'_>,
@@ -339,7 +339,7 @@ impl QualityReference {
 }
 
 #[cfg(test)]
-impl crate::exec::accumulator::SampleState for QualitySums {
+impl crate::exec::tests::state_laws::SampleState for QualitySums {
     fn sample(_: u64) -> Self {
         QualitySums::default()
     }

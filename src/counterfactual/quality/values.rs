@@ -57,7 +57,7 @@ impl QualityReference {
     }
 
     /// The quality for each ordered pair of own and target group, and in total.
-    pub fn quality(
+    pub(crate) fn quality(
         &self,
         sums: &QualitySums,
     ) -> (BTreeMap<(usize, usize), CounterfactualQuality>, CounterfactualQuality) {

@@ -5,15 +5,15 @@
 //! knobs, and the record of what is known of the strategy. From it come the keys of a set for the
 //! YAML reader and the schema, the enum of strategies, and all look-ups by key.
 
-pub mod greedy;
-pub mod naive;
-pub mod plausible;
-pub mod transport;
+pub(crate) mod greedy;
+pub(crate) mod naive;
+pub(crate) mod plausible;
+pub(crate) mod transport;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::counterfactual::engine::StrategyRecord;
+pub(crate) use crate::counterfactual::engine::StrategyRecord;
 use crate::counterfactual::engine::{FittedKnobs, StrategyKnobs};
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
@@ -49,10 +49,10 @@ macro_rules! strategies {
         }
 
         /// The strategies by their keys in a job.
-        pub const STRATEGIES: &[(&str, StrategyRecord)] = &[$(($key, $record)),+];
+        pub(crate) const STRATEGIES: &[(&str, StrategyRecord)] = &[$(($key, $record)),+];
 
         /// The keys of a set that name its strategy: exactly one must be there.
-        pub const KEYS: &[&str] = &[$($key),+];
+        pub(crate) const KEYS: &[&str] = &[$($key),+];
 
         impl<'a> StrategyBlock<'a> {
             /// The key in a job.
@@ -120,7 +120,7 @@ fn twenty() -> Count {
 }
 
 /// The strategy with this key, if there is one.
-pub fn find(key: &str) -> Option<&'static StrategyRecord> {
+pub(crate) fn find(key: &str) -> Option<&'static StrategyRecord> {
     STRATEGIES.iter().find(|(known, _)| *known == key).map(|(_, record)| record)
 }
 
@@ -165,7 +165,7 @@ impl CounterfactualSet {
 }
 
 /// How a job asks for each strategy: the hint where a set has none, or several.
-pub fn examples() -> String {
+pub(crate) fn examples() -> String {
     let all: Vec<&str> = STRATEGIES.iter().map(|(_, record)| record.example).collect();
     match all.split_last() {
         Some((last, others)) => format!("write {}, or {last}", others.join(", ")),

@@ -37,7 +37,7 @@ impl StrategyKnobs for NaiveBlock {}
 
 /// The naive strategy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NaiveGenerator;
+pub(crate) struct NaiveGenerator;
 
 impl Generator for NaiveGenerator {
     fn generate(

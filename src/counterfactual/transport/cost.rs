@@ -19,7 +19,7 @@ pub enum TransportCost {
 
 /// Rows with the keys, groups and classes that transport needs.
 #[derive(Debug, Clone, Copy)]
-pub struct TransportPopulation<'a> {
+pub(crate) struct TransportPopulation<'a> {
     /// The features.
     pub rows: &'a FeatureRows,
     /// For each row the key that enters the hashes; distinct for distinct rows.

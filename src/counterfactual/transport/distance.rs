@@ -18,7 +18,7 @@ use crate::num::moments::mean_and_sd;
 /// The features that may move, with their units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TransportDistance {
+pub(crate) struct TransportDistance {
     variables: Vec<StrategyVariable>,
     /// The difference that costs 1: a standard deviation; for categories 1.
     units: Vec<f64>,
@@ -28,7 +28,10 @@ pub struct TransportDistance {
 
 impl TransportDistance {
     /// The distance over these features, with units from all rows of the reference.
-    pub fn new(variables: Vec<StrategyVariable>, reference: &FeatureRows) -> TransportDistance {
+    pub(crate) fn new(
+        variables: Vec<StrategyVariable>,
+        reference: &FeatureRows,
+    ) -> TransportDistance {
         let units = variables
             .iter()
             .map(|variable| match variable.scale {
@@ -68,21 +71,22 @@ impl TransportDistance {
     }
 
     /// The features, in the order of their declaration.
-    pub fn variables(&self) -> &[StrategyVariable] {
+    pub(crate) fn variables(&self) -> &[StrategyVariable] {
         &self.variables
     }
 
     /// For each feature the difference that costs 1: a standard deviation, or 1 for a category.
     ///
     /// 0 where a feature costs nothing.
-    pub fn units(&self) -> &[f64] {
+    #[cfg(test)]
+    pub(crate) fn units(&self) -> &[f64] {
         &self.units
     }
 
     /// For an ordered feature the reference value nearest to `x`; ties go to the lower.
     ///
     /// `x` itself where the feature has no values.
-    pub fn nearest_value(&self, variable: usize, x: f64) -> f64 {
+    pub(crate) fn nearest_value(&self, variable: usize, x: f64) -> f64 {
         let steps = &self.steps[variable];
         let above = steps.partition_point(|&step| step < x);
         match (above.checked_sub(1).map(|below| steps[below]), steps.get(above)) {
@@ -99,7 +103,7 @@ impl TransportDistance {
     }
 
     /// Whether a row has a value in all features that may move.
-    pub fn is_complete(&self, rows: &FeatureRows, i: usize) -> bool {
+    pub(crate) fn is_complete(&self, rows: &FeatureRows, i: usize) -> bool {
         self.variables.iter().all(|variable| !variable.value(rows, i).is_nan())
     }
 

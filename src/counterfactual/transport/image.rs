@@ -17,7 +17,7 @@ use crate::error::{Fault, Result};
 
 /// The counterfactuals of all blocks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TransportImages {
+pub(crate) struct TransportImages {
     /// For each counterfactual the position of its row in the samples, ascending.
     pub parent: Vec<usize>,
     /// Its number among the counterfactuals of the row, from 0.
@@ -40,7 +40,7 @@ pub struct TransportImages {
 ///
 /// # Errors
 /// A row has more counterfactuals than `cf_index` can number.
-pub fn images(
+pub(crate) fn images(
     image: TransportImage,
     distance: &TransportDistance,
     samples: &TransportPopulation<'_>,

@@ -28,7 +28,7 @@ use crate::param::Seed;
 /// What transport learnt from a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FittedTransport {
+pub(crate) struct FittedTransport {
     /// The settings of the plans.
     pub settings: TransportSettings,
     /// All variables.
@@ -51,7 +51,7 @@ pub struct FittedTransport {
 
 /// Rows with the columns that transport uses, and their keys, groups and classes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct TransportRows {
+pub(crate) struct TransportRows {
     keys: Vec<u64>,
     groups: Vec<u16>,
     classes: Vec<Option<u32>>,
@@ -61,7 +61,7 @@ pub struct TransportRows {
 
 impl TransportRows {
     /// All rows of a batch, of any group, in the columns of these variables.
-    pub fn from_all(variables: &[&StrategyVariable], samples: &SampleBatch<'_>) -> Self {
+    pub(crate) fn from_all(variables: &[&StrategyVariable], samples: &SampleBatch<'_>) -> Self {
         TransportRows::from_chosen(
             variables,
             Conditioning::Nothing,
@@ -71,7 +71,7 @@ impl TransportRows {
     }
 
     /// The rows of a batch that have a group, in the columns of these variables.
-    pub fn from_grouped(
+    pub(crate) fn from_grouped(
         variables: &[&StrategyVariable],
         condition: Conditioning,
         samples: &SampleBatch<'_>,
@@ -107,7 +107,7 @@ impl TransportRows {
     }
 
     /// Appends the rows of a later batch.
-    pub fn append(&mut self, other: TransportRows) {
+    pub(crate) fn append(&mut self, other: TransportRows) {
         self.keys.extend(other.keys);
         self.groups.extend(other.groups);
         self.classes.extend(other.classes);
@@ -127,13 +127,13 @@ impl TransportRows {
     }
 
     /// The features alone, without keys, groups and classes.
-    pub fn to_rows(&self) -> FeatureRows {
+    pub(crate) fn to_rows(&self) -> FeatureRows {
         FeatureRows { n: self.keys.len(), columns: self.columns.clone() }
     }
 }
 
 /// The same variables, with column positions that count only their own columns.
-pub fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable> {
+pub(crate) fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable> {
     let mut next = 0;
     let of = |variable: &&StrategyVariable| {
         let from = next;
@@ -144,7 +144,7 @@ pub fn renumber_columns(variables: &[&StrategyVariable]) -> Vec<StrategyVariable
 }
 
 /// Runs independent tasks on any thread and returns the results in order.
-pub type ProblemSolver<'a> = dyn Fn(usize, &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)) -> Result<Vec<SolvedProblem>>
+pub(crate) type ProblemSolver<'a> = dyn Fn(usize, &(dyn Fn(usize) -> Result<SolvedProblem> + Sync)) -> Result<Vec<SolvedProblem>>
     + 'a;
 
 /// The outcome of matching the samples.
@@ -161,16 +161,16 @@ pub struct TransportTally {
 }
 
 /// What became of the samples, by own and target group.
-pub type TransportTallies = Vec<(usize, usize, TransportTally)>;
+pub(crate) type TransportTallies = Vec<(usize, usize, TransportTally)>;
 
 impl FittedTransport {
     /// The variables that move.
-    pub fn moving_variables(&self) -> Vec<&StrategyVariable> {
+    pub(crate) fn moving_variables(&self) -> Vec<&StrategyVariable> {
         self.moving.iter().map(|&v| &self.variables[v]).collect()
     }
 
     /// The rows of a batch that are matched, of the reference or of the samples.
-    pub fn matched_rows(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
+    pub(crate) fn matched_rows(&self, group: &ReferenceBatch, position: usize) -> TransportRows {
         let samples = SampleBatch {
             keys: &group.keys,
             rows: &group.rows,
@@ -184,7 +184,7 @@ impl FittedTransport {
     ///
     /// # Errors
     /// A problem cannot be solved (the message names it), or the run is stopped.
-    pub fn match_samples(
+    pub(crate) fn match_samples(
         &self,
         seed: Seed,
         samples: TransportRows,
@@ -234,7 +234,7 @@ impl FittedTransport {
 
 /// Generates the counterfactuals of matched samples.
 #[derive(Debug)]
-pub struct TransportGenerator {
+pub(crate) struct TransportGenerator {
     carriage: FittedTransport,
     /// By key of the row and target group: the position of its values.
     images: HashMap<(u64, u16), u32>,
@@ -282,7 +282,7 @@ impl TransportGenerator {
     }
 
     /// The outcome of matching the samples of group `from` in group `to`.
-    pub fn tally(&self, from: usize, to: usize) -> TransportTally {
+    pub(crate) fn tally(&self, from: usize, to: usize) -> TransportTally {
         let key = (
             u16::try_from(from).unwrap_or(MISSING_GROUP),
             u16::try_from(to).unwrap_or(MISSING_GROUP),

@@ -28,10 +28,10 @@
 //! about n^2.5 for n points a side, see [`crate::num::transport`]; memory: 8 bytes per pair of a
 //! block.
 
-pub mod cost;
-pub mod distance;
-pub mod image;
-pub mod matching;
+pub(crate) mod cost;
+pub(crate) mod distance;
+pub(crate) mod image;
+pub(crate) mod matching;
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ use distance::{TransportDistance, WeightedPoints};
 /// Settings of the transport plans.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct TransportSettings {
+pub(crate) struct TransportSettings {
     /// What a row becomes.
     pub image: TransportImage,
     /// The distance of two rows.
@@ -75,7 +75,7 @@ pub enum TransportImage {
 
 /// One transport problem: source rows of one group and class, and target rows of another group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransportProblem {
+pub(crate) struct TransportProblem {
     /// The group of the sources.
     pub from: u16,
     /// The group of the targets.
@@ -92,7 +92,7 @@ pub struct TransportProblem {
 
 /// The problems of all strata with one target group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransportProblems {
+pub(crate) struct TransportProblems {
     /// Ascending by group and class of the sources, then by block of the stratum.
     pub problems: Vec<TransportProblem>,
     /// Positions of the samples with a group and a class for which the reference has no target.
@@ -102,7 +102,7 @@ pub struct TransportProblems {
 /// The strata of all samples outside group `to`, cut into blocks above `max_rows`.
 ///
 /// Samples without a group or a class are in none.
-pub fn transport_problems(
+pub(crate) fn transport_problems(
     settings: &TransportSettings,
     distance: &TransportDistance,
     seed: Seed,
@@ -200,7 +200,7 @@ fn ascending(part: &[(u64, u64, usize)]) -> Vec<usize> {
 
 /// One target of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TransportMatch {
+pub(crate) struct TransportMatch {
     /// Position in the reference: of the rows with these values the one with the lowest key.
     pub target: usize,
     /// The mass that goes from the source to this target, in units of [`TransportMatches::supply`].
@@ -211,7 +211,7 @@ pub struct TransportMatch {
 
 /// The targets of a source, most mass first; ties go to the cheapest, then to the lowest row key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TransportMatches {
+pub(crate) struct TransportMatches {
     /// The targets; at least one.
     pub matches: Vec<TransportMatch>,
     /// The sum of their masses.
@@ -220,7 +220,7 @@ pub struct TransportMatches {
 
 /// The optimal plan of a block.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SolvedProblem {
+pub(crate) struct SolvedProblem {
     /// For each source of the block the position of its point in `points`.
     pub point_of: Vec<u32>,
     /// For each point the targets.
@@ -233,7 +233,7 @@ pub struct SolvedProblem {
 ///
 /// # Errors
 /// The costs do not fit into memory, or a distance is beyond the range of numbers.
-pub fn solve(
+pub(crate) fn solve(
     settings: &TransportSettings,
     distance: &TransportDistance,
     samples: &TransportPopulation<'_>,

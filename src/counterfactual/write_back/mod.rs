@@ -40,7 +40,7 @@ const MAX_NUMBERS: usize = 100_000;
 
 /// Counts, by label, of the raw values that an attribute is mapped from; merge in any order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RawCounts {
+pub(crate) struct RawCounts {
     columns: Vec<RawValueCounts>,
 }
 
@@ -73,7 +73,7 @@ fn class_of_label(label: Option<bool>) -> usize {
 
 impl RawCounts {
     /// An empty accumulator for the attribute at a position.
-    pub fn new(layout: &Layout, attribute: usize) -> Self {
+    pub(crate) fn new(layout: &Layout, attribute: usize) -> Self {
         let mut features = Vec::new();
         raw_features(layout, layout.attributes[attribute].feature, &mut features);
         let column = |feature: usize| {
@@ -89,12 +89,12 @@ impl RawCounts {
     }
 
     /// Whether the attribute is mapped from any raw column.
-    pub fn has_columns(&self) -> bool {
+    pub(crate) fn has_columns(&self) -> bool {
         !self.columns.is_empty()
     }
 
     /// Counts reference row `i`; `label` is `None` where it is missing or the job has no label.
-    pub fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
+    pub(crate) fn add(&mut self, rows: &FeatureRows, i: usize, label: Option<bool>) {
         for raw in &mut self.columns {
             match &rows.columns[raw.feature] {
                 FeatureColumn::Code(codes) => {
@@ -116,7 +116,7 @@ impl RawCounts {
     ///
     /// # Errors
     /// The column, with what to do instead.
-    pub fn check(&self, layout: &Layout) -> Result<()> {
+    pub(crate) fn check(&self, layout: &Layout) -> Result<()> {
         let Some(column) = self.columns.iter().find(|column| column.beyond) else { return Ok(()) };
         let name = &layout.features[column.feature].name;
         let what = format!(
@@ -242,7 +242,7 @@ impl RawValue {
 
 /// A counterfactual that was generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriteBackRow {
+pub(crate) struct WriteBackRow {
     /// Its position among the generated rows.
     pub row: usize,
     /// The position of its original.
@@ -256,7 +256,7 @@ pub struct WriteBackRow {
 /// The features that are set with the attribute at a position.
 ///
 /// They are its own feature, and the features that it is mapped or crossed from.
-pub fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
+pub(crate) fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
     let mut set = vec![layout.attributes[attribute].feature];
     let mut next = 0;
     while next < set.len() {
@@ -279,7 +279,7 @@ pub fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize> {
 }
 
 /// The numbers from which the attribute at a position, or one of its parts, is binned.
-pub fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
+pub(crate) fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
     let set = features_set_with(layout, attribute);
     let bins = layout.derived.iter().filter(|derived| {
         set.contains(&derived.feature) && matches!(derived.rule, DerivationRule::Bins(_))
@@ -319,7 +319,7 @@ impl FeatureAssignment {
 
 /// The updates that follow when one sensitive attribute is set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WriteBack {
+pub(crate) struct WriteBack {
     /// For each group and class the assignment.
     ///
     /// `None` where the group, or a part of it, has no raw value.
@@ -332,7 +332,7 @@ pub struct WriteBack {
 
 impl WriteBack {
     /// The updates for the attribute at a position, from the raw values of its reference rows.
-    pub fn new(layout: &Layout, attribute: usize, counts: &RawCounts) -> Self {
+    pub(crate) fn new(layout: &Layout, attribute: usize, counts: &RawCounts) -> Self {
         let of = &layout.attributes[attribute];
         let sets = |&level: &u32| {
             std::array::from_fn(|class| {
@@ -372,7 +372,7 @@ impl WriteBack {
     }
 
     /// The updates for rows whose attribute is kept: derived features alone are computed again.
-    pub fn derived_only(layout: &Layout) -> Self {
+    pub(crate) fn derived_only(layout: &Layout) -> Self {
         let n_groups =
             layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);
         let sets = vec![[None, None, None]; n_groups];
@@ -390,7 +390,7 @@ impl WriteBack {
     /// Whether a generated row has numbers outside the group it is set to.
     ///
     /// Call it after [`WriteBack::apply`].
-    pub fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
+    pub(crate) fn contradicts_group(&self, made: &FeatureRows, row: usize) -> bool {
         let held = |feature: usize| made.codes(feature).get(row).copied();
         self.group_deciding
             .iter()
@@ -399,19 +399,19 @@ impl WriteBack {
     }
 
     /// Whether there is nothing to update: no attribute and no feature is derived.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.recomputations.is_empty()
     }
 
     /// Whether rows can be set to group `to`: each mapped column has a raw value for it.
-    pub fn can_set_group(&self, to: usize) -> bool {
+    pub(crate) fn can_set_group(&self, to: usize) -> bool {
         self.assignments[to].iter().all(Option::is_some)
     }
 
     /// Updates the generated rows and returns what was written.
     ///
     /// `originals` are their original rows, `labels` the labels of these, empty without a label.
-    pub fn apply(
+    pub(crate) fn apply(
         &self,
         made: &mut FeatureRows,
         changes: &[WriteBackRow],
@@ -476,7 +476,9 @@ impl WriteBack {
 ///
 /// Merge in any order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WrittenCounts(#[serde(with = "map_as_list")] BTreeMap<(usize, usize, usize, u64), u64>);
+pub(crate) struct WrittenCounts(
+    #[serde(with = "map_as_list")] BTreeMap<(usize, usize, usize, u64), u64>,
+);
 
 impl WrittenCounts {
     /// For each direction and column the values written, with their counts.
@@ -484,7 +486,7 @@ impl WrittenCounts {
     /// A direction is the group of the original and the target group.
     ///
     /// Sorted by group, then column, then in the order of the column's values.
-    pub fn values<'a>(
+    pub(crate) fn values<'a>(
         &'a self,
         layout: &'a Layout,
     ) -> impl Iterator<Item = (usize, usize, &'a Feature, String, u64)> + 'a {

@@ -8,7 +8,8 @@ use crate::data::values::ValueClass;
 use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
 };
-use crate::exec::accumulator::{Accumulator, SampleState};
+use crate::exec::accumulator::Accumulator;
+use crate::exec::tests::state_laws::SampleState;
 
 fn feature(name: &str, kind: FeatureKind, levels: &[&str]) -> Feature {
     Feature {

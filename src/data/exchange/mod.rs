@@ -1,7 +1,7 @@
 //! Exchange files: rows sent to other programs or platforms, and the scores that they return.
 
 pub mod keyed;
-pub mod raw;
-pub mod row_stream;
+pub(crate) mod raw;
+pub(crate) mod row_stream;
 pub mod score_stream;
-pub mod to_score;
+pub(crate) mod to_score;

@@ -27,7 +27,7 @@ use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, RowIdKin
 use crate::error::{Error, Fault, Result};
 
 /// The columns of the features that models read, in the order of the layout.
-pub fn raw_schema(layout: &Layout) -> Schema {
+pub(crate) fn raw_schema(layout: &Layout) -> Schema {
     let features = layout.inputs().map(|f| &layout.features[f]);
     Schema::new(features.map(|f| Field::new(&f.name, data_type(f), true)).collect::<Vec<_>>())
 }
@@ -48,7 +48,7 @@ pub(crate) fn data_type(feature: &Feature) -> DataType {
 /// # Errors
 /// A number of an integer column is not whole: a counterfactual that no source row could equal.
 /// More than 2 GiB of text.
-pub fn raw_arrays(layout: &Layout, rows: &FeatureRows) -> Result<Vec<ArrayRef>> {
+pub(crate) fn raw_arrays(layout: &Layout, rows: &FeatureRows) -> Result<Vec<ArrayRef>> {
     layout.inputs().map(|f| raw_array(&layout.features[f], &rows.columns[f])).collect()
 }
 
@@ -119,13 +119,13 @@ pub(crate) fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> 
 }
 
 /// The key column `row_id`: integers (row numbers without `data.row_id`) or text.
-pub fn row_id_field(layout: &Layout) -> Field {
+pub(crate) fn row_id_field(layout: &Layout) -> Field {
     let data_type = if layout.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 };
     Field::new("row_id", data_type, false)
 }
 
 /// The array of [`row_id_field`] for the rows at these positions of a row group.
-pub fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> ArrayRef {
+pub(crate) fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> ArrayRef {
     match ids {
         RowIds::Integer(ids) => Arc::new(Int64Array::from_iter_values(positions.map(|i| ids[i]))),
         RowIds::Text(ids) => {
@@ -137,7 +137,7 @@ pub fn row_id_array(ids: &RowIds, positions: impl Iterator<Item = usize>) -> Arr
 /// The key columns of a counterfactual after `row_id`.
 ///
 /// They are `sensitive`, `from_group`, `to_group` (text) and `cf_index` (Int64).
-pub fn counterfactual_key_fields() -> Vec<Field> {
+pub(crate) fn counterfactual_key_fields() -> Vec<Field> {
     let text = |name| Field::new(name, DataType::Utf8, false);
     vec![
         text("sensitive"),

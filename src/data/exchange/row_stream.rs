@@ -24,17 +24,17 @@ use crate::error::{Error, Fault, Result};
 use crate::table::file::{GroupEncoder, GroupWriter};
 
 /// Rows of a batch.
-pub const BATCH_ROWS: usize = 65_536;
+pub(crate) const BATCH_ROWS: usize = 65_536;
 
 /// The name of the label's column in training rows.
-pub const LABEL: &str = "label";
+pub(crate) const LABEL: &str = "label";
 
 /// The name of the column of weights in training rows.
-pub const WEIGHT: &str = "weight";
+pub(crate) const WEIGHT: &str = "weight";
 
 /// The columns that a program gets.
 #[derive(Debug, Clone)]
-pub struct RawColumns {
+pub(crate) struct RawColumns {
     layout: Layout,
     visible: Vec<usize>,
     schema: SchemaRef,
@@ -44,13 +44,13 @@ pub struct RawColumns {
 
 /// Some rows in the user's own terms.
 #[derive(Debug, Clone)]
-pub struct RawBatch(RecordBatch);
+pub(crate) struct RawBatch(RecordBatch);
 
 impl RawColumns {
     /// All features except `omit`.
     ///
     /// With `labelled` also the label, and the weight where the job names one.
-    pub fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
+    pub(crate) fn new<T: AsRef<str>>(layout: &Layout, omit: &[T], labelled: bool) -> Self {
         let seen = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
         let shown: Vec<usize> = layout.inputs().filter(seen).collect();
         let mut fields: Vec<Field> = shown
@@ -75,7 +75,7 @@ impl RawColumns {
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub fn batch(&self, rows: &FeatureRows) -> Result<RawBatch> {
+    pub(crate) fn batch(&self, rows: &FeatureRows) -> Result<RawBatch> {
         self.training_batch(rows, &[], |_| 1.0)
     }
 
@@ -83,7 +83,7 @@ impl RawColumns {
     ///
     /// # Errors
     /// As [`raw::raw_arrays`].
-    pub fn training_batch(
+    pub(crate) fn training_batch(
         &self,
         rows: &FeatureRows,
         labels: &[bool],
@@ -113,7 +113,7 @@ impl RawColumns {
 }
 
 /// A destination of rows for a program.
-pub trait RowSink {
+pub(crate) trait RowSink {
     /// Appends rows; an incomplete batch is kept for the next call.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ pub trait RowSink {
 }
 
 /// Rows as an Arrow IPC stream.
-pub struct RowStream<W: Write> {
+pub(crate) struct RowStream<W: Write> {
     writer: StreamWriter<BufWriter<W>>,
     cut: BatchCutter,
 }
@@ -138,7 +138,7 @@ impl<W: Write> RowStream<W> {
     ///
     /// # Errors
     /// The sink cannot be written.
-    pub fn start(sink: W, columns: &RawColumns) -> Result<Self> {
+    pub(crate) fn start(sink: W, columns: &RawColumns) -> Result<Self> {
         let buffered = BufWriter::with_capacity(1 << 16, sink);
         let mut writer = StreamWriter::try_new(buffered, &columns.schema).map_err(broken)?;
         writer.get_mut().flush().map_err(|e| broken(ArrowError::from(e)))?;
@@ -169,7 +169,7 @@ impl<W: Write> RowSink for RowStream<W> {
 }
 
 /// Rows as a Parquet file.
-pub struct RowFile {
+pub(crate) struct RowFile {
     encoder: GroupEncoder,
     writer: GroupWriter,
     cut: BatchCutter,
@@ -180,7 +180,7 @@ impl RowFile {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
+    pub(crate) fn create(path: &Path, columns: &RawColumns) -> Result<Self> {
         let (encoder, writer) = GroupWriter::create(path, &columns.schema, &[])?;
         Ok(RowFile { encoder, writer, cut: BatchCutter::new(columns) })
     }

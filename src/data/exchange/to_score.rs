@@ -33,29 +33,29 @@ use crate::exec::hash::hex;
 use crate::exec::pieces::WorkerPool;
 
 /// Largest number of rows of a part.
-pub const PART_ROWS: usize = 1_000_000;
+pub(crate) const PART_ROWS: usize = 1_000_000;
 
 /// Largest number of rows of a row group; divides [`PART_ROWS`].
 const GROUP_ROWS: usize = 50_000;
 
 /// The column that names a request.
-pub const REQUEST: &str = "request";
+pub(crate) const REQUEST: &str = "request";
 
 /// The metadata that names a request.
-pub const REQUEST_NOTE: &str = "cfaudit.request";
+pub(crate) const REQUEST_NOTE: &str = "cfaudit.request";
 
 /// Number of key columns of factual rows.
-pub const FACTUAL_KEYS: usize = 1;
+pub(crate) const FACTUAL_KEYS: usize = 1;
 
 /// Number of key columns of counterfactuals.
-pub const COUNTERFACTUAL_KEYS: usize = 5;
+pub(crate) const COUNTERFACTUAL_KEYS: usize = 5;
 
 /// A batch of rows to score.
-pub type RowsBatch = RecordBatch;
+pub(crate) type RowsBatch = RecordBatch;
 
 /// One counterfactual to score, or a row to score again as a recheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RequestRow {
+pub(crate) struct RequestRow {
     /// Position of the row in its row group.
     pub row: usize,
     /// Position of the attribute.
@@ -69,12 +69,12 @@ pub struct RequestRow {
 }
 
 /// The columns of factual rows.
-pub fn factual_schema(layout: &Layout) -> Schema {
+pub(crate) fn factual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)), layout)
 }
 
 /// The columns of counterfactuals.
-pub fn counterfactual_schema(layout: &Layout) -> Schema {
+pub(crate) fn counterfactual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
 }
 
@@ -91,7 +91,7 @@ fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
 ///
 /// # Errors
 /// A number of an integer column is not whole.
-pub fn factual_batch(
+pub(crate) fn factual_batch(
     layout: &Layout,
     ids: &RowIds,
     rows: &FeatureRows,
@@ -109,7 +109,7 @@ pub fn factual_batch(
 ///
 /// # Errors
 /// A number of an integer column is not whole.
-pub fn counterfactual_batch(
+pub(crate) fn counterfactual_batch(
     layout: &Layout,
     ids: &RowIds,
     groups: &[Vec<u16>],
@@ -156,27 +156,27 @@ fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
 /// number, 3: other number, 4: false, 5: true), then for text its length (8 bytes) and its UTF-8,
 /// for a whole number within 64 bits its integer of 8 bytes, for another one its float of 8 bytes.
 /// Byte order is little-endian; a zero has no sign.
-pub struct RequestDigest {
+pub(crate) struct RequestDigest {
     hash: Sha256,
     n_rows: u64,
 }
 
 /// The bytes of some rows that enter the id.
-pub struct RequestPart {
+pub(crate) struct RequestPart {
     bytes: Vec<u8>,
     n_rows: u64,
 }
 
 impl RequestPart {
     /// Number of rows.
-    pub fn n_rows(&self) -> u64 {
+    pub(crate) fn n_rows(&self) -> u64 {
         self.n_rows
     }
 }
 
 impl RequestDigest {
     /// A digest of no rows, with these columns.
-    pub fn new(schema: &Schema) -> Self {
+    pub(crate) fn new(schema: &Schema) -> Self {
         let mut bytes = Vec::new();
         for field in schema.fields() {
             push_text(&mut bytes, field.name());
@@ -192,7 +192,7 @@ impl RequestDigest {
     ///
     /// # Errors
     /// A column has a type that rows to score never have.
-    pub fn part(batch: &RecordBatch) -> Result<RequestPart> {
+    pub(crate) fn part(batch: &RecordBatch) -> Result<RequestPart> {
         let columns = batch.columns().iter().map(RequestColumn::of).collect::<Result<Vec<_>>>()?;
         let mut bytes = Vec::new();
         for row in 0..batch.num_rows() {
@@ -202,13 +202,13 @@ impl RequestDigest {
     }
 
     /// Adds the next rows.
-    pub fn push(&mut self, part: RequestPart) {
+    pub(crate) fn push(&mut self, part: RequestPart) {
         self.hash.update(part.bytes);
         self.n_rows += part.n_rows;
     }
 
     /// The id in hex, and the number of rows.
-    pub fn finish(self) -> (String, u64) {
+    pub(crate) fn finish(self) -> (String, u64) {
         (hex(&self.hash.finalize()), self.n_rows)
     }
 }
@@ -278,12 +278,12 @@ fn push_text(bytes: &mut Vec<u8>, text: &str) {
 }
 
 /// The name of a part.
-pub fn part_name(part: usize) -> String {
+pub(crate) fn part_name(part: usize) -> String {
     format!("part-{part:05}.parquet")
 }
 
 /// Writes the parts of one folder.
-pub struct PartsWriter<'a> {
+pub(crate) struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
     /// Number of key columns; the id follows them.
@@ -300,7 +300,7 @@ impl<'a> PartsWriter<'a> {
     /// A writer of parts with these columns in an existing folder; the first `n_keys` are the key.
     ///
     /// `id` is the id of all rows.
-    pub fn new(
+    pub(crate) fn new(
         folder: &Path,
         (schema, n_keys): (&Schema, usize),
         id: &str,
@@ -350,7 +350,7 @@ impl<'a> PartsWriter<'a> {
     ///
     /// # Errors
     /// A part cannot be written.
-    pub fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+    pub(crate) fn push(&mut self, rows: &RecordBatch) -> Result<()> {
         let mut columns = rows.columns().to_vec();
         let ids =
             StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
@@ -373,7 +373,7 @@ impl<'a> PartsWriter<'a> {
     ///
     /// # Errors
     /// A part cannot be written.
-    pub fn finish(mut self) -> Result<usize> {
+    pub(crate) fn finish(mut self) -> Result<usize> {
         if self.n_parts == 0 {
             self.part()?;
         }

@@ -22,7 +22,7 @@ use crate::num::hash::FastMap;
 use crate::param::{ColumnName, Finite, Word};
 
 /// The text between the names of a cross.
-pub const JOINER: &str = " & ";
+pub(crate) const JOINER: &str = " & ";
 
 /// A column derived from others, in exactly one of four forms.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -204,7 +204,7 @@ impl DerivationRecipe {
 }
 
 /// Every combination of one name per list, joined.
-pub fn combinations(lists: &[&[Word]]) -> Vec<Word> {
+pub(crate) fn combinations(lists: &[&[Word]]) -> Vec<Word> {
     let mut names: Vec<Word> = Vec::new();
     for (i, list) in lists.iter().enumerate() {
         names = match i {

@@ -16,7 +16,7 @@ pub struct DataIssue {
 }
 
 /// The code of the issue that a feature has missing values.
-pub const MISSING_VALUES: &str = "missing-values";
+pub(crate) const MISSING_VALUES: &str = "missing-values";
 
 /// The severity of an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

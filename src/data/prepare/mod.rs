@@ -12,18 +12,18 @@
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
 //! and the hashes of `duplicates` where exact duplicates are dropped.
 
-pub mod derive;
+pub(crate) mod derive;
 mod duplicates;
 mod encode;
-pub mod issues;
-pub mod keep;
+pub(crate) mod issues;
+pub(crate) mod keep;
 mod layout;
-pub mod params;
+pub(crate) mod params;
 mod plan;
-pub mod row_id;
+pub(crate) mod row_id;
 pub(crate) mod survey;
 mod view;
-pub mod weight;
+pub(crate) mod weight;
 
 use std::path::Path;
 
@@ -64,7 +64,7 @@ pub struct PrepareFindings {
 /// A word of the job that no value can match; values that do not fit their column's kind, or their
 /// one-hot group; too many levels; no rows left; a group or label value that never occurs; a row id
 /// that is missing or occurs twice; an invalid weight; a file cannot be written.
-pub fn prepare(
+pub(crate) fn prepare(
     source: &ParquetSource,
     params: &PrepareParams,
     out_dir: &Path,

@@ -118,7 +118,7 @@ pub enum DuplicateRule {
 
 /// The parameters of preparing, from the job.
 #[derive(Debug, Clone, Default)]
-pub struct PrepareParams {
+pub(crate) struct PrepareParams {
     /// Derived columns; each is derived from columns of the source and earlier derived ones.
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
@@ -164,7 +164,7 @@ pub struct PrepareParams {
 
 /// The label column.
 #[derive(Debug, Clone)]
-pub struct LabelParams {
+pub(crate) struct LabelParams {
     /// The column.
     pub column: ColumnName,
     /// The values that count as positive.
@@ -178,7 +178,7 @@ pub struct LabelParams {
 
 /// A sensitive attribute.
 #[derive(Debug, Clone)]
-pub struct SensitiveParams {
+pub(crate) struct SensitiveParams {
     /// Its name in the job.
     pub name: ColumnName,
     /// The column that holds it.
@@ -191,7 +191,7 @@ pub struct SensitiveParams {
 
 /// A split decided by a column. A row with another value neither trains nor is audited.
 #[derive(Debug, Clone)]
-pub struct SplitColumn {
+pub(crate) struct SplitColumn {
     /// The column.
     pub column: ColumnName,
     /// Its values that train.
@@ -202,26 +202,26 @@ pub struct SplitColumn {
 
 impl PrepareParams {
     /// The columns of the source that must be read, each once, in the order of the job's roles.
-    pub fn columns(&self) -> Vec<&str> {
+    pub(crate) fn columns(&self) -> Vec<&str> {
         let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
         self.needed().into_iter().filter(|name| !is_derived(name)).collect()
     }
 
     /// The derived columns that some role needs.
-    pub fn derived(&self) -> impl Iterator<Item = &(ColumnName, DerivationRecipe)> {
+    pub(crate) fn derived(&self) -> impl Iterator<Item = &(ColumnName, DerivationRecipe)> {
         let needed = self.needed();
         self.derive.iter().filter(move |(column, _)| needed.contains(&column.as_str()))
     }
 
     /// Number of passes over a source of `n_rows` rows.
-    pub fn passes(&self, n_rows: u64) -> u64 {
+    pub(crate) fn passes(&self, n_rows: u64) -> u64 {
         1 + self.drop_duplicates.as_ref().map_or(0, |_| passes(n_rows))
     }
 
     /// Whether preparing reports such an issue.
     ///
     /// Issues of columns that are not needed occur only where others need them.
-    pub fn reports_issue(&self, code: &str, place: &str) -> bool {
+    pub(crate) fn reports_issue(&self, code: &str, place: &str) -> bool {
         let is = |name: &ColumnName| name.as_str() == place;
         let feature = self
             .continuous

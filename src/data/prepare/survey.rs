@@ -739,7 +739,8 @@ mod tests {
     use crate::data::source::ParquetSource;
     use crate::data::tests::{columns, integers, keep, label, numbers, parquet, sensitive, texts};
     use crate::data::thousands::Thousands;
-    use crate::exec::accumulator::{Accumulator, SampleState};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
 
     impl SampleState for SourceSurvey {
         fn sample(_: u64) -> Self {

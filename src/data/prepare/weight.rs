@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Largest number of units of one weight.
-pub const MAX_UNITS: u64 = 1 << 32;
+pub(crate) const MAX_UNITS: u64 = 1 << 32;
 
 /// The column of weights, and the unit in which they are counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -36,7 +36,7 @@ const PLAUSIBILITY: &str = "plausibility";
 
 /// The keys of the counterfactuals of one row group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CounterfactualKeys {
+pub(crate) struct CounterfactualKeys {
     /// Position of the row in its row group.
     pub parent: Vec<u32>,
     /// Position of the target group.
@@ -47,7 +47,7 @@ pub struct CounterfactualKeys {
 
 /// The results of filters and checks for the counterfactuals of one row group.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct CounterfactualVerdicts {
+pub(crate) struct CounterfactualVerdicts {
     /// Whether each passed all filters and checks.
     pub valid: Vec<bool>,
     /// Numbers of variables of each: changed, impossible, clamped, fallen back, kept.
@@ -68,7 +68,7 @@ fn batch(folder: &Path, schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<Re
 }
 
 /// Encodes counterfactuals as row groups, on any thread.
-pub struct CounterfactualEncoder {
+pub(crate) struct CounterfactualEncoder {
     encoder: GroupEncoder,
     schema: SchemaRef,
     folder: std::path::PathBuf,
@@ -82,7 +82,7 @@ pub struct CounterfactualEncoder {
 ///
 /// # Errors
 /// The file cannot be created.
-pub fn create_counterfactuals(
+pub(crate) fn create_counterfactuals(
     folder: &Path,
     features_of: Option<&Layout>,
     judged: bool,
@@ -114,7 +114,7 @@ impl CounterfactualEncoder {
     ///
     /// # Errors
     /// Never for keys and rows of the same length.
-    pub fn encode(
+    pub(crate) fn encode(
         &self,
         keys: CounterfactualKeys,
         judged: Option<CounterfactualVerdicts>,
@@ -138,7 +138,7 @@ impl CounterfactualEncoder {
 /// Counterfactuals that need no file: every audited row of a declared group in every other group,
 /// once, without features.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct NaiveKeys {
+pub(crate) struct NaiveKeys {
     /// Position of the attribute.
     pub attribute: usize,
     /// Number of counterfactuals.
@@ -150,7 +150,7 @@ impl NaiveKeys {
     ///
     /// # Errors
     /// The rows cannot be read.
-    pub fn count(rows: &RowsReader, roles: &RolesReader, attribute: usize) -> Result<Self> {
+    pub(crate) fn count(rows: &RowsReader, roles: &RolesReader, attribute: usize) -> Result<Self> {
         let mut all = NaiveKeys { attribute, n_rows: 0 };
         let others = rows.layout().attributes[attribute].groups.len().saturating_sub(1);
         for group in 0..rows.n_groups() {
@@ -165,7 +165,7 @@ impl NaiveKeys {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn write(self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(self, folder: &Path) -> Result<()> {
         files::write_json(&folder.join(NAIVE_KEYS), &self)
     }
 
@@ -200,7 +200,7 @@ impl NaiveKeys {
 
 /// Reads counterfactuals: from their file, or, where they follow from the rows alone, from these.
 #[derive(Debug)]
-pub struct CounterfactualReader {
+pub(crate) struct CounterfactualReader {
     source: CounterfactualSource,
 }
 
@@ -215,7 +215,7 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let naive = folder.join(NAIVE_KEYS);
         if naive.exists() {
             let keys = serde_json::from_str(&files::read_text(&naive)?)
@@ -230,13 +230,13 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged or absent.
-    pub fn open_file(folder: &Path) -> Result<Self> {
+    pub(crate) fn open_file(folder: &Path) -> Result<Self> {
         let file = ParquetFile::open(&folder.join(COUNTERFACTUALS), FileOwner::Program)?;
         Ok(CounterfactualReader { source: CounterfactualSource::File(file) })
     }
 
     /// Number of counterfactuals, valid or not.
-    pub fn n_rows(&self) -> u64 {
+    pub(crate) fn n_rows(&self) -> u64 {
         match &self.source {
             CounterfactualSource::File(file) => file.n_rows(),
             CounterfactualSource::Naive(keys, _) => keys.n_rows,
@@ -261,7 +261,7 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
+    pub(crate) fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
         let file = match &self.source {
             CounterfactualSource::File(file) => file,
             CounterfactualSource::Naive(keys, of) => return keys.keys(&of.0, &of.1, group),
@@ -279,7 +279,11 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged or was written without features.
-    pub fn rows(&self, group: usize, layout: &Layout) -> Result<(CounterfactualKeys, FeatureRows)> {
+    pub(crate) fn rows(
+        &self,
+        group: usize,
+        layout: &Layout,
+    ) -> Result<(CounterfactualKeys, FeatureRows)> {
         let file = self.file()?;
         let batch = file.read_group(group, None)?;
         let batch = if is_judged(file) { valid(file, batch)? } else { batch };
@@ -290,7 +294,7 @@ impl CounterfactualReader {
     ///
     /// # Errors
     /// The file is damaged, or was written without features or verdicts.
-    pub fn judged(
+    pub(crate) fn judged(
         &self,
         group: usize,
         layout: &Layout,
@@ -357,7 +361,7 @@ fn keys_of(batch: &RecordBatch) -> CounterfactualKeys {
 }
 
 /// Encodes scores as row groups, on any thread.
-pub struct ScoreEncoder {
+pub(crate) struct ScoreEncoder {
     encoder: GroupEncoder,
     schema: SchemaRef,
     folder: std::path::PathBuf,
@@ -367,7 +371,7 @@ pub struct ScoreEncoder {
 ///
 /// # Errors
 /// The file cannot be created.
-pub fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
+pub(crate) fn create_scores(folder: &Path) -> Result<(ScoreEncoder, GroupWriter)> {
     let score = cached(distinct(Field::new("score", DataType::Float64, true)));
     let schema = Arc::new(Schema::new(vec![score]));
     let (encoder, writer) = GroupWriter::create(&folder.join(SCORES), &schema, &[])?;
@@ -379,7 +383,7 @@ impl ScoreEncoder {
     ///
     /// # Errors
     /// Never in practice.
-    pub fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
+    pub(crate) fn encode(&self, scores: &[f64]) -> Result<EncodedGroup> {
         self.encoder.encode(&batch(
             &self.folder,
             &self.schema,
@@ -390,7 +394,7 @@ impl ScoreEncoder {
 
 /// Scores that need no file: a carried column of the rows, for those that are audited.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct CarriedScores {
+pub(crate) struct CarriedScores {
     /// Position of the column.
     pub carried: usize,
 }
@@ -400,7 +404,7 @@ impl CarriedScores {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn write(self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(self, folder: &Path) -> Result<()> {
         files::write_json(&folder.join(CARRIED_SCORES), &self)
     }
 
@@ -408,7 +412,12 @@ impl CarriedScores {
     ///
     /// # Errors
     /// The rows cannot be read.
-    pub fn read(self, rows: &RowsReader, roles: &RolesReader, group: usize) -> Result<Vec<f64>> {
+    pub(crate) fn read(
+        self,
+        rows: &RowsReader,
+        roles: &RolesReader,
+        group: usize,
+    ) -> Result<Vec<f64>> {
         let mut scores = rows.read_carried(group, self.carried)?;
         let roles = roles.read(group)?;
         for (i, score) in scores.iter_mut().enumerate() {
@@ -423,7 +432,7 @@ impl CarriedScores {
 /// Reads scores: from a file, from several files that each hold the scores of other rows, or from a
 /// column of the rows.
 #[derive(Debug)]
-pub struct ScoreReader {
+pub(crate) struct ScoreReader {
     source: ScoreSource,
 }
 
@@ -438,7 +447,7 @@ impl ScoreReader {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let carried = folder.join(CARRIED_SCORES);
         if carried.exists() {
             let column = serde_json::from_str(&files::read_text(&carried)?)
@@ -455,7 +464,7 @@ impl ScoreReader {
     ///
     /// # Errors
     /// A file is damaged.
-    pub fn pooled(folders: &[&Path]) -> Result<Self> {
+    pub(crate) fn pooled(folders: &[&Path]) -> Result<Self> {
         let files = folders
             .iter()
             .map(|folder| ParquetFile::open(&folder.join(SCORES), FileOwner::Program))
@@ -467,7 +476,7 @@ impl ScoreReader {
     ///
     /// # Errors
     /// A file is damaged.
-    pub fn read(&self, group: usize) -> Result<Vec<f64>> {
+    pub(crate) fn read(&self, group: usize) -> Result<Vec<f64>> {
         let files = match &self.source {
             ScoreSource::Files(files) => files,
             ScoreSource::Carried(column, of) => return column.read(&of.0, &of.1, group),

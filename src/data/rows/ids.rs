@@ -21,11 +21,11 @@ impl RowIds {
 }
 
 /// The key of an integer id: the integer itself, in two's complement.
-pub fn key_of_integer(id: i64) -> u64 {
+pub(crate) fn key_of_integer(id: i64) -> u64 {
     id.cast_unsigned()
 }
 
 /// The key of a text id: the xxh3-64 of its UTF-8.
-pub fn key_of_text(id: &str) -> u64 {
+pub(crate) fn key_of_text(id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(id.as_bytes())
 }

@@ -1,11 +1,11 @@
 //! Reads the prepared rows into plain vectors; writes feature columns for other stages.
 
-pub mod aligned;
-pub mod content;
-pub mod ids;
-pub mod profile;
-pub mod reference;
-pub mod split;
+pub(crate) mod aligned;
+pub(crate) mod content;
+pub(crate) mod ids;
+pub(crate) mod profile;
+pub(crate) mod reference;
+pub(crate) mod split;
 pub(crate) mod stored;
 pub mod training;
 

@@ -14,7 +14,7 @@ use crate::exec::accumulator::Accumulator;
 
 /// Counts of the prepared rows; [`PreparedProfile::empty`] is the empty accumulator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PreparedProfile {
+pub(crate) struct PreparedProfile {
     /// The values of each feature, in the order of the layout.
     pub features: Vec<ColumnCounts>,
     /// The values of each carried column, in the order of the layout.
@@ -27,7 +27,7 @@ pub struct PreparedProfile {
 
 /// The values of one column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum ColumnCounts {
+pub(crate) enum ColumnCounts {
     /// Rows by level.
     Levels {
         /// In the order of the levels.
@@ -46,7 +46,7 @@ pub enum ColumnCounts {
 
 /// Rows by label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabelCounts {
+pub(crate) struct LabelCounts {
     /// With the positive label.
     pub positive: u64,
     /// With the negative label.
@@ -57,7 +57,7 @@ pub struct LabelCounts {
 
 /// Rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupProfile {
+pub(crate) struct GroupProfile {
     /// All kept rows.
     pub rows: u64,
     /// The number of these that train (with folds: in some fold).
@@ -133,7 +133,7 @@ impl ColumnCounts {
 
 impl PreparedProfile {
     /// An empty accumulator.
-    pub fn empty(layout: &Layout) -> Self {
+    pub(crate) fn empty(layout: &Layout) -> Self {
         let numbers = || ColumnCounts::Numbers { range: None, missing: 0 };
         let column = |coded: bool, levels: usize| {
             if coded {
@@ -161,7 +161,7 @@ impl PreparedProfile {
     /// Counts a row group with its features.
     ///
     /// `by_folds` means that every audited row also trains, in the other folds.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         layout: &Layout,
         batch: &PreparedBatch,
@@ -229,7 +229,8 @@ mod tests {
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, LabelDefinition, Layout,
         MISSING, MISSING_GROUP, RowIdKind,
     };
-    use crate::exec::accumulator::{Accumulator, SampleState};
+    use crate::exec::accumulator::Accumulator;
+    use crate::exec::tests::state_laws::SampleState;
 
     fn layout() -> Layout {
         let feature = |name: &str, kind, levels: &[&str]| Feature {

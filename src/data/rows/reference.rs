@@ -45,10 +45,10 @@ impl ReferenceBatch {
 }
 
 /// Reads one row group of the reference.
-pub type ReadReferenceBatch<'a> = dyn Fn(usize) -> Result<ReferenceBatch> + Sync + 'a;
+pub(crate) type ReadReferenceBatch<'a> = dyn Fn(usize) -> Result<ReferenceBatch> + Sync + 'a;
 
 /// The hash of what is learnt from some reference rows.
-pub type HashReferenceBatch<'a> = dyn Fn(&ReferenceBatch) -> ContentHash + Sync + 'a;
+pub(crate) type HashReferenceBatch<'a> = dyn Fn(&ReferenceBatch) -> ContentHash + Sync + 'a;
 
 /// The reference of a strategy.
 pub struct ReferenceRows<'a> {
@@ -222,7 +222,7 @@ impl<'a> ReferenceRows<'a> {
 
 /// Converts rows of one layout to the features of another: their order, and positions of levels.
 #[derive(Debug, Clone)]
-pub struct LayoutRecoding {
+pub(crate) struct LayoutRecoding {
     /// For each feature its column in the old layout, and the new positions of its levels.
     ///
     /// Numbers have no positions of levels.
@@ -236,7 +236,7 @@ impl LayoutRecoding {
     ///
     /// # Errors
     /// The reference lacks a feature, or a column has different types in the two; names both.
-    pub fn new(from: &Layout, to: &Layout) -> Result<Self> {
+    pub(crate) fn new(from: &Layout, to: &Layout) -> Result<Self> {
         let column = |target: &crate::data::Feature| {
             let Some(at) = from.feature(&target.name) else {
                 let what = format!(
@@ -294,7 +294,7 @@ impl LayoutRecoding {
 
     /// The same rows with the features of the other layout.
     #[must_use]
-    pub fn apply(&self, mut rows: FeatureRows) -> FeatureRows {
+    pub(crate) fn apply(&self, mut rows: FeatureRows) -> FeatureRows {
         let mut recode = |(at, positions): &(usize, Option<Vec<u32>>)| match (
             std::mem::replace(&mut rows.columns[*at], FeatureColumn::Code(Vec::new())),
             positions,

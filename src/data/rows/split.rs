@@ -32,10 +32,10 @@ use crate::param::Fraction;
 use crate::table::file::{FileOwner, GroupWriter, ParquetFile};
 
 /// The role of a row that trains.
-pub const TRAIN: u8 = 254;
+pub(crate) const TRAIN: u8 = 254;
 
 /// The role of a row that neither trains nor is audited.
-pub const NEITHER: u8 = 255;
+pub(crate) const NEITHER: u8 = 255;
 
 /// Number of rows that a pass holds.
 const ROWS_AT_ONCE: u64 = 1 << 19;
@@ -67,7 +67,7 @@ pub enum Stratification {
 
 /// How the rows are split.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum SplitMethod {
+pub(crate) enum SplitMethod {
     /// Every row is audited, none trains.
     All,
     /// A column of the source decided while the rows were prepared.
@@ -85,12 +85,12 @@ pub enum SplitMethod {
 pub struct RowRoles(pub Vec<u8>);
 
 /// The fold in which a row with this role is audited.
-pub fn audited(role: u8) -> Option<u8> {
+pub(crate) fn audited(role: u8) -> Option<u8> {
     (role < TRAIN).then_some(role)
 }
 
 /// Whether a row with this role trains the models of a fold; without folds there is only fold 0.
-pub fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
+pub(crate) fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
     if by_folds { audited(role).is_some_and(|own| own != fold) } else { role == TRAIN }
 }
 
@@ -167,7 +167,7 @@ impl AllAudited {
 ///
 /// # Errors
 /// There is no row; the disk refuses.
-pub fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
+pub(crate) fn write_all_audited(path: &Path, rows: &RowsReader) -> Result<()> {
     if rows.layout().n_rows == 0 {
         return Err(no_audit_rows(0).into());
     }
@@ -277,7 +277,7 @@ impl RolesReader {
 ///
 /// # Errors
 /// No row would be audited, or a fold would have no row; the rows cannot be read.
-pub fn assign_roles(
+pub(crate) fn assign_roles(
     rows: &RowsReader,
     rule: SplitMethod,
     seed: u64,
@@ -323,7 +323,7 @@ fn no_audit_rows(n: u64) -> Fault {
 ///
 /// # Errors
 /// Fewer rows train than there are folds; the rows cannot be read.
-pub fn folds_within(
+pub(crate) fn folds_within(
     rows: &RowsReader,
     of: (&RowRoles, u8),
     (k, by): (u64, Stratification),

@@ -159,7 +159,7 @@ impl CsvBlock {
 /// # Errors
 /// No such file; an empty file; a needed column that is missing or named twice; a line that breaks
 /// the rules above; `path` cannot be written.
-pub fn import_csv(
+pub(crate) fn import_csv(
     params: &CsvBlock,
     needed: &[&str],
     path: &Path,
@@ -224,7 +224,7 @@ pub fn import_csv(
 ///
 /// # Errors
 /// As [`import_csv`], as far as the header is concerned.
-pub fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
+pub(crate) fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
     let (dialect, _) = params.dialect()?;
     for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
         let mut record = CsvRecord::default();

@@ -4,13 +4,13 @@
 //! is a row group, or a slice of a large one, so memory does not depend on how the files were cut.
 //! Row numbers count from 0 over all parts in order.
 
-pub mod catalog;
-pub mod csv;
-pub mod csv_to_parquet;
+pub(crate) mod catalog;
+pub(crate) mod csv;
+pub(crate) mod csv_to_parquet;
 pub mod file_profile;
-pub mod notation;
+pub(crate) mod notation;
 pub(crate) mod recut;
-pub mod synthetic;
+pub(crate) mod synthetic;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

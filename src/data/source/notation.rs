@@ -14,7 +14,7 @@ const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
 
 /// The notation of the numbers in a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NumberNotation {
+pub(crate) struct NumberNotation {
     /// The sign before the fraction, `.` or `,`.
     decimal: char,
     /// The sign between thousands, if there is one.
@@ -29,7 +29,7 @@ impl Default for NumberNotation {
 
 impl NumberNotation {
     /// Every notation other than the plain one that is looked for in a file, the most common first.
-    pub const OTHERS: [NumberNotation; 7] = [
+    pub(crate) const OTHERS: [NumberNotation; 7] = [
         NumberNotation { decimal: ',', thousands: None },
         NumberNotation { decimal: ',', thousands: Some('.') },
         NumberNotation { decimal: ',', thousands: Some(' ') },
@@ -40,19 +40,19 @@ impl NumberNotation {
     ];
 
     /// The notation with these signs; `None` where they are not allowed or equal.
-    pub fn new(decimal: char, thousands: Option<char>) -> Option<Self> {
+    pub(crate) fn new(decimal: char, thousands: Option<char>) -> Option<Self> {
         let known = matches!(decimal, '.' | ',')
             && thousands.is_none_or(|sign| THOUSANDS.contains(&sign) && sign != decimal);
         known.then_some(NumberNotation { decimal, thousands })
     }
 
     /// The sign before the fraction.
-    pub fn decimal(self) -> char {
+    pub(crate) fn decimal(self) -> char {
         self.decimal
     }
 
     /// The sign between thousands, if there is one.
-    pub fn thousands(self) -> Option<char> {
+    pub(crate) fn thousands(self) -> Option<char> {
         self.thousands
     }
 

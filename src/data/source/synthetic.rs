@@ -95,7 +95,7 @@ pub struct LogitMechanism {
 /// # Errors
 /// An effect names no earlier column or no level of it; a number that is not finite; `path` cannot
 /// be written.
-pub fn generate(
+pub(crate) fn generate(
     params: &SyntheticBlock,
     seed: u64,
     path: &Path,

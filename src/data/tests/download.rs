@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::catalog::{obtained, rows};
 use super::fault;
+use crate::data::source::catalog::data_set::CatalogType;
 use crate::data::source::catalog::download::{DataSetAccess, http, obtain};
 use crate::data::source::catalog::{
-    CatalogType, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
+    DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, data_set,
 };
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;

@@ -67,7 +67,7 @@ const SECRET: usize = 4;
 
 /// A program of the user's with its arguments, environment and time limit.
 #[derive(Debug, Clone)]
-pub struct ChildProgram {
+pub(crate) struct ChildProgram {
     /// Its name in messages, such as "the command of model `live`".
     pub name: String,
     /// The program and its arguments.
@@ -83,7 +83,7 @@ pub struct ChildProgram {
 
 /// A variable of the environment of a program.
 #[derive(Clone)]
-pub struct EnvVariable {
+pub(crate) struct EnvVariable {
     /// Its name.
     pub name: String,
     /// Its value.
@@ -105,7 +105,7 @@ impl ChildProgram {
     /// The beginning of some output of the program, for messages.
     ///
     /// Secret values are blanked, even one of which only the beginning was read.
-    pub fn excerpt(&self, bytes: &[u8]) -> String {
+    pub(crate) fn excerpt(&self, bytes: &[u8]) -> String {
         let text = String::from_utf8_lossy(bytes);
         let mut marks = occurrences(&self.env, &text);
         for (name, value) in secrets(&self.env) {
@@ -122,7 +122,7 @@ impl ChildProgram {
 
 /// The end of a program, for faults that are found in its results.
 #[derive(Debug, Clone)]
-pub struct ProgramExit {
+pub(crate) struct ProgramExit {
     name: String,
     env: Vec<EnvVariable>,
     command: String,
@@ -134,7 +134,7 @@ impl ProgramExit {
     /// A fault of the program; `what` is what it did (`wrote 3 scores for 4 rows`).
     ///
     /// Command, status and last lines are added.
-    pub fn fault(&self, code: &'static str, what: &str) -> Fault {
+    pub(crate) fn fault(&self, code: &'static str, what: &str) -> Fault {
         let mut text = format!("{} {what}\n  command: `{}`", self.name, self.command);
         if let Some(status) = &self.status {
             text.push_str(&format!("\n  ended with: {status}"));
@@ -153,14 +153,14 @@ impl ProgramExit {
     ///
     /// Secret values are blanked.
     #[must_use]
-    pub fn complete(&self, fault: Fault) -> Fault {
+    pub(crate) fn complete(&self, fault: Fault) -> Fault {
         Fault { what: self.fault(fault.code, &redacted(&self.env, &fault.what)).what, ..fault }
     }
 }
 
 /// Standard input of a program. Writing fails once the program no longer reads.
 #[derive(Debug)]
-pub struct ProgramInput<'a> {
+pub(crate) struct ProgramInput<'a> {
     pipe: ChildStdin,
     stop: &'a AtomicBool,
     closed: bool,
@@ -192,7 +192,7 @@ impl Write for ProgramInput<'_> {
 
 /// Standard output or standard error of a program.
 #[derive(Debug)]
-pub struct ProgramOutput<'a, P> {
+pub(crate) struct ProgramOutput<'a, P> {
     pipe: P,
     stop: &'a AtomicBool,
     held_open: bool,
@@ -250,7 +250,7 @@ enum EndCause {
 /// The program cannot be started, ends with another status than 0 or by a signal, or exceeds its
 /// time limit; the error of `read` (with the program's name and last lines added); the error of
 /// `feed`, unless the cause is that the program stopped reading; or the run is stopped.
-pub fn run<T: Send>(
+pub(crate) fn run<T: Send>(
     ctx: &StageContext<'_>,
     program: &ChildProgram,
     feed: impl FnOnce(&mut ProgramInput<'_>) -> Result<()>,

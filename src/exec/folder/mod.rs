@@ -41,14 +41,14 @@ use crate::error::{Error, Result};
 const MANIFEST: &str = "manifest.json";
 
 /// Files of an output folder that differ between runs; its manifest does not list them.
-pub const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
+pub(crate) const EXTRAS: [&str; 2] = ["run.json", "logs/run.jsonl"];
 
 /// Files about single people, below an output folder.
 const ROWS: &str = "rows/";
 
 /// A claimed output folder; dropping it ends the claim.
 #[derive(Debug)]
-pub struct OutputFolder {
+pub(crate) struct OutputFolder {
     /// The path as the user wrote it, for messages.
     named: PathBuf,
     folder: PathBuf,
@@ -61,14 +61,14 @@ pub struct OutputFolder {
 
 /// A temporary folder for new content.
 #[derive(Debug)]
-pub struct ScratchFolder(PathBuf);
+pub(crate) struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
     /// A new empty folder where the system keeps temporary files, for this user alone.
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn of_system() -> Result<Self> {
+    pub(crate) fn of_system() -> Result<Self> {
         let root = std::env::temp_dir();
         for n in 0_u32.. {
             let folder = root.join(format!("cfaudit-{}-{n}", std::process::id()));
@@ -85,7 +85,7 @@ impl ScratchFolder {
     }
 
     /// Its path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -133,7 +133,7 @@ impl OutputFolder {
     ///
     /// Errs with [`Error::Operator`] if another process has claimed it, it holds other things, or
     /// it cannot be created.
-    pub fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
+    pub(crate) fn claim(folder: &Path, job: &str, replace: bool) -> Result<Self> {
         let (parent, name) = parent_and_name(folder)?;
         let lock_file = parent.join(format!(".{name}.lock"));
         let Some(lock) = FileLock::attempt(&lock_file)? else {
@@ -160,7 +160,7 @@ impl OutputFolder {
     ///
     /// Does nothing where there are no leftovers, the place is not writable, or another process is
     /// working there.
-    pub fn clear_leftovers(folder: &Path, job: &str) {
+    pub(crate) fn clear_leftovers(folder: &Path, job: &str) {
         let left = parent_and_name(folder).and_then(|(parent, name)| {
             let left = ["old", "new", "scratch"].map(|what| leftovers(&parent, &name, what));
             left.into_iter().try_fold(false, |any, found| Ok(any || !found?.is_empty()))
@@ -176,16 +176,11 @@ impl OutputFolder {
     ///
     /// # Errors
     /// The folder cannot be created.
-    pub fn scratch(&self) -> Result<ScratchFolder> {
+    pub(crate) fn scratch(&self) -> Result<ScratchFolder> {
         let scratch = self.sibling("scratch");
         files::remove_folder(&scratch)?;
         files::make_folder(&scratch)?;
         Ok(ScratchFolder(scratch))
-    }
-
-    /// The path of the folder, with links resolved.
-    pub fn path(&self) -> &Path {
-        &self.folder
     }
 
     /// Puts the files of `content` and the extras in place.
@@ -194,7 +189,7 @@ impl OutputFolder {
     /// are pairs of path below the folder and bytes. On any error, and when cancelled, the old
     /// folder stays unchanged. `content` may be the folder of a stage: the store's own `stage.json`
     /// is not copied.
-    pub fn publish(
+    pub(crate) fn publish(
         &self,
         content: &Path,
         extras: &[(String, Vec<u8>)],

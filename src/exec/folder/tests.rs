@@ -273,12 +273,12 @@ fn two_steps_do_what_the_exchange_does() {
     let new = folder.sibling("new");
     std::fs::create_dir(&new).unwrap();
     std::fs::write(new.join("manifest.json"), r#"{"job":"demo"}"#).unwrap();
-    exchange_in_steps(&new, folder.path(), &folder.sibling("old")).unwrap();
+    exchange_in_steps(&new, &folder.folder, &folder.sibling("old")).unwrap();
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     assert_eq!(files_below(&new).unwrap().len(), 4);
     // The new folder is missing: the old one comes back.
     std::fs::remove_dir_all(&new).unwrap();
-    assert!(exchange_in_steps(&new, folder.path(), &folder.sibling("old")).is_err());
+    assert!(exchange_in_steps(&new, &folder.folder, &folder.sibling("old")).is_err());
     assert_eq!(files_below(&place.out()).unwrap().len(), 1);
     drop(folder);
     place.is_tidy();

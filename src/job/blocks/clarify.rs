@@ -10,7 +10,7 @@ use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::job::DataBlock;
-pub use crate::metric::value::settings::FavouredGroups;
+pub(crate) use crate::metric::value::settings::FavouredGroups;
 use crate::param::{ColumnName, Count, Word};
 
 /// How the family clarify is measured.

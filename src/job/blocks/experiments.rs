@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use crate::augment::knobs::AdasynArm;
+pub(crate) use crate::augment::knobs::AdasynArm;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 

@@ -1,8 +1,8 @@
 //! The blocks of a job, one file each: what may be written in them, and its defaults.
 
-pub mod clarify;
+pub(crate) mod clarify;
 pub(crate) mod data;
-pub mod experiments;
+pub(crate) mod experiments;
 pub(crate) mod gates;
 pub(crate) mod metrics;
-pub mod words;
+pub(crate) mod words;

@@ -19,11 +19,11 @@ use crate::job::read::tree::{
 };
 
 /// Problems of one job after which reading stops.
-pub const MAX_PROBLEMS: usize = 50;
+pub(crate) const MAX_PROBLEMS: usize = 50;
 
 /// What reading a tree gave.
 #[derive(Debug, Clone)]
-pub struct DecodedTree<T> {
+pub(crate) struct DecodedTree<T> {
     /// The value, if one could be made; without meaning at the damaged places.
     pub value: Option<T>,
     /// Everything that is wrong, in the order in which it was found.
@@ -33,7 +33,7 @@ pub struct DecodedTree<T> {
 }
 
 /// Reads a tree as `T`. `root` keeps its holes.
-pub fn decode<T: DeserializeOwned>(root: &mut YamlNode) -> DecodedTree<T> {
+pub(crate) fn decode<T: DeserializeOwned>(root: &mut YamlNode) -> DecodedTree<T> {
     let mut out = DecodedTree { value: None, problems: Vec::new(), damaged: Vec::new() };
     // Each turn adds a problem, or tries the next shape of a hole.
     for _ in 0..MAX_PROBLEMS * usize::from(SHAPES) {
@@ -75,7 +75,7 @@ pub fn decode<T: DeserializeOwned>(root: &mut YamlNode) -> DecodedTree<T> {
 }
 
 /// Makes a hole where the steps lead; what is missing on the way becomes a map.
-pub fn make_hole(root: &mut YamlNode, steps: &[PathStep]) -> bool {
+pub(crate) fn make_hole(root: &mut YamlNode, steps: &[PathStep]) -> bool {
     let mut node = root;
     for step in steps {
         let place = node.place.clone();

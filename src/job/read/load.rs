@@ -17,7 +17,7 @@ use crate::job::read::tree::{
 };
 
 /// The format of job files that this program reads.
-pub const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 1;
 
 /// Longest job file in bytes.
 const MAX_BYTES: u64 = 8 << 20;
@@ -83,7 +83,7 @@ pub struct LoadedJob {
 /// Files that cannot be read, YAML that cannot be parsed, a format number that this program does
 /// not know. Problems with variables and `--set` are kept in [`LoadedJob::problems`], so that they
 /// can be reported with what else is wrong.
-pub fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
+pub(crate) fn load(path: &Path, sets: &[String]) -> Result<LoadedJob> {
     let file = path.display().to_string();
     let text = read(path).map_err(|failure| match failure {
         UnreadableFile::Absent => Error::Job(vec![absent(path)]),

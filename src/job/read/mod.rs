@@ -1,7 +1,7 @@
 //! From the text of a job file to its types: includes, variables, places of every key.
 
-pub mod decode;
-pub mod load;
-pub mod nearest;
+pub(crate) mod decode;
+pub(crate) mod load;
+pub(crate) mod nearest;
 mod reader;
-pub mod tree;
+pub(crate) mod tree;

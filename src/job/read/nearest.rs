@@ -1,7 +1,7 @@
 //! Finds the known word nearest to a wrong one, for the hints of messages.
 
 /// The known word that is nearest to what was written, if any is near.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
     let word = plain(word);
     let limit = (word.chars().count() / 3).max(1);
@@ -21,7 +21,11 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// `did you mean ...? WHAT: a, b, c` for messages about unknown words.
-pub fn suggest<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn suggest<'a>(
+    word: &str,
+    what: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let guess = nearest(word, known.iter().copied())
         .map(|k| format!("did you mean `{k}`? "))
@@ -34,17 +38,17 @@ pub fn suggest<'a>(word: &str, what: &str, known: impl IntoIterator<Item = &'a s
 }
 
 /// Words in backticks, separated by commas.
-pub fn list<T: AsRef<str>>(words: &[T]) -> String {
+pub(crate) fn list<T: AsRef<str>>(words: &[T]) -> String {
     words.iter().map(|w| format!("`{}`", w.as_ref())).collect::<Vec<_>>().join(", ")
 }
 
 /// Words in backticks, the last one joined by `and`.
-pub fn all<T: AsRef<str>>(words: &[T]) -> String {
+pub(crate) fn all<T: AsRef<str>>(words: &[T]) -> String {
     joined(words, "and")
 }
 
 /// Words in backticks, the last one joined by `or`.
-pub fn any<T: AsRef<str>>(words: &[T]) -> String {
+pub(crate) fn any<T: AsRef<str>>(words: &[T]) -> String {
     joined(words, "or")
 }
 

@@ -14,10 +14,10 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Stru
 use crate::error::{FilePlace, JobProblem};
 
 /// Most keys and values of one file, copies made by aliases included.
-pub const MAX_NODES: usize = 250_000;
+pub(crate) const MAX_NODES: usize = 250_000;
 
 /// Deepest nesting of one file.
-pub const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 const NO_DEEPER: &str = "no block of a job is deeper than ten";
 
@@ -122,7 +122,7 @@ pub enum PathStep {
 }
 
 /// Steps as the dotted path of messages: `gates.four-fifths.metric`, `data.keep[0]`, `gates."a.b"`.
-pub fn dotted(steps: &[PathStep]) -> String {
+pub(crate) fn dotted(steps: &[PathStep]) -> String {
     let mut path = String::new();
     for step in steps {
         match step {
@@ -135,7 +135,7 @@ pub fn dotted(steps: &[PathStep]) -> String {
 
 /// A dotted path with one more key; a key with a dot, a space, a bracket or a quote is written in
 /// quotes.
-pub fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     let dot = if path.is_empty() { "" } else { "." };
     if key.is_empty() || key.contains(['.', '"', '[', ']', ' ', '=']) {
         format!("{path}{dot}\"{}\"", key.replace('\\', "\\\\").replace('"', "\\\""))
@@ -145,7 +145,7 @@ pub fn join(path: &str, key: &str) -> String {
 }
 
 /// At most 60 characters of a text, on one line.
-pub fn shorten(text: &str) -> String {
+pub(crate) fn shorten(text: &str) -> String {
     let line = text.trim_end().replace(['\n', '\r', '\t'], " ");
     match line.char_indices().nth(60) {
         Some((end, _)) => format!("{}...", &line[..end]),
@@ -158,7 +158,7 @@ pub fn shorten(text: &str) -> String {
 ///
 /// # Errors
 /// Everything that is wrong with the YAML itself; after a syntax error the rest cannot be read.
-pub fn parse(file: &str, source: &str) -> Result<YamlNode, Vec<JobProblem>> {
+pub(crate) fn parse(file: &str, source: &str) -> Result<YamlNode, Vec<JobProblem>> {
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
     let mut builder = YamlBuilder {
         file,

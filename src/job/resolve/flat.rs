@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 /// The variable that stands for a dollar in front of a brace, where such a text is no variable.
-pub const DOLLAR: &str = "dollar";
+pub(crate) const DOLLAR: &str = "dollar";
 
 /// A text of a job in which every `${` means itself; the job declares the variable [`DOLLAR`].
-pub fn literal(text: &str) -> String {
+pub(crate) fn literal(text: &str) -> String {
     text.replace("${", &format!("${{vars.{DOLLAR}}}{{"))
 }
 
@@ -17,7 +17,7 @@ pub fn literal(text: &str) -> String {
 ///
 /// # Errors
 /// Text that is no YAML, in the words of its parser.
-pub fn values(yaml: &str) -> Result<BTreeMap<Vec<String>, String>, String> {
+pub(crate) fn values(yaml: &str) -> Result<BTreeMap<Vec<String>, String>, String> {
     let yaml = yaml.replace(&literal("${"), "${");
     let mut root: Value = serde_yaml::from_str(&yaml)
         .map_err(|e| e.to_string().lines().next().unwrap_or_default().to_owned())?;

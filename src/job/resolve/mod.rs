@@ -3,5 +3,5 @@
 pub(crate) mod clarify;
 mod classes;
 pub(crate) mod experiments;
-pub mod flat;
-pub mod roles;
+pub(crate) mod flat;
+pub(crate) mod roles;

@@ -16,7 +16,7 @@ use crate::job::{
 use crate::param::{ColumnName, Word};
 
 /// Most combinations of groups that a cross is written out for; with more it is refused.
-pub const MAX_GROUPS: usize = 65_534;
+pub(crate) const MAX_GROUPS: usize = 65_534;
 
 impl SensitiveBlock {
     /// The form in which the attribute is derived in place; one without any form for an attribute

@@ -1,5 +1,5 @@
 //! How sure a value is: intervals, replicates, permutations.
 
-pub mod placebo;
-pub mod redraw;
-pub mod turn;
+pub(crate) mod placebo;
+pub(crate) mod redraw;
+pub(crate) mod turn;

@@ -25,7 +25,7 @@ const MIN_REPEATS_FOR_TAILS: usize = 40;
 
 /// What a set with permuted group names gave.
 #[derive(Debug, Clone)]
-pub enum PlaceboEvidence {
+pub(crate) enum PlaceboEvidence {
     /// The strategy draws on no sample: in none of these repeats does anything move.
     Unmoved(Count),
     /// The evidence of every repeat.
@@ -35,7 +35,7 @@ pub enum PlaceboEvidence {
 /// One repeat.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PlaceboRepeat {
+pub(crate) struct PlaceboRepeat {
     /// The first pass.
     pub counts: CounterfactualCounts,
     /// The second pass; none where score metrics are not asked for.
@@ -44,7 +44,7 @@ pub struct PlaceboRepeat {
 
 /// The band of one value.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlaceboBand {
+pub(crate) struct PlaceboBand {
     /// Its ends; none where the metric is undefined in every repeat.
     pub ends: Option<(f64, f64)>,
     /// Repeats asked for.

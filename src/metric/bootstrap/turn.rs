@@ -13,7 +13,7 @@ pub enum RatioOrder {
 
 /// How the value changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SwapEffect {
+pub(crate) enum SwapEffect {
     /// A difference changes its sign.
     Negated,
     /// A ratio becomes its reciprocal.
@@ -24,7 +24,7 @@ pub enum SwapEffect {
 
 impl SwapEffect {
     /// How the value of a metric of the family group changes.
-    pub fn of(metric: &Metric) -> SwapEffect {
+    pub(crate) fn of(metric: &Metric) -> SwapEffect {
         match metric.reads {
             Reads::RateRatio(_) | Reads::ScoreRatio(_) => {
                 SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
@@ -36,7 +36,7 @@ impl SwapEffect {
     }
 
     /// Which group stands on top, of a ratio.
-    pub fn ratio_order(self) -> Option<RatioOrder> {
+    pub(crate) fn ratio_order(self) -> Option<RatioOrder> {
         match self {
             SwapEffect::Reciprocal(order) => Some(order),
             SwapEffect::Negated | SwapEffect::Same => None,
@@ -44,7 +44,7 @@ impl SwapEffect {
     }
 
     /// The value after the change; none for the reciprocal of 0.
-    pub fn apply(self, value: f64) -> Option<f64> {
+    pub(crate) fn apply(self, value: f64) -> Option<f64> {
         match self {
             // Not `-value`: that would make a zero negative.
             SwapEffect::Negated => Some(0.0 - value),

@@ -24,7 +24,7 @@ const BY_SIDE: &str =
     "an addition of cfaudit: PSR or NSR, chosen by the prediction that people want";
 
 /// The two metrics of harm to a group: of the people of the group, and of those of every other.
-pub const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
+pub(crate) const HARM: [&str; 2] = ["denied_by_group", "favoured_by_group"];
 
 const fn metric(
     id: &'static str,
@@ -88,7 +88,7 @@ const fn harms(side: DirectionSide) -> ImpairedGroupRule {
 }
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "(CP + CN) / N",
         reading: "share of predictions that stay",
@@ -309,7 +309,7 @@ pub(crate) fn switch_rate(
 
 /// Whether a rate that counts one kind of switch tells of harm to the group that people belong to,
 /// else to the one they are moved to; none where it counts both kinds, or is no such rate.
-pub fn harmed(metric: &Metric, favourable: FavourableClass) -> Option<bool> {
+pub(crate) fn harmed(metric: &Metric, favourable: FavourableClass) -> Option<bool> {
     let ImpairedGroupRule::Switch { if_positive, if_negative, .. } = metric.impaired else {
         return None;
     };
@@ -412,7 +412,7 @@ mod tests {
         let negative = Eccm::labelled([3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(
             (p2nr(&negative), cmcc(&negative)),
-            (Err(Undefined::OperandUndefined), Err(Undefined::DegenerateMarginal))
+            (Err(Undefined::OperandMissing), Err(Undefined::DegenerateMarginal))
         );
         assert_eq!(p2nr(&Eccm::default()), Err(Undefined::EmptyGroup));
     }

@@ -13,7 +13,7 @@
 
 /// What a measure is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum QualityScope {
+pub(crate) enum QualityScope {
     /// Of all counterfactuals of a set and attribute, or of an ordered pair of groups: table
     /// `cf_quality`.
     Pair,
@@ -25,7 +25,7 @@ pub enum QualityScope {
 
 /// One measure.
 #[derive(Debug, Clone, Copy)]
-pub struct QualityMetric {
+pub(crate) struct QualityMetric {
     /// The id in tables.
     pub id: &'static str,
     /// Name in words.
@@ -112,7 +112,7 @@ const fn of_feature(
 }
 
 /// All measures, in the order of the tables' writer.
-pub const MEASURES: &[QualityMetric] = &[
+pub(crate) const MEASURES: &[QualityMetric] = &[
     number(
         "n_cf",
         "counterfactuals made",
@@ -417,19 +417,19 @@ const fn transport(
 }
 
 /// The measure of an id.
-pub fn find(id: &str) -> Option<&'static QualityMetric> {
+pub(crate) fn find(id: &str) -> Option<&'static QualityMetric> {
     MEASURES.iter().find(|measure| measure.id == id)
 }
 
 /// There is nothing to average.
-pub const NOTHING_TO_AVERAGE: &str = "nothing_to_average";
+pub(crate) const NOTHING_TO_AVERAGE: &str = "nothing_to_average";
 /// The set runs no filter.
-pub const NO_FILTER: &str = "no_filter";
+pub(crate) const NO_FILTER: &str = "no_filter";
 /// The feature is no number that varies.
-pub const NOT_NUMERIC: &str = "not_a_number";
+pub(crate) const NOT_NUMERIC: &str = "not_a_number";
 
 /// Why a value is not there: the codes of the tables, and what they mean.
-pub const REASONS: &[(&str, &str)] = &[
+pub(crate) const REASONS: &[(&str, &str)] = &[
     (
         NOTHING_TO_AVERAGE,
         "There is no valid counterfactual, or no real row to compare with, so nothing can be \

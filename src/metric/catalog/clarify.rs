@@ -54,7 +54,7 @@ const fn facets(
 }
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         reading: "how much more often the favoured facet gets the favourable prediction",
         undefined_when: "a facet is empty",
@@ -325,7 +325,7 @@ pub(crate) fn swap_reason(reason: Undefined) -> Undefined {
 }
 
 /// Flag: the value rests on a sample of the people.
-pub const SAMPLED: &str = "sampled";
+pub(crate) const SAMPLED: &str = "sampled";
 
 #[cfg(test)]
 mod tests {

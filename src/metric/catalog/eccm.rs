@@ -45,7 +45,7 @@ const fn metric(
 }
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "TSN / (TSN + FSN)",
         reading: "share of negative switches that leave a right prediction",

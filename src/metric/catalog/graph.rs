@@ -42,7 +42,7 @@ const fn metric(
 }
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum over edges of h(p) / (number of edges that occur), h(p) = -p log2 p - (1 - \
                   p) log2 (1 - p), p = share of graphs with the edge",

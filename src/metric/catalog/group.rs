@@ -264,7 +264,7 @@ fn parities() -> impl Iterator<Item = Metric> {
 
 /// The list of this family: the parities, then of each metric of one group its gaps of two groups,
 /// then the distances to all.
-pub static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
+pub(crate) static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let made = |to_total: bool| {
         p::METRICS.iter().flat_map(move |base| {
             let each = base.gaps.map_or(&[][..], |gaps| gaps.each);

@@ -2,16 +2,16 @@
 
 use crate::metric::Metric;
 
-pub mod ccm;
-pub mod cf_quality;
-pub mod clarify;
-pub mod eccm;
-pub mod graph;
-pub mod group;
-pub mod page_lists;
-pub mod performance;
-pub mod place;
-pub mod shift;
+pub(crate) mod ccm;
+pub(crate) mod cf_quality;
+pub(crate) mod clarify;
+pub(crate) mod eccm;
+pub(crate) mod graph;
+pub(crate) mod group;
+pub(crate) mod page_lists;
+pub(crate) mod performance;
+pub(crate) mod place;
+pub(crate) mod shift;
 
 /// All metrics, family by family.
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {

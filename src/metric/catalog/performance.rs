@@ -143,7 +143,7 @@ pub(super) const PPV: Metric = Metric {
 };
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "(TP + FN) / N",
         reading: "share of people with the positive label",
@@ -354,7 +354,7 @@ mod tests {
         let none = Confusion::default();
         assert_eq!([bacc(&none), f1(&none), mcc(&none)], [Err(Undefined::EmptyGroup); 3]);
         let negatives = Confusion { tn: 5, ..none };
-        assert_eq!(bacc(&negatives), Err(Undefined::OperandUndefined));
+        assert_eq!(bacc(&negatives), Err(Undefined::OperandMissing));
         assert_eq!(f1(&negatives), Err(Undefined::ZeroDenominator));
         assert_eq!(mcc(&negatives), Err(Undefined::DegenerateMarginal));
     }

@@ -27,7 +27,7 @@ use crate::metric::{ImpairedGroupRule, Metric, MetricFamily, MetricUnit, Reads};
 ///
 /// # Panics
 /// Beyond the last edge, [`SCORE_BINS`].
-pub fn score_edge(i: usize) -> f64 {
+pub(crate) fn score_edge(i: usize) -> f64 {
     SCORE_EDGES[i]
 }
 
@@ -35,7 +35,7 @@ pub fn score_edge(i: usize) -> f64 {
 ///
 /// # Panics
 /// Beyond the last edge, [`CHANGE_BINS`].
-pub fn change_edge(i: usize) -> f64 {
+pub(crate) fn change_edge(i: usize) -> f64 {
     CHANGE_EDGES[i]
 }
 
@@ -77,7 +77,7 @@ const fn metric(
 }
 
 /// The list of this family.
-pub const METRICS: &[Metric] = &[
+pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(mean (c - s)^2)",
         reading: "how far a score typically moves, large moves weighing more",

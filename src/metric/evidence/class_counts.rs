@@ -22,7 +22,7 @@ use crate::param::Seed;
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClassPerson<'a> {
+pub(crate) struct ClassPerson<'a> {
     /// The group, in reference order.
     pub group: usize,
     /// The label, where known.
@@ -37,13 +37,13 @@ pub struct ClassPerson<'a> {
 
 impl ClassPerson<'_> {
     /// Whether the highest score is that of several classes, so that their order decides.
-    pub fn is_tied(&self) -> bool {
+    pub(crate) fn is_tied(&self) -> bool {
         let highest = self.predicted.and_then(|class| self.scores.get(class).copied().flatten());
         highest.is_some() && self.scores.iter().filter(|score| **score == highest).count() > 1
     }
 
     /// The person where one class is positive and all others are negative.
-    pub fn one_vs_rest(&self, class: usize) -> ScoredPerson {
+    pub(crate) fn one_vs_rest(&self, class: usize) -> ScoredPerson {
         ScoredPerson {
             group: self.group,
             label: self.label.map(|label| label == class),
@@ -56,7 +56,7 @@ impl ClassPerson<'_> {
 
 /// One counterfactual of a person as scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ClassCounterfactual<'a> {
+pub(crate) struct ClassCounterfactual<'a> {
     /// The group they are moved to, in reference order.
     pub to: usize,
     /// The predicted class, where there is one.
@@ -67,7 +67,7 @@ pub struct ClassCounterfactual<'a> {
 
 impl ClassCounterfactual<'_> {
     /// The counterfactual where one class is positive and all others are negative.
-    pub fn one_vs_rest(&self, class: usize) -> ScoredCounterfactual {
+    pub(crate) fn one_vs_rest(&self, class: usize) -> ScoredCounterfactual {
         ScoredCounterfactual {
             to: self.to,
             predicted: self.predicted.map(|predicted| predicted == class),
@@ -78,7 +78,7 @@ impl ClassCounterfactual<'_> {
 
 /// Labels against predictions of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FactualClassCounts {
+pub(crate) struct FactualClassCounts {
     classes: usize,
     /// By group, the matrix row by row.
     groups: Vec<Vec<u64>>,
@@ -88,7 +88,7 @@ pub struct FactualClassCounts {
 
 impl FactualClassCounts {
     /// No rows yet, for this number of classes and of groups.
-    pub fn new(classes: usize, groups: usize) -> Self {
+    pub(crate) fn new(classes: usize, groups: usize) -> Self {
         FactualClassCounts {
             classes,
             groups: vec![vec![0; classes * classes]; groups],
@@ -99,7 +99,7 @@ impl FactualClassCounts {
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn with_weights(self, seed: Seed) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
         FactualClassCounts {
@@ -113,7 +113,7 @@ impl FactualClassCounts {
     ///
     /// # Panics
     /// Where a group or a class is beyond its number: a bug of the caller.
-    pub fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
+    pub(crate) fn add(&mut self, key: u64, person: &ClassPerson<'_>) {
         let (weighed, tied) = (self.weighed.is_some(), person.is_tied());
         for (class, counts) in self.one_vs_all.iter_mut().enumerate() {
             let one = person.one_vs_rest(class);
@@ -151,12 +151,12 @@ impl FactualClassCounts {
     }
 
     /// Number of groups.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.groups.len()
     }
 
     /// Labels (rows) against predictions (columns) of some people.
-    pub fn matrix(&self, of: GroupSelection) -> ClassMatrix {
+    pub(crate) fn matrix(&self, of: GroupSelection) -> ClassMatrix {
         let mut all = ClassMatrix::new(self.classes);
         for group in of.groups(self.groups.len()) {
             self.groups[group].iter().enumerate().for_each(|(cell, n)| all.add(cell, *n));
@@ -165,7 +165,7 @@ impl FactualClassCounts {
     }
 
     /// The same in units of weight; none where nobody has a weight.
-    pub fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
+    pub(crate) fn weight_matrix(&self, of: GroupSelection) -> Option<ClassMatrix> {
         Some(sum_over_blocks(self.classes, &self.blocks(of)?))
     }
 
@@ -175,7 +175,7 @@ impl FactualClassCounts {
     }
 
     /// The evidence of each class against all others, in order.
-    pub fn one_vs_rest(&self) -> &[FactualCounts] {
+    pub(crate) fn one_vs_rest(&self) -> &[FactualCounts] {
         &self.one_vs_all
     }
 }
@@ -207,7 +207,7 @@ struct ClassPattern {
 
 /// Counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SwitchClassCounts {
+pub(crate) struct SwitchClassCounts {
     classes: usize,
     groups: usize,
     people: KeyedSums<ClassPattern>,
@@ -218,7 +218,7 @@ pub struct SwitchClassCounts {
 
 impl SwitchClassCounts {
     /// Nobody yet, for this number of classes and of groups.
-    pub fn new(classes: usize, groups: usize) -> Self {
+    pub(crate) fn new(classes: usize, groups: usize) -> Self {
         let one_vs_all = vec![CounterfactualCounts::new(groups); classes];
         SwitchClassCounts {
             classes,
@@ -231,7 +231,7 @@ impl SwitchClassCounts {
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn with_weights(self, seed: Seed) -> Self {
         let one_vs_all =
             self.one_vs_all.into_iter().map(|counts| counts.with_weights(seed)).collect();
         SwitchClassCounts {
@@ -247,7 +247,8 @@ impl SwitchClassCounts {
     /// # Panics
     /// Where a group or a class is beyond its number, or a counterfactual leads to the person's own
     /// group: a bug of the caller.
-    pub fn add(
+    #[cfg(test)]
+    pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ClassPerson<'_>,
@@ -269,7 +270,7 @@ impl SwitchClassCounts {
     ///
     /// # Panics
     /// As [`SwitchClassCounts::add`].
-    pub fn add_classes(
+    pub(crate) fn add_classes(
         &mut self,
         key: u64,
         person: &ClassPerson<'_>,
@@ -304,22 +305,23 @@ impl SwitchClassCounts {
 
     /// The same with each class against all others, in order, counted apart.
     #[must_use]
-    pub fn with_one_vs_rest(self, one_vs_all: Vec<CounterfactualCounts>) -> Self {
+    pub(crate) fn with_one_vs_rest(self, one_vs_all: Vec<CounterfactualCounts>) -> Self {
         SwitchClassCounts { one_vs_all, ..self }
     }
 
     /// Number of classes.
-    pub fn classes(&self) -> usize {
+    pub(crate) fn classes(&self) -> usize {
         self.classes
     }
 
     /// Predictions before (rows) and after (columns) of one direction, or of all counterfactuals.
-    pub fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
+    #[cfg(test)]
+    pub(crate) fn matrix(&self, direction: Option<(usize, usize)>) -> ClassMatrix {
         self.sum(direction, |_| true)
     }
 
     /// The same of the people with one label, or of those without: a part of the extended matrix.
-    pub fn matrix_of_label(
+    pub(crate) fn matrix_of_label(
         &self,
         direction: Option<(usize, usize)>,
         label: Option<usize>,
@@ -329,13 +331,14 @@ impl SwitchClassCounts {
     }
 
     /// The matrix of all labels in units of weight; none where nobody has a weight.
-    pub fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
+    #[cfg(test)]
+    pub(crate) fn weight_matrix(&self, direction: Option<(usize, usize)>) -> Option<ClassMatrix> {
         let place = self.scope_number(direction);
         Some(sum_over_blocks(self.classes, &self.blocks(place)?))
     }
 
     /// The same in units of weight; none where nobody has a weight.
-    pub fn weight_matrix_of_label(
+    pub(crate) fn weight_matrix_of_label(
         &self,
         direction: Option<(usize, usize)>,
         label: Option<usize>,
@@ -353,7 +356,7 @@ impl SwitchClassCounts {
     }
 
     /// The evidence of each class against all others, in order.
-    pub fn one_vs_rest(&self) -> &[CounterfactualCounts] {
+    pub(crate) fn one_vs_rest(&self) -> &[CounterfactualCounts] {
         &self.one_vs_all
     }
 

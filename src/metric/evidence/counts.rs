@@ -28,7 +28,7 @@ use crate::param::Seed;
 
 /// The factual rows of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GroupFactualCounts {
+pub(crate) struct GroupFactualCounts {
     /// By label and prediction, each unknown, no or yes.
     cells: [[u64; 3]; 3],
     at_threshold: u64,
@@ -37,13 +37,13 @@ pub struct GroupFactualCounts {
 impl GroupFactualCounts {
     /// Adds one row: its label and prediction where known, and whether its score lies exactly at
     /// the threshold.
-    pub fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
+    pub(crate) fn add(&mut self, label: Option<bool>, predicted: Option<bool>, at_threshold: bool) {
         self.cells[answer_state(label)][answer_state(predicted)] += 1;
         self.at_threshold += u64::from(at_threshold);
     }
 
     /// Adds the rows of another batch.
-    pub fn merge(&mut self, other: &GroupFactualCounts) {
+    pub(crate) fn merge(&mut self, other: &GroupFactualCounts) {
         for (mine, theirs) in
             self.cells.as_flattened_mut().iter_mut().zip(other.cells.as_flattened())
         {
@@ -53,44 +53,44 @@ impl GroupFactualCounts {
     }
 
     /// Rows in all.
-    pub fn n(&self) -> u64 {
+    pub(crate) fn n(&self) -> u64 {
         self.cells.as_flattened().iter().sum()
     }
 
     /// Rows with the positive label.
-    pub fn n_positive(&self) -> u64 {
+    pub(crate) fn n_positive(&self) -> u64 {
         self.cells[2].iter().sum()
     }
 
     /// Rows with a positive prediction.
-    pub fn n_predicted_positive(&self) -> u64 {
+    pub(crate) fn n_predicted_positive(&self) -> u64 {
         self.cells.iter().map(|row| row[2]).sum()
     }
 
     /// Rows without a label.
-    pub fn n_missing_label(&self) -> u64 {
+    pub(crate) fn n_missing_label(&self) -> u64 {
         self.cells[0].iter().sum()
     }
 
     /// Rows without a score, so without a prediction.
-    pub fn n_missing_score(&self) -> u64 {
+    pub(crate) fn n_missing_score(&self) -> u64 {
         self.cells.iter().map(|row| row[0]).sum()
     }
 
     /// Rows with a score exactly at the threshold.
-    pub fn n_at_threshold(&self) -> u64 {
+    pub(crate) fn n_at_threshold(&self) -> u64 {
         self.at_threshold
     }
 
     /// What metrics read.
-    pub fn confusion(&self) -> Confusion {
+    pub(crate) fn confusion(&self) -> Confusion {
         Confusion::from_states(self.cells)
     }
 }
 
 /// The factual rows of all groups under one model and one sensitive attribute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FactualCounts {
+pub(crate) struct FactualCounts {
     /// The groups, reference first.
     pub groups: Vec<GroupFactualCounts>,
     /// What people weigh by label and prediction, each unknown, no or yes; by group. None where
@@ -112,7 +112,7 @@ pub struct FactualCounts {
 
 impl FactualCounts {
     /// No rows yet, for this number of groups.
-    pub fn new(groups: usize) -> Self {
+    pub(crate) fn new(groups: usize) -> Self {
         FactualCounts {
             groups: vec![GroupFactualCounts::default(); groups],
             weighed: None,
@@ -124,7 +124,7 @@ impl FactualCounts {
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn with_weights(self, seed: Seed) -> Self {
         let groups = self.groups.len();
         let weight_sums = vec![[WeightSums::default(); 9]; groups];
         FactualCounts { weighed: Some(BlockSums::new(groups, seed)), weight_sums, ..self }
@@ -133,19 +133,19 @@ impl FactualCounts {
     /// The same where people have no weights and models are to be compared; the seed cuts people
     /// into blocks.
     #[must_use]
-    pub fn with_pairing(self, seed: Seed) -> Self {
+    pub(crate) fn with_pairing(self, seed: Seed) -> Self {
         FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
     #[must_use]
-    pub fn with_strata(self, strata: Strata) -> Self {
+    pub(crate) fn with_strata(self, strata: Strata) -> Self {
         FactualCounts { strata: Some(strata), ..self }
     }
 
     /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole
     /// units. `key` is the person's own. Rows without a prediction are passed over.
-    pub fn add_stratum(
+    pub(crate) fn add_stratum(
         &mut self,
         group: usize,
         (key, weight): (u64, u64),
@@ -159,7 +159,7 @@ impl FactualCounts {
 
     /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the
     /// person's own.
-    pub fn add_weight(
+    pub(crate) fn add_weight(
         &mut self,
         group: usize,
         key: u64,
@@ -176,7 +176,7 @@ impl FactualCounts {
 
     /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the
     /// person's own.
-    pub fn add_paired(
+    pub(crate) fn add_paired(
         &mut self,
         group: usize,
         key: u64,
@@ -189,12 +189,12 @@ impl FactualCounts {
     }
 
     /// Units of weight of the rows of some people; none where nobody has a weight.
-    pub fn weight(&self, of: GroupSelection) -> Option<u64> {
+    pub(crate) fn weight(&self, of: GroupSelection) -> Option<u64> {
         Some(self.weighed.as_ref()?.sum(of.groups(self.groups.len())).iter().sum())
     }
 
     /// The confusion of some people in units of weight; none where nobody has a weight.
-    pub fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
+    pub(crate) fn weight_confusion(&self, of: GroupSelection) -> Option<Confusion> {
         Some(confusion_of_states(self.weighed.as_ref()?.sum(of.groups(self.groups.len()))))
     }
 
@@ -239,7 +239,7 @@ impl FactualCounts {
     }
 
     /// The confusion of some people.
-    pub fn confusion(&self, of: GroupSelection) -> Confusion {
+    pub(crate) fn confusion(&self, of: GroupSelection) -> Confusion {
         let mut sum = Confusion::default();
         of.groups(self.groups.len()).for_each(|group| sum.merge(&self.groups[group].confusion()));
         sum
@@ -274,7 +274,7 @@ fn confusion_of_states(cells: [u64; 9]) -> Confusion {
 
 /// All counterfactuals under one model, one sensitive attribute and one counterfactual set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CounterfactualCounts {
+pub(crate) struct CounterfactualCounts {
     groups: usize,
     patterns: PatternTally,
     /// By direction: from * groups + to.
@@ -302,7 +302,7 @@ struct WeightedSwitchCounts {
 
 impl CounterfactualCounts {
     /// Nobody yet, for this number of groups.
-    pub fn new(groups: usize) -> Self {
+    pub(crate) fn new(groups: usize) -> Self {
         let shifts = vec![ShiftSums::default(); groups * groups];
         CounterfactualCounts {
             groups,
@@ -315,7 +315,7 @@ impl CounterfactualCounts {
 
     /// The same where people have weights; the seed cuts them into blocks.
     #[must_use]
-    pub fn with_weights(self, seed: Seed) -> Self {
+    pub(crate) fn with_weights(self, seed: Seed) -> Self {
         let shifts = vec![ShiftSums::default(); self.groups * self.groups];
         let (cells, any) =
             (BlockSums::new(self.groups * self.groups, seed), BlockSums::new(self.groups, seed));
@@ -327,7 +327,7 @@ impl CounterfactualCounts {
     /// The same where people have no weights and models are to be compared; the seed cuts people
     /// into blocks.
     #[must_use]
-    pub fn with_pairing(self, seed: Seed) -> Self {
+    pub(crate) fn with_pairing(self, seed: Seed) -> Self {
         CounterfactualCounts {
             paired: Some(BlockSums::new(self.groups * self.groups, seed)),
             ..self
@@ -340,7 +340,7 @@ impl CounterfactualCounts {
     }
 
     /// Number of groups.
-    pub fn groups(&self) -> usize {
+    pub(crate) fn groups(&self) -> usize {
         self.groups
     }
 
@@ -349,7 +349,7 @@ impl CounterfactualCounts {
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group: a bug of the caller.
-    pub fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         self.patterns.add((person.group, person.label, person.predicted), counterfactuals, 1);
         for counterfactual in counterfactuals {
             if let Some((cell, score, score_cf)) = scored_pair(person, counterfactual) {
@@ -363,7 +363,7 @@ impl CounterfactualCounts {
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub fn add_weight(
+    pub(crate) fn add_weight(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -441,7 +441,7 @@ impl CounterfactualCounts {
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub fn add_paired(
+    pub(crate) fn add_paired(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -457,13 +457,13 @@ impl CounterfactualCounts {
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
-    pub fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
+    pub(crate) fn weight_shift(&self, from: usize, to: usize) -> Option<&ShiftSums> {
         Some(&self.weighed.as_ref()?.shifts[from * self.groups + to])
     }
 
     /// The extended matrix of a direction, or of all, in units of weight; none where nobody has a
     /// weight.
-    pub fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
+    pub(crate) fn weight_cells(&self, direction: Option<(usize, usize)>) -> Option<Eccm> {
         let places = self.scope_index();
         self.weight_eccm(direction.map_or(places.total(), |(from, to)| places.direction(from, to)))
     }
@@ -499,7 +499,7 @@ impl CounterfactualCounts {
     }
 
     /// The people of every scope, with their extended matrices. Walks over all patterns: ask once.
-    pub fn cell_profiles(&self) -> ScopeCellProfiles {
+    pub(crate) fn cell_profiles(&self) -> ScopeCellProfiles {
         ScopeCellProfiles {
             scope_index: self.scope_index(),
             profiles: self.patterns.cell_profiles(),
@@ -513,12 +513,12 @@ impl CounterfactualCounts {
     }
 
     /// The score sums of a direction.
-    pub fn shift(&self, from: usize, to: usize) -> &ShiftSums {
+    pub(crate) fn shift(&self, from: usize, to: usize) -> &ShiftSums {
         &self.shifts[from * self.groups + to]
     }
 
     /// The score sums of all directions together.
-    pub fn shift_total(&self) -> ShiftSums {
+    pub(crate) fn shift_total(&self) -> ShiftSums {
         let mut total = ShiftSums::default();
         for sums in &self.shifts {
             total.merge(sums);
@@ -544,12 +544,12 @@ impl CounterfactualCounts {
     }
 
     /// Counterfactuals of a group's people that have no score.
-    pub fn n_missing_score(&self, from: usize) -> u64 {
+    pub(crate) fn n_missing_score(&self, from: usize) -> u64 {
         self.patterns.n_missing(from)
     }
 
     /// The start of the second pass over the same people, which the Jensen-Shannon distance needs.
-    pub fn second_pass(&self) -> ShiftPass {
+    pub(crate) fn second_pass(&self) -> ShiftPass {
         ShiftPass::new(self.scope_index(), &self.shifts_by_scope())
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn evaluate_series(coefficients: impl DoubleEndedIterator<Item = f64>
 /// The second pass: the same people once more, now that the sums of all scores are known. Mergeable
 /// across batches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftPass {
+pub(crate) struct ShiftPass {
     places: ScopeIndex,
     sums: Vec<DivergenceSums>,
 }
@@ -62,7 +62,7 @@ impl ShiftPass {
     }
 
     /// Adds one person with all their counterfactuals, as in the first pass.
-    pub fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
+    pub(crate) fn add(&mut self, person: &ScoredPerson, counterfactuals: &[ScoredCounterfactual]) {
         for counterfactual in counterfactuals {
             if let Some((_, score, score_cf)) = scored_pair(person, counterfactual) {
                 self.add_pair((person.group, counterfactual.to), (score, score_cf), person.weight);
@@ -85,7 +85,7 @@ impl ShiftPass {
     }
 
     /// Adds the people of another batch of the same second pass.
-    pub fn merge(&mut self, other: &ShiftPass) {
+    pub(crate) fn merge(&mut self, other: &ShiftPass) {
         for (mine, theirs) in self.sums.iter_mut().zip(&other.sums) {
             mine.merge(theirs);
         }

@@ -34,7 +34,7 @@ use crate::param::{Count, Seed};
 
 /// How the test is made.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FlipTestSettings {
+pub(crate) struct FlipTestSettings {
     /// Neighbours that vote, an odd number.
     pub neighbours: Count,
     /// Whether every feature is divided by its standard deviation.
@@ -45,7 +45,7 @@ pub struct FlipTestSettings {
 
 /// One person as scored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FlipTestPerson {
+pub(crate) struct FlipTestPerson {
     /// The position in the source: ties go to the lower one.
     pub row: u64,
     /// The person's own key.
@@ -64,7 +64,7 @@ pub(crate) type FlipBlocks = Vec<(u64, [u64; 3])>;
 
 /// People with their features, at most twice as many as are looked at; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct FlipTestSample {
+pub(crate) struct FlipTestSample {
     width: usize,
     max_people: usize,
     sample_seed: u64,
@@ -76,7 +76,7 @@ pub struct FlipTestSample {
 
 impl FlipTestSample {
     /// Nobody yet, with so many features each.
-    pub fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
+    pub(crate) fn new(width: usize, knobs: &FlipTestSettings, seed: Seed) -> Self {
         FlipTestSample {
             width,
             max_people: usize::try_from(knobs.max_people.get()).unwrap_or(usize::MAX),
@@ -92,7 +92,7 @@ impl FlipTestSample {
     ///
     /// # Panics
     /// Where there is another number of features: a bug of the caller.
-    pub fn add(&mut self, person: FlipTestPerson, features: &[f64]) {
+    pub(crate) fn add(&mut self, person: FlipTestPerson, features: &[f64]) {
         assert_eq!(features.len(), self.width, "features of a person");
         if features.iter().any(|x| !x.is_finite()) {
             self.missing += 1;
@@ -161,7 +161,7 @@ impl Accumulator for FlipTestSample {
 
 /// The test made ready: pieces of it may be done in any order and on any thread.
 #[derive(Debug)]
-pub struct PreparedFlipTest {
+pub(crate) struct PreparedFlipTest {
     people: Vec<FlipTestPerson>,
     coordinates: Vec<f64>,
     width: usize,
@@ -181,7 +181,7 @@ const RUNS_PER_PIECE: usize = 512;
 impl PreparedFlipTest {
     /// Makes the trees. `facets` are the comparisons, each of a group with another or with all
     /// others; `weighed` cuts people into blocks where they have weights.
-    pub fn new(
+    pub(crate) fn new(
         mut crowd: FlipTestSample,
         groups: usize,
         facets: &[MetricScope],
@@ -251,17 +251,17 @@ impl PreparedFlipTest {
     }
 
     /// Number of pieces.
-    pub fn n_pieces(&self) -> usize {
+    pub(crate) fn n_pieces(&self) -> usize {
         self.pieces.len()
     }
 
     /// Nobody looked up yet.
-    pub fn empty(&self) -> FlipTestResult {
+    pub(crate) fn empty(&self) -> FlipTestResult {
         self.empty.clone()
     }
 
     /// What the votes of one piece say.
-    pub fn votes(&self, number: usize) -> FlipVotes {
+    pub(crate) fn votes(&self, number: usize) -> FlipVotes {
         let (facet, runs) = &self.pieces[number];
         let FacetFlips { scope, neighbours, .. } = self.empty.facets[*facet];
         let (a, d) = facets_of(scope);
@@ -315,7 +315,7 @@ pub(crate) fn facets_of(scope: MetricScope) -> (GroupSelection, GroupSelection) 
 
 /// The votes on some people of one comparison.
 #[derive(Debug, Clone, Default)]
-pub struct FlipVotes {
+pub(crate) struct FlipVotes {
     facet: usize,
     cells: [u64; 3],
     /// Key, weight and cell of each; only where they have weights.
@@ -326,7 +326,7 @@ pub struct FlipVotes {
 
 /// What the test found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FlipTestResult {
+pub(crate) struct FlipTestResult {
     /// People of a declared group with a prediction and a value of every feature.
     pub eligible: u64,
     /// Those of them who were looked at.
@@ -354,7 +354,7 @@ pub(crate) struct FacetFlips {
 
 impl FlipTestResult {
     /// Adds the votes of a piece of the same test.
-    pub fn add(&mut self, piece: &FlipVotes) {
+    pub(crate) fn add(&mut self, piece: &FlipVotes) {
         let facet = &mut self.facets[piece.facet];
         facet.to_positive += piece.cells[0];
         facet.to_negative += piece.cells[1];

@@ -14,11 +14,11 @@ use crate::param::Level;
 
 /// Flag: the value needs labels, and these are missing for some kinds of people more often than for
 /// others.
-pub const SELECTIVE_LABELS: &str = "selective_labels";
+pub(crate) const SELECTIVE_LABELS: &str = "selective_labels";
 
 /// People without a label among all, by group and by decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MissingLabels {
+pub(crate) struct MissingLabels {
     /// By group, in reference order.
     pub groups: Vec<Rate>,
     /// Predicted negative, predicted positive.
@@ -27,7 +27,7 @@ pub struct MissingLabels {
 
 impl MissingLabels {
     /// What these counts say.
-    pub fn from_counts(counts: &FactualCounts) -> Self {
+    pub(crate) fn from_counts(counts: &FactualCounts) -> Self {
         let mut decisions = [(0, 0); 2];
         for group in &counts.groups {
             let confusion = group.confusion();
@@ -47,13 +47,13 @@ impl MissingLabels {
     }
 
     /// Whether some kinds of people lack labels more often than others.
-    pub fn are_selective(&self) -> bool {
+    pub(crate) fn are_selective(&self) -> bool {
         self.widest_groups().is_some() || self.decisions_differ()
     }
 
     /// Of the pairs of groups that differ the one that is furthest apart, the group that lacks more
     /// labels first.
-    pub fn widest_groups(&self) -> Option<[usize; 2]> {
+    pub(crate) fn widest_groups(&self) -> Option<[usize; 2]> {
         let mut widest = None::<(f64, [usize; 2])>;
         for (a, x) in self.groups.iter().enumerate() {
             for (b, y) in
@@ -69,18 +69,18 @@ impl MissingLabels {
     }
 
     /// Whether the two decisions differ.
-    pub fn decisions_differ(&self) -> bool {
+    pub(crate) fn decisions_differ(&self) -> bool {
         shares_differ(self.decisions[0], self.decisions[1])
     }
 }
 
 /// A share of people without a label.
-pub fn share(missing: u64, n: u64) -> Rate {
+pub(crate) fn share(missing: u64, n: u64) -> Rate {
     Rate { numerator: missing, denominator: n, empty: Undefined::EmptyGroup }
 }
 
 /// Whether two shares differ by one point or more, and not by chance alone.
-pub fn shares_differ(a: Rate, b: Rate) -> bool {
+pub(crate) fn shares_differ(a: Rate, b: Rate) -> bool {
     let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
     let apart = cross(a, b).abs_diff(cross(b, a));
     let all = u128::from(a.denominator) * u128::from(b.denominator);

@@ -9,7 +9,7 @@ use crate::metric::rate::{MetricValue, Rate, Undefined};
 /// Counts by class before (rows) and after (columns), or by label (rows) and prediction (columns);
 /// of people or of units of weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassMatrix {
+pub(crate) struct ClassMatrix {
     classes: usize,
     /// Row by row.
     cells: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct ClassMatrix {
 
 impl ClassMatrix {
     /// Nobody yet.
-    pub fn new(classes: usize) -> Self {
+    pub(crate) fn new(classes: usize) -> Self {
         ClassMatrix { classes, cells: vec![0; classes * classes] }
     }
 
@@ -29,7 +29,7 @@ impl ClassMatrix {
     }
 
     /// Number of classes.
-    pub fn classes(&self) -> usize {
+    pub(crate) fn classes(&self) -> usize {
         self.classes
     }
 
@@ -37,12 +37,12 @@ impl ClassMatrix {
     ///
     /// # Panics
     /// Where a class is beyond their number: a bug of the caller.
-    pub fn at(&self, row: usize, column: usize) -> u64 {
+    pub(crate) fn at(&self, row: usize, column: usize) -> u64 {
         self.rows().nth(row).expect("a class of the matrix")[column]
     }
 
     /// The rows in order.
-    pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u64]> {
         self.cells.chunks_exact(self.classes.max(1))
     }
 
@@ -51,7 +51,7 @@ impl ClassMatrix {
     }
 
     /// Cases in all.
-    pub fn n(&self) -> u64 {
+    pub(crate) fn n(&self) -> u64 {
         self.cells.iter().fold(0, |sum, n| sum.saturating_add(*n))
     }
 
@@ -65,12 +65,12 @@ impl ClassMatrix {
     }
 
     /// Share of cases on the diagonal: CR of predictions, ACC of labels.
-    pub fn agreement(&self) -> Rate {
+    pub(crate) fn agreement(&self) -> Rate {
         Rate { numerator: self.trace(), denominator: self.n(), empty: Undefined::EmptyGroup }
     }
 
     /// Share of cases off the diagonal: SR. From counts, not as 1 - x.
-    pub fn disagreement(&self) -> Rate {
+    pub(crate) fn disagreement(&self) -> Rate {
         Rate {
             numerator: self.n() - self.trace(),
             denominator: self.n(),
@@ -85,7 +85,7 @@ impl ClassMatrix {
     ///
     /// # Panics
     /// Where a class is beyond their number: a bug of the caller.
-    pub fn transition(&self, from: usize, to: usize) -> Rate {
+    pub(crate) fn transition(&self, from: usize, to: usize) -> Rate {
         let empty =
             if self.n() == 0 { Undefined::EmptyGroup } else { Undefined::NoPredictedPositive };
         Rate { numerator: self.at(from, to), denominator: self.row_sum(from), empty }
@@ -95,7 +95,7 @@ impl ClassMatrix {
     /// diagonal of s cases, and row and column sums t and p: (c s - sum of t p) / (sqrt(s^2 - sum
     /// of p^2) sqrt(s^2 - sum of t^2)), in [-1, 1]. Undefined where all rows or all columns are one
     /// class.
-    pub fn correlation(&self) -> MetricValue {
+    pub(crate) fn correlation(&self) -> MetricValue {
         let sum = |cells: &mut dyn Iterator<Item = u64>| cells.map(i128::from).sum::<i128>();
         let total = sum(&mut self.cells.iter().copied());
         // Products must stay below 2^127; only a replicate of weights beyond number is ever cut.

@@ -1,14 +1,14 @@
 //! What is counted of people: accumulators that merge.
 
 pub(crate) mod chunk;
-pub mod class_counts;
-pub mod counts;
-pub mod divergence;
-pub mod flip_test;
-pub mod labels;
+pub(crate) mod class_counts;
+pub(crate) mod counts;
+pub(crate) mod divergence;
+pub(crate) mod flip_test;
+pub(crate) mod labels;
 pub(crate) mod matrix;
-pub mod patterns;
+pub(crate) mod patterns;
 pub mod person;
-pub mod shift;
-pub mod strata;
-pub mod weights;
+pub(crate) mod shift;
+pub(crate) mod strata;
+pub(crate) mod weights;

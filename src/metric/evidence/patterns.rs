@@ -24,7 +24,7 @@ use crate::metric::scope::ScopeIndex;
 
 /// What happened to a person's counterfactuals in one target group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TargetOutcome {
+pub(crate) struct TargetOutcome {
     /// The target group.
     pub to: u32,
     /// Counterfactuals predicted positive.
@@ -37,7 +37,7 @@ pub struct TargetOutcome {
 
 /// What people who behave alike have in common.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PersonPattern {
+pub(crate) struct PersonPattern {
     /// Their group.
     pub group: u32,
     /// Their label, where known.
@@ -49,13 +49,13 @@ pub struct PersonPattern {
 }
 
 /// What is summed over people who behave alike: their number, or what they weigh.
-pub trait PatternSummand: Copy + Default + PartialEq + AddAssign {}
+pub(crate) trait PatternSummand: Copy + Default + PartialEq + AddAssign {}
 
 impl<T: Copy + Default + PartialEq + AddAssign> PatternSummand for T {}
 
 /// People by pattern, summed; mergeable.
 #[derive(Debug, Clone)]
-pub struct PatternTally<T: PatternSummand = u64> {
+pub(crate) struct PatternTally<T: PatternSummand = u64> {
     groups: usize,
     /// By code; empty where there are too many groups.
     dense: Vec<T>,
@@ -73,7 +73,7 @@ const CODED_GROUPS: usize = 60;
 
 impl<T: PatternSummand> PatternTally<T> {
     /// Nobody yet, for this number of groups.
-    pub fn new(groups: usize) -> Self {
+    pub(crate) fn new(groups: usize) -> Self {
         let cells =
             if groups <= DENSE_GROUPS { (groups * 9) << (2 * groups.saturating_sub(1)) } else { 0 };
         PatternTally {
@@ -89,7 +89,7 @@ impl<T: PatternSummand> PatternTally<T> {
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         (group, label, predicted): (usize, Option<bool>, Option<bool>),
         counterfactuals: &[ScoredCounterfactual],
@@ -115,7 +115,7 @@ impl<T: PatternSummand> PatternTally<T> {
     }
 
     /// Adds the people of another batch.
-    pub fn merge(&mut self, other: &PatternTally<T>) {
+    pub(crate) fn merge(&mut self, other: &PatternTally<T>) {
         for (mine, &theirs) in self.dense.iter_mut().zip(&other.dense) {
             *mine += theirs;
         }
@@ -128,7 +128,7 @@ impl<T: PatternSummand> PatternTally<T> {
     }
 
     /// The sums by pattern, in order.
-    pub fn people(&self) -> BTreeMap<PersonPattern, T> {
+    pub(crate) fn people(&self) -> BTreeMap<PersonPattern, T> {
         let mut all: BTreeMap<PersonPattern, T> =
             self.general.iter().map(|(pattern, &people)| (pattern.clone(), people)).collect();
         let dense = (0..).zip(&self.dense).filter(|(_, people)| **people != T::default());
@@ -346,31 +346,33 @@ impl AnySwitch {
 
 /// The people of every scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScopeCellProfiles {
+pub(crate) struct ScopeCellProfiles {
     pub(crate) scope_index: ScopeIndex,
     pub(crate) profiles: Vec<CellProfiles>,
 }
 
 impl ScopeCellProfiles {
     /// The people of group `from` by what they fill as members of `to`.
-    pub fn direction(&self, from: usize, to: usize) -> &CellProfiles {
+    pub(crate) fn direction(&self, from: usize, to: usize) -> &CellProfiles {
         self.at(self.scope_index.direction(from, to))
     }
 
     /// All people: with G groups each fills G - 1 cells or more.
-    pub fn total(&self) -> &CellProfiles {
+    pub(crate) fn total(&self) -> &CellProfiles {
         self.at(self.scope_index.total())
     }
 
     /// The people of group `from` by what they fill as members of all others; none with fewer than
     /// three groups.
-    pub fn one_to_rest(&self, from: usize) -> Option<&CellProfiles> {
+    #[cfg(test)]
+    pub(crate) fn one_to_rest(&self, from: usize) -> Option<&CellProfiles> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.one_to_rest(from)))
     }
 
     /// The people of all other groups by what they fill as members of `to`; none with fewer than
     /// three groups.
-    pub fn rest_to_one(&self, to: usize) -> Option<&CellProfiles> {
+    #[cfg(test)]
+    pub(crate) fn rest_to_one(&self, to: usize) -> Option<&CellProfiles> {
         self.scope_index.has_rest().then(|| self.at(self.scope_index.rest_to_one(to)))
     }
 
@@ -383,7 +385,7 @@ impl ScopeCellProfiles {
 /// Kinds of people by the cells that one of them fills, with the sum over each kind: of people,
 /// their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellProfiles<T = u64>(pub(crate) Vec<(SwitchCells, T)>);
+pub(crate) struct CellProfiles<T = u64>(pub(crate) Vec<(SwitchCells, T)>);
 
 impl<T: PatternSummand> CellProfiles<T> {
     fn new(mut kinds: BTreeMap<SwitchCells, T>) -> Self {
@@ -404,7 +406,7 @@ impl<T: PatternSummand> CellProfiles<T> {
 
 impl CellProfiles {
     /// People by whether anything switches.
-    pub fn any_switch(&self) -> AnySwitch {
+    pub(crate) fn any_switch(&self) -> AnySwitch {
         let mut cells = [0; 4];
         self.0.iter().for_each(|(kind, people)| cells[AnySwitch::index_of(kind)] += people);
         AnySwitch::from_cells(cells)
@@ -417,12 +419,12 @@ impl CellProfiles {
     }
 
     /// People in all.
-    pub fn people(&self) -> u64 {
+    pub(crate) fn people(&self) -> u64 {
         self.0.iter().map(|(_, people)| people).sum()
     }
 
     /// Their cells added up.
-    pub fn eccm(&self) -> Eccm {
+    pub(crate) fn eccm(&self) -> Eccm {
         let mut cells = [0; ECCM_CELLS];
         for (kind, people) in &self.0 {
             for (sum, count) in cells.iter_mut().zip(kind) {
@@ -433,7 +435,7 @@ impl CellProfiles {
     }
 
     /// Whether somebody counts more than once, so that counts are no sums of independent cases.
-    pub fn has_repeats(&self) -> bool {
+    pub(crate) fn has_repeats(&self) -> bool {
         self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
     }
 }

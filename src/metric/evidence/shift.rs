@@ -6,10 +6,10 @@ use crate::num::fixed::FixedSum;
 use serde::{Deserialize, Serialize};
 
 /// Bins of the histograms of scores: edges i/50.
-pub const SCORE_BINS: usize = 50;
+pub(crate) const SCORE_BINS: usize = 50;
 
 /// Bins of the histogram of changes: edges (i - 40)/40.
-pub const CHANGE_BINS: usize = 80;
+pub(crate) const CHANGE_BINS: usize = 80;
 
 /// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the
 /// other score is.
@@ -18,7 +18,7 @@ pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 /// What is summed over the pairs of one direction in the first pass, each as often as the person
 /// weighs; mergeable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftSums {
+pub(crate) struct ShiftSums {
     n: u64,
     score: FixedSum,
     score_cf: FixedSum,
@@ -97,7 +97,7 @@ impl ShiftSums {
     }
 
     /// Adds the pairs of another batch or direction.
-    pub fn merge(&mut self, other: &ShiftSums) {
+    pub(crate) fn merge(&mut self, other: &ShiftSums) {
         self.n += other.n;
         self.score.merge(other.score);
         self.score_cf.merge(other.score_cf);
@@ -115,7 +115,7 @@ impl ShiftSums {
     }
 
     /// Pairs, counted without weights.
-    pub fn n(&self) -> u64 {
+    pub(crate) fn n(&self) -> u64 {
         self.n
     }
 
@@ -131,22 +131,22 @@ impl ShiftSums {
 
     /// Sums of squared changes by cell, in the order of
     /// [`CELLS`](crate::metric::evidence::person::CELLS).
-    pub fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
+    pub(crate) fn squared(&self) -> &[FixedSum; ECCM_CELLS] {
         &self.squared
     }
 
     /// Histogram of the factual scores; see [`score_edge`].
-    pub fn before(&self) -> &[u64] {
+    pub(crate) fn before(&self) -> &[u64] {
         &self.before
     }
 
     /// Histogram of the counterfactual scores; see [`score_edge`].
-    pub fn after(&self) -> &[u64] {
+    pub(crate) fn after(&self) -> &[u64] {
         &self.after
     }
 
     /// Histogram of counterfactual minus factual score; see [`change_edge`].
-    pub fn change(&self) -> &[u64] {
+    pub(crate) fn change(&self) -> &[u64] {
         &self.change
     }
 }
@@ -450,7 +450,7 @@ pub(crate) fn power_series(b: f64, t: f64, log_2t: f64) -> [f64; ORDER - 1] {
 /// What is summed over the pairs of one scope in the second pass, each as often as the person
 /// weighs; mergeable.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct DivergenceSums {
+pub(crate) struct DivergenceSums {
     pub(crate) n: u64,
     balance: ScoreBalance,
     pub(crate) terms: FixedSum,

@@ -33,7 +33,7 @@ use crate::param::Seed;
 
 /// People by stratum, group and prediction; mergeable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Strata {
+pub(crate) struct Strata {
     groups: usize,
     /// Stratum by stratum, in each group by group: predicted negative, predicted positive.
     cells: Vec<[u64; 2]>,
@@ -55,7 +55,7 @@ struct StratumWeights {
 
 impl Strata {
     /// Nobody yet. `seed` cuts people into blocks where they have weights.
-    pub fn new(strata: usize, groups: usize, seed: Option<Seed>) -> Self {
+    pub(crate) fn new(strata: usize, groups: usize, seed: Option<Seed>) -> Self {
         let weighed =
             seed.map(|seed| StratumWeights { block_seed: block_seed(seed), cells: HashMap::new() });
         Strata {
@@ -68,7 +68,7 @@ impl Strata {
     }
 
     /// Strata that are the groups themselves, which have no disparity.
-    pub fn of_groups(groups: usize) -> Self {
+    pub(crate) fn of_groups(groups: usize) -> Self {
         Strata { are_groups: true, ..Strata::new(0, groups, None) }
     }
 
@@ -115,7 +115,7 @@ impl Strata {
     }
 
     /// People of a group who count and have no stratum.
-    pub fn n_missing(&self, group: usize) -> u64 {
+    pub(crate) fn n_missing(&self, group: usize) -> u64 {
         self.missing[group]
     }
 

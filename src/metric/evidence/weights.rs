@@ -30,11 +30,11 @@ use crate::num::seed::{h, named_seed};
 use crate::param::Seed;
 
 /// Blocks of people.
-pub const PEOPLE_BLOCKS: u32 = 1000;
+pub(crate) const PEOPLE_BLOCKS: u32 = 1000;
 
 /// The most units that all people may weigh together; every sum and product of sums that metrics
 /// form stays within its type.
-pub const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
+pub(crate) const MAX_TOTAL_WEIGHT: u64 = 1 << 62;
 
 /// Sums of N kinds at several places, by block of people; mergeable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,7 +292,7 @@ pub(crate) fn by_weight(
     value.or_else(|reason| match reason {
         Undefined::ZeroReferenceRate
         | Undefined::ZeroNegativeSwitchRate
-        | Undefined::OperandUndefined
+        | Undefined::OperandMissing
         | Undefined::Infinite => Err(reason),
         _ => of_people().and(Err(Undefined::ZeroWeight)),
     })

@@ -346,7 +346,7 @@ fn those_who_weigh_nothing_leave_no_value() {
     assert_eq!(value("tpr", MetricScope::Group(1)), Err(Undefined::EmptyGroup));
     assert_eq!(value("tpsr", MetricScope::Direction(0, 1)), Err(Undefined::ZeroWeight));
     assert_eq!(value("fnsr", MetricScope::Direction(0, 1)), Err(Undefined::NoFalseNegative));
-    assert_eq!(value("bacc", MetricScope::Group(0)), Err(Undefined::OperandUndefined));
+    assert_eq!(value("bacc", MetricScope::Group(0)), Err(Undefined::OperandMissing));
     assert_eq!(value("rmscd", MetricScope::Direction(0, 1)), Ok(0.125));
     let nobody: WeightedPeople = people
         .iter()

@@ -26,12 +26,12 @@ use crate::metric::{MetricFamily, Reads, difference};
 use crate::param::Level;
 
 /// One of the two runs: what is drawn, and the first pass over the same people.
-pub type ShiftRun<'a> = (&'a ShiftBootstrap<'a>, &'a CounterfactualCounts);
+pub(crate) type ShiftRun<'a> = (&'a ShiftBootstrap<'a>, &'a CounterfactualCounts);
 
 /// The values of two runs in every scope, the first minus the second. Both hold the same groups and
 /// are drawn with one seed and as many replicates; else no interval would mean anything, and there
 /// is none.
-pub fn changes(
+pub(crate) fn changes(
     first: ShiftRun<'_>,
     second: ShiftRun<'_>,
     settings: &MeasureSettings,

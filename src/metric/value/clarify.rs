@@ -98,7 +98,7 @@ impl FactualMeasurement<'_> {
             Reads::Strata(value) => {
                 value(strata).map_err(|reason| if turn { swap_reason(reason) } else { reason })
             }
-            _ => rate(strata).map_or(Err(Undefined::OperandUndefined), Rate::value),
+            _ => rate(strata).map_or(Err(Undefined::OperandMissing), Rate::value),
         };
         let value = match &weights {
             _ if strata.are_groups => Err(Undefined::StratumIsGroup),
@@ -230,7 +230,7 @@ impl FactualMeasurement<'_> {
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), None);
         let first = first_is_impaired(metric.impaired, value).filter(|_| clear);
         let impaired =
-            first.and_then(|first| if first { scope.from_group() } else { scope.to_group() });
+            first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
         let people = ValuePeople::two([n_a, n_d], None);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, ci_method), people)
             .with_impaired(impaired)

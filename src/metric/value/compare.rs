@@ -43,7 +43,7 @@ use crate::metric::{Metric, MetricFamily, Reads, difference};
 
 /// One metric of two models.
 #[derive(Debug, Clone)]
-pub struct ComparedValue {
+pub(crate) struct ComparedValue {
     /// Where it holds.
     pub scope: MetricScope,
     /// What it is.
@@ -101,7 +101,7 @@ impl<const N: usize> ComparedSide<N> {
 
 /// The values of two models in groups as they are. Both count the same groups, people cut into
 /// blocks; else there is nothing to compare.
-pub fn compare_factual(
+pub(crate) fn compare_factual(
     first: &FactualCounts,
     second: &FactualCounts,
     settings: &MeasureSettings,
@@ -122,7 +122,7 @@ fn blocks_of_groups(
 /// The same of two runs, which may share only some of their people: who is in one of them counts
 /// for that one. Blocks are drawn together and do not depend on each other, so the interval holds
 /// for any share, as far as people are missing from a run by chance.
-pub fn change_factual(
+pub(crate) fn change_factual(
     first: &FactualCounts,
     second: &FactualCounts,
     settings: &MeasureSettings,
@@ -153,7 +153,7 @@ pub fn change_factual(
             match metric.reads {
                 Reads::Rate(rate) => RateOrScore::Rate(rate(&seen)),
                 Reads::Score(score) => RateOrScore::Score(score(&seen)),
-                _ => RateOrScore::Score(Err(Undefined::OperandUndefined)),
+                _ => RateOrScore::Score(Err(Undefined::OperandMissing)),
             }
         };
         let scopes =
@@ -252,7 +252,7 @@ const OTHER_PEOPLE: &str = "none: the two models do not score the same people";
 
 /// The values of two models with the same counterfactuals, in every scope. People are cut into
 /// blocks; else there is nothing to compare.
-pub fn compare_counterfactual(
+pub(crate) fn compare_counterfactual(
     first: &CounterfactualCounts,
     second: &CounterfactualCounts,
     settings: &MeasureSettings,
@@ -269,7 +269,7 @@ fn blocks_of_scope(counts: &CounterfactualCounts, place: usize) -> Option<Vec<(u
 }
 
 /// The same of two runs, which may share only some of their people; see [`change_factual`].
-pub fn change_counterfactual(
+pub(crate) fn change_counterfactual(
     first: &CounterfactualCounts,
     second: &CounterfactualCounts,
     settings: &MeasureSettings,
@@ -308,7 +308,7 @@ pub fn change_counterfactual(
                 match (switch_rate(metric, settings), metric.reads) {
                     (Some(rate), _) => RateOrScore::Rate(rate(&Eccm(cells))),
                     (None, Reads::SwitchScore(score)) => RateOrScore::Score(score(&Eccm(cells))),
-                    _ => RateOrScore::Score(Err(Undefined::OperandUndefined)),
+                    _ => RateOrScore::Score(Err(Undefined::OperandMissing)),
                 }
             })
         };

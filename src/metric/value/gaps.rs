@@ -120,7 +120,7 @@ impl FactualMeasurement<'_> {
         let denominators = people.map(|(x, y)| (x.denominator, y.denominator));
         let people = ValuePeople::two([n_a, n_b], denominators);
         let impaired =
-            first.and_then(|first| if first { scope.from_group() } else { scope.to_group() });
+            first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_impaired(impaired)
     }
@@ -201,7 +201,7 @@ mod tests {
         );
         // Nobody of c is positive: one gap is undefined, and a maximum must not hide it.
         let c = Confusion { tp: 0, fn_: 0, ..a };
-        assert_eq!([of("eodds", &a, &c), of("aod", &c, &a)], [Err(Undefined::OperandUndefined); 2]);
+        assert_eq!([of("eodds", &a, &c), of("aod", &c, &a)], [Err(Undefined::OperandMissing); 2]);
         assert_eq!(of("eodds", &a, &Confusion::default()), Err(Undefined::EmptyGroup));
         let none = Confusion { tn: 9, ..Confusion::default() };
         assert_eq!(of("demp_min_ratio", &none, &none), Err(Undefined::ZeroReferenceRate));

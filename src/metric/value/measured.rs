@@ -25,13 +25,13 @@ use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_people};
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
-pub use crate::metric::value::settings::FurthestGroups;
+pub(crate) use crate::metric::value::settings::FurthestGroups;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, Reads};
 
 /// One value with everything that a table says about it.
 #[derive(Debug, Clone)]
-pub struct MeasuredValue {
+pub(crate) struct MeasuredValue {
     /// Where it holds.
     pub scope: MetricScope,
     /// What it is.
@@ -158,7 +158,7 @@ impl MeasuredValue {
 
 /// Values of the families performance, group and clarify: each group, all together, every
 /// comparison. `flips` is what the flip test found; without it its metrics are not measured.
-pub fn measure_factual(
+pub(crate) fn measure_factual(
     counts: &FactualCounts,
     flips: Option<&FlipTestResult>,
     settings: &MeasureSettings,

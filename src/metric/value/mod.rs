@@ -1,13 +1,13 @@
 //! From evidence to values: measured, compared, the groups furthest apart.
 
 pub(crate) mod ask;
-pub mod changes;
+pub(crate) mod changes;
 pub(crate) mod clarify;
-pub mod classes;
-pub mod compare;
+pub(crate) mod classes;
+pub(crate) mod compare;
 pub(crate) mod gaps;
-pub mod measured;
-pub mod settings;
-pub mod switches;
-pub mod worlds;
+pub(crate) mod measured;
+pub(crate) mod settings;
+pub(crate) mod switches;
+pub(crate) mod worlds;
 mod worst;

@@ -19,7 +19,7 @@ pub enum FavourableClass {
 
 /// How to measure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MeasureSettings {
+pub(crate) struct MeasureSettings {
     /// The families asked for.
     pub families: Vec<MetricFamily>,
     /// Which prediction people want; it decides impaired groups, `di`, `denied_by_group`,
@@ -43,10 +43,10 @@ pub struct MeasureSettings {
 }
 
 /// Flag: a group behind the value has fewer people than asked for.
-pub const SMALL_GROUP: &str = "small_group";
+pub(crate) const SMALL_GROUP: &str = "small_group";
 
 /// Flag: a rate behind the value has fewer cases below it than asked for.
-pub const SMALL_DENOMINATOR: &str = "small_denominator";
+pub(crate) const SMALL_DENOMINATOR: &str = "small_denominator";
 
 /// The favoured groups of an attribute: words in a job, positions where values are measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl FavouredGroups<usize> {
 
 /// Who holds a value, and how many groups have none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FurthestGroups {
+pub(crate) struct FurthestGroups {
     /// The group with the highest value, or the one that is furthest from all.
     pub highest: Option<usize>,
     /// The group with the lowest value; none for a distance to all.

@@ -37,7 +37,7 @@ use crate::param::Count;
 /// Values of the counterfactual families that are asked for. `shift` is the second pass over the
 /// same people with its intervals; without it the family shift is not measured. `placebo` is what
 /// the same set gives where group names mean nothing.
-pub fn measure_counterfactual(
+pub(crate) fn measure_counterfactual(
     counts: &CounterfactualCounts,
     shift: Option<&ShiftEvidence>,
     placebo: Option<&PlaceboEvidence>,
@@ -530,7 +530,7 @@ pub(crate) fn value_of_cells(
         match (rate, reads) {
             (Some(rate), _) => rate(&Eccm(cells)).value(),
             (None, Reads::SwitchScore(score)) => score(&Eccm(cells)),
-            _ => Err(Undefined::OperandUndefined),
+            _ => Err(Undefined::OperandMissing),
         }
     })
 }
@@ -556,7 +556,7 @@ pub(crate) fn impaired(
     }
     let (from, to) = match scope {
         MetricScope::Difference(a, b) if !first_is_worse(metric, value)? => (Some(b), Some(a)),
-        _ => (scope.from_group(), scope.to_group()),
+        _ => (scope.first_group(), scope.second_group()),
     };
     impaired_side(metric, from, to, settings.favourable)
 }

@@ -55,7 +55,7 @@ impl WorstValue {
         } else if all(&[Undefined::EmptyGroup, Undefined::NoLabel]) {
             Undefined::NoLabel
         } else {
-            Undefined::OperandUndefined
+            Undefined::OperandMissing
         };
         let n_undefined = values.iter().filter(|value| value.is_err()).count() as u64;
         WorstValue {
@@ -298,9 +298,9 @@ mod tests {
     fn one_group_is_no_parity() {
         let none = Confusion::default();
         let one = [Confusion::labelled(1, 1, 1, 1), none];
-        assert_eq!(of("tpr_difference", &one).value, Err(Undefined::OperandUndefined));
+        assert_eq!(of("tpr_difference", &one).value, Err(Undefined::OperandMissing));
         assert_eq!(of("tpr_difference", &one).furthest, held(None, None, 1));
-        assert_eq!(of("tpr_to_total", &one).value, Err(Undefined::OperandUndefined));
+        assert_eq!(of("tpr_to_total", &one).value, Err(Undefined::OperandMissing));
         assert_eq!(of("tpr_to_total", &one).furthest, held(None, None, 1));
         assert_eq!(of("tpr_to_total", &[none, none]).value, Err(Undefined::EmptyGroup));
         assert_eq!(of("eodds", &[none, none]).value, Err(Undefined::EmptyGroup));

@@ -3,14 +3,14 @@
 //! A row of the list is the key in a job with its description and the block of knobs. A kind that
 //! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
 
-pub mod boosting;
-pub mod command;
-pub mod forest;
-pub mod logistic;
-pub mod onnx;
-pub mod scores;
-pub mod threshold_key;
-pub mod trees;
+pub(crate) mod boosting;
+pub(crate) mod command;
+pub(crate) mod forest;
+pub(crate) mod logistic;
+pub(crate) mod onnx;
+pub(crate) mod scores;
+pub(crate) mod threshold_key;
+pub(crate) mod trees;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,10 +64,10 @@ macro_rules! model_kinds {
         }
 
         /// The keys of a model that name its kind: exactly one must be there.
-        pub const MODEL_KINDS: &[&str] = &[$($key,)+ $($other_key),+];
+        pub(crate) const MODEL_KINDS: &[&str] = &[$($key,)+ $($other_key),+];
 
         /// How a job asks for a model that is trained here, by kind.
-        pub const TRAINED_EXAMPLES: &[(&str, &str)] = &[$(($key, $example)),+];
+        pub(crate) const TRAINED_EXAMPLES: &[(&str, &str)] = &[$(($key, $example)),+];
 
         impl<'a> ModelKind<'a> {
             /// The key in a job.

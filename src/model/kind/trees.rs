@@ -24,7 +24,7 @@ pub(super) fn smallest_leaf() -> Count {
 }
 
 /// What to do where the program was built without a library.
-pub fn rebuild(library: &str, feature: &str) -> String {
+pub(crate) fn rebuild(library: &str, feature: &str) -> String {
     format!(
         "build it with `cargo build --features {feature}` ({library}; `make` fetches what that \
          takes), or use another kind of model"

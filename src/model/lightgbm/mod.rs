@@ -29,7 +29,7 @@ const MIN_SIDE_ROWS: usize = 20;
 
 /// The settings of the trees.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TreesTrainer {
+pub(crate) struct TreesTrainer {
     /// The features of the rows.
     pub features: Vec<Feature>,
     /// Features that the model must not see.
@@ -86,7 +86,7 @@ impl TreesTrainer {
     /// # Errors
     /// No training rows, one class only, or no tree that can be split; memory does not suffice; the
     /// run is stopped; this build is without LightGBM.
-    pub fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
+    pub(crate) fn fit_model(&self, rows: &TrainingRows<'_>) -> Result<TreesModel> {
         rows.check_both_classes()?;
         let encoder = FeatureEncoder::fit(&self.features, &self.omit, rows)?;
         let matrix = LightgbmMatrix::encode(&encoder, rows)?;

@@ -57,7 +57,7 @@ const EXTERNAL_DATA: u64 = 13;
 ///
 /// # Errors
 /// The file cannot be read, or is not the protobuf of a model; in words.
-pub fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
+pub(crate) fn locations(path: &Path) -> Result<BTreeSet<String>, String> {
     let file = files::open(path).map_err(|e| e.cause())?;
     let end = file.metadata().map_err(|e| e.to_string())?.len();
     let mut walk = ProtobufWalk { file: BufReader::new(file), at: 0, found: BTreeSet::new() };

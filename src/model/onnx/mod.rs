@@ -18,12 +18,12 @@ use std::path::PathBuf;
 use crate::data::Feature;
 
 /// How to install the library.
-pub const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name its \
+pub(crate) const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name its \
     file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
 
 /// The settings of a model in the job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OnnxParams {
+pub(crate) struct OnnxParams {
     /// The file.
     pub path: PathBuf,
     /// Inputs with their columns, where the job names them.
@@ -38,7 +38,7 @@ pub struct OnnxParams {
     pub omit: Vec<String>,
 }
 
-pub mod external;
+pub(crate) mod external;
 #[cfg(feature = "onnx")]
 pub(crate) mod library;
 
@@ -48,7 +48,7 @@ mod columns;
 mod runtime;
 
 #[cfg(feature = "onnx")]
-pub use runtime::OnnxScorer;
+pub(crate) use runtime::OnnxScorer;
 
 #[cfg(test)]
 #[cfg(feature = "onnx")]

@@ -19,7 +19,7 @@ use crate::model::Scorer;
 const BLOCK_ROWS: usize = 4096;
 
 /// An ONNX model that is ready to score.
-pub struct OnnxScorer {
+pub(crate) struct OnnxScorer {
     params: OnnxParams,
     environment: Environment,
     inputs: Vec<OnnxInput>,
@@ -42,7 +42,7 @@ impl OnnxScorer {
     /// # Errors
     /// No place has the library; the file is not a model that it can load; inputs or outputs do not
     /// fit the rows.
-    pub fn load(params: OnnxParams, libraries: &[PathBuf]) -> Result<OnnxScorer> {
+    pub(crate) fn load(params: OnnxParams, libraries: &[PathBuf]) -> Result<OnnxScorer> {
         let environment = environment(libraries, &params)?;
         let session = open_session(&params, &environment)?;
         let only = session.inputs().len() == 1;

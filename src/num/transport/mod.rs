@@ -30,7 +30,7 @@ const NONE: u32 = u32::MAX;
 
 /// Why a problem cannot be solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransportError {
+pub(crate) enum TransportError {
     /// No sources or no targets.
     Empty,
     /// A supply or demand is zero.
@@ -59,7 +59,7 @@ impl std::error::Error for TransportError {}
 
 /// The cost of every pair, as a whole number of units; a unit is a power of two.
 #[derive(Debug, Clone)]
-pub struct CostMatrix {
+pub(crate) struct CostMatrix {
     n_sources: usize,
     n_targets: usize,
     units: Vec<i64>,
@@ -70,7 +70,7 @@ impl CostMatrix {
     ///
     /// # Errors
     /// No pairs, more than fit into memory, or a cost that is negative or not finite.
-    pub fn new(
+    pub(crate) fn new(
         n_sources: usize,
         n_targets: usize,
         mut fill: impl FnMut(usize, &mut [f64]),
@@ -108,7 +108,7 @@ impl CostMatrix {
     }
 
     /// The costs of a source, in units, one per target.
-    pub fn row(&self, source: usize) -> &[i64] {
+    pub(crate) fn row(&self, source: usize) -> &[i64] {
         &self.units[source * self.n_targets..][..self.n_targets]
     }
 }
@@ -124,7 +124,7 @@ fn units_in_one(largest: f64, shorter_side: usize) -> f64 {
 
 /// The flow from one source to one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TransportFlow {
+pub(crate) struct TransportFlow {
     /// Position of the source.
     pub source: u32,
     /// Position of the target.
@@ -135,7 +135,7 @@ pub struct TransportFlow {
 
 /// An optimal plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TransportPlan {
+pub(crate) struct TransportPlan {
     /// All flows above 0, ascending by source, then target; fewer than sources plus targets.
     pub flows: Vec<TransportFlow>,
     /// The proof of optimality: a price per source and then per target, in units of cost.
@@ -146,7 +146,7 @@ pub struct TransportPlan {
 ///
 /// # Errors
 /// Weights that do not match the costs, are zero, or sum to different totals or beyond 64 bits.
-pub fn solve(
+pub(crate) fn solve(
     costs: &CostMatrix,
     supply: &[u64],
     demand: &[u64],

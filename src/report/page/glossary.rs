@@ -2,7 +2,7 @@
 
 /// What the page says about a metric; the stage `report` fills it from the catalog of metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GlossaryEntry {
+pub(crate) struct GlossaryEntry {
     /// The id in tables: `nsr`.
     pub id: String,
     /// The symbol of the papers: `NSR`; empty where they have none.

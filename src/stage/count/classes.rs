@@ -20,20 +20,20 @@ use crate::stage::count::evidence::{check_weight_total, no_rows_counted, ranks, 
 use crate::stage::row_context::RowContext;
 
 /// The folder, in that of a stage, with the scores of one class.
-pub fn folder_of(stage: &Path, class: usize) -> PathBuf {
+pub(crate) fn folder_of(stage: &Path, class: usize) -> PathBuf {
     stage.join(format!("class-{class}"))
 }
 
 /// The scores of all classes, in their order.
 #[derive(Debug)]
-pub struct ClassScores(Vec<ScoreReader>);
+pub(crate) struct ClassScores(Vec<ScoreReader>);
 
 impl ClassScores {
     /// Opens them in the folder of a stage.
     ///
     /// # Errors
     /// A file is damaged.
-    pub fn open(stage: &Path, ground: RowContext<'_>, classes: usize) -> Result<Self> {
+    pub(crate) fn open(stage: &Path, ground: RowContext<'_>, classes: usize) -> Result<Self> {
         (0..classes)
             .map(|class| ScoreReader::open(&folder_of(stage, class), ground.rows, ground.roles))
             .collect::<Result<_>>()
@@ -70,7 +70,7 @@ impl ClassScoreGroup {
 
 /// What a pass over scored counterfactuals reads.
 #[derive(Debug, Clone, Copy)]
-pub struct ClassCountInputs<'a> {
+pub(crate) struct ClassCountInputs<'a> {
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
@@ -89,7 +89,7 @@ fn n_classes(layout: &Layout) -> usize {
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop; nobody counts.
-pub fn count_rows(
+pub(crate) fn count_rows(
     ground: RowContext<'_>,
     scores: &ClassScores,
     attribute: usize,

@@ -24,7 +24,7 @@ use crate::table::{OutcomeRow, SharedText};
 
 /// What cuts people into blocks.
 #[derive(Debug, Clone, Copy)]
-pub struct BlockSettings {
+pub(crate) struct BlockSettings {
     /// The seed of the job.
     pub seed: Seed,
     /// Whether people without weights are cut too, because models are to be compared.
@@ -160,7 +160,7 @@ impl<'a> RowCounting<'a> {
 /// # Errors
 /// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be
 /// read; the run is to stop.
-pub fn count_rows(
+pub(crate) fn count_rows(
     ground: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,
@@ -197,7 +197,7 @@ pub fn count_rows(
 
 /// What was counted in each fold, and their sum.
 #[derive(Debug)]
-pub struct CountedFolds<S> {
+pub(crate) struct CountedFolds<S> {
     /// Of all folds.
     pub whole: S,
     /// One for each fold; empty where there is one alone.
@@ -235,7 +235,7 @@ pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<
 
 /// What a pass over scored counterfactuals reads.
 #[derive(Debug, Clone, Copy)]
-pub struct CountInputs<'a> {
+pub(crate) struct CountInputs<'a> {
     /// How scores become decisions.
     pub rule: &'a DecisionRule,
     /// Position of the attribute.
@@ -337,7 +337,7 @@ impl ScoredGroup {
 ///
 /// # Errors
 /// A file cannot be read, the disk refuses, or the run is to stop.
-pub fn write_outcomes(
+pub(crate) fn write_outcomes(
     ground: RowContext<'_>,
     scored: CountInputs<'_>,
     model: &str,
@@ -403,7 +403,7 @@ fn outcome_rows(
 ///
 /// # Errors
 /// The disk refuses.
-pub fn create_outcomes(folder: &Path) -> Result<RowWriter<OutcomeRow>> {
+pub(crate) fn create_outcomes(folder: &Path) -> Result<RowWriter<OutcomeRow>> {
     RowWriter::create(folder)
 }
 

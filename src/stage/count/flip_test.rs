@@ -31,7 +31,7 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
 ///
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
-pub fn flip_test(
+pub(crate) fn flip_test(
     ground: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,

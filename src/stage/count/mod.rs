@@ -1,9 +1,9 @@
 //! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by
 //! row.
 
-pub mod classes;
-pub mod evidence;
-pub mod flip_test;
+pub(crate) mod classes;
+pub(crate) mod evidence;
+pub(crate) mod flip_test;
 pub(crate) mod slices;
 pub(crate) mod switches;
 

@@ -1,8 +1,8 @@
 //! The stages of graph-uncertain sets: `discover` finds the graphs of all scenarios of a set,
 //! `score` asks a model in all of their worlds.
 
-pub mod search;
-pub mod tables;
+pub(crate) mod search;
+pub(crate) mod tables;
 
 use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;

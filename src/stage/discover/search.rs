@@ -29,7 +29,7 @@ use crate::stage::row_context::RowContext;
 
 /// What is known of one scenario once its graphs are there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DiscoveredScenario {
+pub(crate) struct DiscoveredScenario {
     /// The scenario.
     pub scenario: String,
     /// Graphs and the movement of each.
@@ -47,7 +47,7 @@ pub struct DiscoveredScenario {
 
 /// What a set asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct DiscoveryInputs<'a> {
+pub(crate) struct DiscoveryInputs<'a> {
     /// Its knobs.
     pub graphs: &'a GraphUncertainBlock,
     /// The variables, with the column of the attribute among them.
@@ -67,7 +67,7 @@ type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 /// # Errors
 /// The rows cannot be read or do not vary, a value is missing where none may be, there are more
 /// graphs than allowed, or the run is to stop.
-pub fn discover(
+pub(crate) fn discover(
     ground: RowContext<'_>,
     asked: &DiscoveryInputs<'_>,
 ) -> Result<Vec<DiscoveredScenario>> {
@@ -193,7 +193,10 @@ fn without_graphs(
 ///
 /// # Errors
 /// The rows cannot be read or lack a variable, or the run is to stop.
-pub fn training_hash(ground: RowContext<'_>, asked: &DiscoveryInputs<'_>) -> Result<ContentHash> {
+pub(crate) fn training_hash(
+    ground: RowContext<'_>,
+    asked: &DiscoveryInputs<'_>,
+) -> Result<ContentHash> {
     let layout = ground.rows.layout();
     let column = |name: &ColumnName| {
         layout.feature(name.as_str()).ok_or_else(|| missing_column(name.as_str()))

@@ -26,7 +26,7 @@ use crate::table::{
 };
 
 /// The tables of graph-uncertain sets.
-pub const TABLES: [&TableDef; 6] = [
+pub(crate) const TABLES: [&TableDef; 6] = [
     WorldRow::TABLE,
     WorldPeopleRow::TABLE,
     EdgeRow::TABLE,
@@ -37,7 +37,7 @@ pub const TABLES: [&TableDef; 6] = [
 
 /// A scenario of a set with what was found.
 #[derive(Debug, Clone)]
-pub struct GraphSetScenario {
+pub(crate) struct GraphSetScenario {
     /// `SET/SCENARIO`.
     pub name: String,
     /// Position of the attribute.
@@ -61,7 +61,7 @@ impl GraphSetScenario {
 
     /// Whether the attribute follows from another variable in so many graphs that nobody is named
     /// at a disadvantage.
-    pub fn attribute_follows(&self) -> bool {
+    pub(crate) fn attribute_follows(&self) -> bool {
         let following: u64 = self.following().iter().sum();
         let all = self.discovered.worlds.bag.len() as f64;
         all > 0.0 && following as f64 / all >= crate::metric::value::worlds::FOLLOWS_FROM
@@ -70,7 +70,7 @@ impl GraphSetScenario {
 
 /// The tables while they grow.
 #[derive(Default)]
-pub struct GraphTables {
+pub(crate) struct GraphTables {
     edges: Vec<EdgeRow>,
     nodes: Vec<NodeRow>,
     graphs: Vec<GraphRow>,
@@ -79,7 +79,7 @@ pub struct GraphTables {
 
 impl GraphTables {
     /// Adds a scenario, unless it has no graphs; `level` is that of intervals over graphs.
-    pub fn add(&mut self, set: &GraphSetScenario, layout: &Layout, level: Level) {
+    pub(crate) fn add(&mut self, set: &GraphSetScenario, layout: &Layout, level: Level) {
         if set.discovered.worlds.bag.is_empty() {
             return;
         }
@@ -170,7 +170,7 @@ impl GraphTables {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn write(self, out: &Path) -> Result<()> {
+    pub(crate) fn write(self, out: &Path) -> Result<()> {
         write_rows(out, &self.edges)?;
         write_rows(out, &self.nodes)?;
         write_rows(out, &self.graphs)?;
@@ -179,7 +179,7 @@ impl GraphTables {
 }
 
 /// The metrics of a scenario's graphs, in the order of the catalog; undefined where there are none.
-pub fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Metric, MetricValue)> {
+pub(crate) fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Metric, MetricValue)> {
     let bag = &set.discovered.worlds.bag;
     let value = |id: &str| match id {
         _ if bag.is_empty() => Err(Undefined::NoTrainingRows),
@@ -197,7 +197,7 @@ pub fn graph_metrics(set: &GraphSetScenario) -> Vec<(&'static metric::Metric, Me
 ///
 /// # Errors
 /// The disk refuses.
-pub fn export(set: &GraphSetScenario, folder: &Path) -> Result<()> {
+pub(crate) fn export(set: &GraphSetScenario, folder: &Path) -> Result<()> {
     let bag = &set.discovered.worlds.bag;
     if bag.is_empty() {
         return Ok(());

@@ -32,14 +32,14 @@ use crate::table::file::RowWriter;
 use crate::table::{ArmRow, SelectedRow, SharedText, whole};
 
 /// Folds among the training rows for predictions out of fold.
-pub const INNER_FOLDS: u8 = 5;
+pub(crate) const INNER_FOLDS: u8 = 5;
 
 /// File of the stage that trains an arm: what was added.
-pub const ADDED: &str = "added.json";
+pub(crate) const ADDED: &str = "added.json";
 
 /// Which roles of a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FoldRoles {
+pub(crate) enum FoldRoles {
     /// Rows of the fold are audited, those that train for it train.
     Audited,
     /// Rows that train get counterfactuals.
@@ -50,7 +50,7 @@ pub enum FoldRoles {
 
 impl FoldRoles {
     /// File of the stage that splits.
-    pub fn file(self, fold: usize) -> String {
+    pub(crate) fn file(self, fold: usize) -> String {
         let side = match self {
             FoldRoles::Audited => "audited",
             FoldRoles::Training => "training",
@@ -64,7 +64,7 @@ impl FoldRoles {
 ///
 /// # Errors
 /// Too few rows train for inner folds; the rows cannot be read; the disk refuses.
-pub fn write_folds(
+pub(crate) fn write_folds(
     rows: &RowsReader,
     roles: &RowRoles,
     n_folds: usize,
@@ -106,7 +106,7 @@ pub fn write_folds(
 /// The counterfactuals of the training rows of a fold in one attribute, with what the base model
 /// makes of both.
 #[derive(Debug)]
-pub struct CandidatePool {
+pub(crate) struct CandidatePool {
     /// Position of the attribute.
     pub attribute: usize,
     /// The counterfactuals.
@@ -117,7 +117,7 @@ pub struct CandidatePool {
 
 /// Scores of the rows that train for a fold and of their counterfactuals, and what they decide.
 #[derive(Debug)]
-pub struct CandidateScores {
+pub(crate) struct CandidateScores {
     /// Scores of the rows.
     pub scores: ScoreReader,
     /// Scores of their counterfactuals.
@@ -164,7 +164,7 @@ impl CandidatePool {
 ///
 /// # Errors
 /// A file cannot be read, or the run is to stop.
-pub fn rule_matches(
+pub(crate) fn rule_matches(
     ground: RowContext<'_>,
     pools: &[CandidatePool],
     rules: &[SelectionRule],
@@ -186,7 +186,7 @@ pub fn rule_matches(
 }
 
 /// The rows that an arm adds.
-pub struct ArmSelection {
+pub(crate) struct ArmSelection {
     /// The counterfactuals that there are; none where the arm adds none.
     pub pools: Vec<CandidatePool>,
     /// Which of them are taken.
@@ -197,7 +197,7 @@ pub struct ArmSelection {
 
 /// What an arm added to the training rows of a fold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AddedRows {
+pub(crate) struct AddedRows {
     /// Training rows with a label.
     pub n_rows: u64,
     /// Those that are positive.
@@ -214,7 +214,7 @@ pub struct AddedRows {
 
 impl AddedRows {
     /// All rows that the model learns from.
-    pub fn n_training(&self) -> u64 {
+    pub(crate) fn n_training(&self) -> u64 {
         self.n_rows + self.n_counterfactuals + self.n_synthetic
     }
 
@@ -241,7 +241,7 @@ impl ArmSelection {
     ///
     /// # Errors
     /// A file cannot be read, or the run is to stop; what `work` errs with.
-    pub fn with_training_rows<T>(
+    pub(crate) fn with_training_rows<T>(
         &self,
         ground: RowContext<'_>,
         extras: &VariableOptions,
@@ -329,7 +329,7 @@ impl ArmSelection {
     ///
     /// # Errors
     /// A file cannot be read, the disk refuses, or the run is to stop.
-    pub fn write_selected(
+    pub(crate) fn write_selected(
         &self,
         ground: RowContext<'_>,
         arm: &str,
@@ -374,7 +374,7 @@ impl ArmSelection {
 ///
 /// # Errors
 /// The disk refuses.
-pub fn create_selected(folder: &Path) -> Result<RowWriter<SelectedRow>> {
+pub(crate) fn create_selected(folder: &Path) -> Result<RowWriter<SelectedRow>> {
     RowWriter::create(folder)
 }
 

@@ -7,7 +7,7 @@
 //! tables of all.
 
 pub(crate) mod added_rows;
-pub mod folds;
+pub(crate) mod folds;
 pub(crate) mod plan;
 
 use std::path::Path;

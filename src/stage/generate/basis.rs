@@ -17,7 +17,7 @@ use crate::stage::row_context::RowContext;
 
 /// What the classes of the audited rows are.
 #[derive(Debug)]
-pub enum RowClasses {
+pub(crate) enum RowClasses {
     /// The binary label.
     Label,
     /// The level of this feature: the label as it stands.
@@ -31,7 +31,7 @@ impl RowClasses {
     ///
     /// # Errors
     /// The scores cannot be read.
-    pub fn of_group(&self, group: usize, batch: &PreparedBatch) -> Result<Vec<Option<u32>>> {
+    pub(crate) fn of_group(&self, group: usize, batch: &PreparedBatch) -> Result<Vec<Option<u32>>> {
         match self {
             RowClasses::Predicted(cut, scores, roles) => {
                 let (scores, roles) = (scores.read(group)?, roles.read(group)?);
@@ -59,27 +59,27 @@ impl RowClasses {
     }
 
     /// Whether a set conditions on the label as it stands.
-    pub fn is_raw(condition: &ConditionOn) -> bool {
+    pub(crate) fn is_raw(condition: &ConditionOn) -> bool {
         *condition == ConditionOn::RawLabel
     }
 }
 
 /// The rows that strategies learn from.
-pub struct LearningReference<'a> {
+pub(crate) struct LearningReference<'a> {
     context: RowContext<'a>,
     file: Option<(RowsReader, LayoutRecoding)>,
 }
 
 /// A change of the reference on reading: it gets a row group's number, the positions of the rows in
 /// it, and the rows.
-pub type ReferenceEdit<'a> = dyn Fn(usize, &[usize], &mut ReferenceBatch) + Sync + 'a;
+pub(crate) type ReferenceEdit<'a> = dyn Fn(usize, &[usize], &mut ReferenceBatch) + Sync + 'a;
 
 impl<'a> LearningReference<'a> {
     /// The reference in a file of its own, or that of the rows.
     ///
     /// # Errors
     /// A column has another type there than in the rows.
-    pub fn new(ground: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
+    pub(crate) fn new(ground: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
         let recoded = |rows: RowsReader| {
             Ok::<_, Error>((LayoutRecoding::new(rows.layout(), ground.rows.layout())?, rows))
         };
@@ -88,7 +88,7 @@ impl<'a> LearningReference<'a> {
     }
 
     /// Whether the reference is the rows themselves.
-    pub fn is_own_rows(&self) -> bool {
+    pub(crate) fn is_own_rows(&self) -> bool {
         self.file.is_none()
     }
 
@@ -97,12 +97,12 @@ impl<'a> LearningReference<'a> {
     }
 
     /// Number of references: one per fold, or one for all.
-    pub fn n_folds(&self) -> usize {
+    pub(crate) fn n_folds(&self) -> usize {
         if self.by_roles() { self.context.roles.n_folds() } else { 1 }
     }
 
     /// Number of row groups.
-    pub fn n_groups(&self) -> usize {
+    pub(crate) fn n_groups(&self) -> usize {
         self.file.as_ref().map_or(self.context.rows.n_groups(), |(rows, _)| rows.n_groups())
     }
 
@@ -110,7 +110,7 @@ impl<'a> LearningReference<'a> {
     ///
     /// # Errors
     /// A damaged file.
-    pub fn read(&self, group: usize) -> Result<(PreparedBatch, Option<RowRoles>)> {
+    pub(crate) fn read(&self, group: usize) -> Result<(PreparedBatch, Option<RowRoles>)> {
         match &self.file {
             Some((rows, recoding)) => {
                 let mut batch = rows.read(group)?;
@@ -122,7 +122,7 @@ impl<'a> LearningReference<'a> {
     }
 
     /// Whether row `i` of a row group is reference for a fold.
-    pub fn is_reference(&self, roles: Option<&RowRoles>, i: usize, fold: usize) -> bool {
+    pub(crate) fn is_reference(&self, roles: Option<&RowRoles>, i: usize, fold: usize) -> bool {
         match roles {
             None => true,
             Some(roles) if self.by_roles() => {
@@ -133,7 +133,7 @@ impl<'a> LearningReference<'a> {
     }
 
     /// The reference of a fold, with classes for a set that conditions on `classes`.
-    pub fn rows<'b>(
+    pub(crate) fn rows<'b>(
         &'b self,
         fold: usize,
         classes: &'b RowClasses,

@@ -1,12 +1,12 @@
 //! The stages `fit`, `generate`, `quality` and `placebo`: what a strategy learns of the reference,
 //! and the counterfactuals of every set and attribute.
 
-pub mod basis;
+pub(crate) mod basis;
 mod forecast;
 pub(crate) mod generators;
-pub mod placebo;
-pub mod refits;
-pub mod rows;
+pub(crate) mod placebo;
+pub(crate) mod refits;
+pub(crate) mod rows;
 
 use std::collections::BTreeSet;
 

@@ -36,7 +36,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::score::rows::score_by_fold;
 
 /// A model that is asked in every repeat.
-pub struct PlaceboModel {
+pub(crate) struct PlaceboModel {
     /// Its name.
     pub name: String,
     /// One scorer per fold.
@@ -48,7 +48,7 @@ pub struct PlaceboModel {
 }
 
 /// What a placebo repeats.
-pub struct PlaceboInputs<'a> {
+pub(crate) struct PlaceboInputs<'a> {
     /// The rows.
     pub context: RowContext<'a>,
     /// What the strategy learns from.
@@ -72,7 +72,7 @@ pub struct PlaceboInputs<'a> {
 }
 
 /// File of the evidence about a model.
-pub fn evidence_file(model: &str) -> String {
+pub(crate) fn evidence_file(model: &str) -> String {
     format!("placebo-{model}.json")
 }
 
@@ -156,7 +156,7 @@ impl PlaceboInputs<'_> {
     /// # Errors
     /// The rows cannot be read, a repeat has nothing to learn from, the disk refuses, or the run is
     /// to stop.
-    pub fn write(&self, out: &Path) -> Result<()> {
+    pub(crate) fn write(&self, out: &Path) -> Result<()> {
         let ground = self.context;
         let own = |g: usize| Ok((ground.rows.read_keys(g)?, Some(ground.roles.read(g)?)));
         let samples = GroupPermutation::read(ground, ground.rows.n_groups(), self.position, own)?;

@@ -71,7 +71,7 @@ pub(crate) fn reference_hash<'a>(
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
+pub(crate) fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
     let all: Vec<String> = folds.iter().map(ContentHash::hex).collect();
     files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
@@ -109,7 +109,7 @@ impl FitInputs {
 }
 
 /// The same as a manifest tells it.
-pub fn of_manifest(manifest: &Manifest) -> FittedOn {
+pub(crate) fn of_manifest(manifest: &Manifest) -> FittedOn {
     let plain =
         manifest.counterfactuals.iter().map(|set| (String::new(), &set.name, &set.fitted_on));
     let folds =

@@ -9,7 +9,7 @@
 pub(crate) mod answer;
 pub(crate) mod digest;
 pub(crate) mod request;
-pub mod stamp;
+pub(crate) mod stamp;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -39,16 +39,16 @@ use crate::stage::settings::RunSettings;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// File of the stage `source`.
-pub const SOURCE: &str = "source.parquet";
+pub(crate) const SOURCE: &str = "source.parquet";
 
 /// What the manifest calls the files that hold the rows.
-pub const DATA: &str = "data";
+pub(crate) const DATA: &str = "data";
 
 /// Folders inside a watched folder.
 const DEPTH: usize = 32;
 
 /// What the manifest calls the files of rows that strategies learn from.
-pub const REFERENCE: &str = "reference";
+pub(crate) const REFERENCE: &str = "reference";
 
 /// So long a file of scores that cannot be read may yet be written to.
 const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
@@ -58,7 +58,7 @@ const DOWNLOAD: Duration = Duration::from_secs(300);
 
 /// What a job rests on from outside.
 #[derive(Debug)]
-pub struct JobInputs {
+pub(crate) struct JobInputs {
     /// The user's Parquet: a file, a glob or a folder. Empty where rows are imported.
     pub pattern: String,
     /// How rows that are no Parquet become Parquet.
@@ -99,7 +99,7 @@ pub struct AwaitedFile {
 
 /// What to do about a public data set that is not in the data folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AbsentDataSet {
+pub(crate) enum AbsentDataSet {
     /// Download it, or settle on its stand-in.
     Download,
     /// Take for granted that it can be downloaded; [`JobInputs::to_download`] names it.
@@ -108,7 +108,7 @@ pub enum AbsentDataSet {
 
 /// How rows that are no Parquet become Parquet.
 #[derive(Debug)]
-pub enum RowImport {
+pub(crate) enum RowImport {
     /// Text files.
     Csv {
         /// How to read them.
@@ -134,7 +134,7 @@ pub enum RowImport {
 
 impl RowImport {
     /// What makes the imported file stale, given the columns that are read.
-    pub fn fingerprint(&self, columns: &[&str]) -> Vec<(String, String)> {
+    pub(crate) fn fingerprint(&self, columns: &[&str]) -> Vec<(String, String)> {
         match self {
             RowImport::Csv { csv, hashes } => {
                 vec![
@@ -160,7 +160,7 @@ impl RowImport {
     }
 
     /// How messages call the rows.
-    pub fn display_path(&self) -> PathBuf {
+    pub(crate) fn display_path(&self) -> PathBuf {
         match self {
             RowImport::Csv { csv, .. } => PathBuf::from(&csv.path),
             RowImport::Catalog { set, origin: DataSetOrigin::StandIn(_) } => {
@@ -175,7 +175,7 @@ impl RowImport {
     ///
     /// # Errors
     /// What is wrong with the rows, or the disk refuses.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         columns: &[&str],
         path: &Path,
@@ -200,7 +200,7 @@ impl RowImport {
 
 impl JobInputs {
     /// What is told of the files before anything is read from them.
-    pub fn file_events(&self) -> Vec<Event> {
+    pub(crate) fn file_events(&self) -> Vec<Event> {
         let remark = |code: &str, path: String, text: String| Event::Problem {
             code: code.to_owned(),
             path,
@@ -230,18 +230,18 @@ impl JobInputs {
     ///
     /// # Errors
     /// A file was replaced, written to or taken away.
-    pub fn unchanged(&self) -> Result<()> {
+    pub(crate) fn unchanged(&self) -> Result<()> {
         self.stamps.iter().try_for_each(FileStamp::check)
     }
 
     /// The files of scores of a model, for the rows (`set` none) or a counterfactual set.
-    pub fn scores_of(&self, model: &str, set: Option<&str>) -> Option<&InputFile> {
+    pub(crate) fn scores_of(&self, model: &str, set: Option<&str>) -> Option<&InputFile> {
         let what = scores_what(model, set);
         self.files.iter().find(|f| f.what == what)
     }
 
     /// The files that decide what the command or the ONNX file of a model says.
-    pub fn files_of_model<'s>(
+    pub(crate) fn files_of_model<'s>(
         &'s self,
         model: &str,
     ) -> impl Iterator<Item = &'s InputFile> + use<'s> {
@@ -250,7 +250,7 @@ impl JobInputs {
     }
 
     /// Whether a file of scores is not there yet.
-    pub fn awaits(&self, model: &str, set: Option<&str>) -> bool {
+    pub(crate) fn awaits(&self, model: &str, set: Option<&str>) -> bool {
         self.awaited.iter().any(|file| file.model == model && file.set.as_deref() == set)
     }
 }
@@ -271,12 +271,12 @@ fn scores_what(model: &str, set: Option<&str>) -> String {
 }
 
 /// What a set is called in paths: a slash in its name becomes a dot.
-pub fn file_name_of(set: &str) -> String {
+pub(crate) fn file_name_of(set: &str) -> String {
     set.replace('/', ".")
 }
 
 /// The path of a counterfactual score file for a set.
-pub fn scores_path(pattern: &str, set: &str) -> String {
+pub(crate) fn scores_path(pattern: &str, set: &str) -> String {
     pattern.replace("{counterfactual}", &file_name_of(set))
 }
 

@@ -16,7 +16,7 @@ use crate::exec::files;
 
 /// A file and its state when it was hashed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileStamp {
+pub(crate) struct FileStamp {
     path: PathBuf,
     pub(super) state: FileState,
 }
@@ -64,7 +64,7 @@ impl FileStamp {
     ///
     /// # Errors
     /// The file system does not tell.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub(crate) fn of(path: &Path) -> Result<Self> {
         Ok(FileStamp { path: path.to_path_buf(), state: FileState::of(path)? })
     }
 
@@ -79,7 +79,7 @@ impl FileStamp {
     ///
     /// # Errors
     /// It was replaced, written to or taken away.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let same = |now: FileState| FileState { changed: self.state.changed, ..now } == self.state;
         if FileState::of(&self.path).is_ok_and(same) {
             return Ok(());

@@ -241,6 +241,6 @@ fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> Tran
         })
         .into(),
         flags: transition.flags.join(",").into(),
-        ..scribe.key(scope.as_str(), scope.from_group(), scope.to_group()).into()
+        ..scribe.key(scope.as_str(), scope.first_group(), scope.second_group()).into()
     }
 }

@@ -10,7 +10,7 @@ use crate::stage::planner::StageInput;
 
 /// What is counted.
 #[derive(Debug, Clone, Default)]
-pub struct CountedAudit {
+pub(crate) struct CountedAudit {
     /// Experiment and arm; empty for the plain audit.
     pub arm: String,
     /// The model.

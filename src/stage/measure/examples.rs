@@ -18,7 +18,7 @@ use crate::table::{CfExampleRow, SharedText};
 
 /// What is to be chosen.
 #[derive(Debug, Clone, Copy)]
-pub struct ExampleSettings {
+pub(crate) struct ExampleSettings {
     /// Pairs of each ordered pair of groups.
     pub pairs: usize,
     /// The seed of the job.

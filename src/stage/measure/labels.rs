@@ -25,14 +25,14 @@ use crate::stage::row_inputs::RowInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Code of issues, and what carries it in tables.
-pub const SELECTIVE_LABELS: &str = "selective-labels";
+pub(crate) const SELECTIVE_LABELS: &str = "selective-labels";
 
 /// By attribute who lacks labels.
-pub type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
+pub(crate) type SelectiveLabels = BTreeMap<String, SelectiveAttribute>;
 
 /// Who lacks labels in one attribute.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SelectiveAttribute {
+pub(crate) struct SelectiveAttribute {
     /// People with a group and without a label.
     pub n: u64,
     /// Each pair of shares in words.
@@ -41,7 +41,7 @@ pub struct SelectiveAttribute {
 
 impl SelectiveAttribute {
     /// All of them in one sentence.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!(
             "labels are missing for some people more often than for others: {}; what needs a label \
              (performance, label-based gaps, the extended matrix) tells of the others alone, and \
@@ -53,7 +53,7 @@ impl SelectiveAttribute {
 
 /// Adds what the counts of an attribute under a model say; `sides` are the words for the two
 /// decisions, predicted negative first.
-pub fn add_missing_labels(
+pub(crate) fn add_missing_labels(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &MissingLabels,
@@ -85,7 +85,7 @@ pub fn add_missing_labels(
 /// The same of every decision of a model: of several classes the two sides together, and where
 /// these say nothing the classes that do. `classes` names each and says whether it is on the
 /// positive side.
-pub fn add_all_decisions(
+pub(crate) fn add_all_decisions(
     all: &mut SelectiveLabels,
     attribute: &Attribute,
     found: &[MissingLabels],
@@ -151,7 +151,7 @@ pub(crate) fn sets_without_labels(
 }
 
 /// Words for the two decisions of a model, predicted negative first.
-pub fn sides(model: &str, favours_positive: bool) -> [String; 2] {
+pub(crate) fn sides(model: &str, favours_positive: bool) -> [String; 2] {
     let side = |favourable: bool| {
         let article = if favourable { "a favourable" } else { "an unfavourable" };
         format!("the people with {article} decision of `{model}`")

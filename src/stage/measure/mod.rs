@@ -3,10 +3,10 @@
 
 pub mod catalog;
 mod classes;
-pub mod counted_audit;
+pub(crate) mod counted_audit;
 pub(crate) mod examples;
-pub mod labels;
-pub mod quality;
+pub(crate) mod labels;
+pub(crate) mod quality;
 mod row_builder;
 mod spread;
 mod stage;

@@ -29,7 +29,7 @@ use crate::table::file::write_rows;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, finite, whole};
 
 /// What quality is measured of.
-pub struct QualityInputs<'a> {
+pub(crate) struct QualityInputs<'a> {
     /// The rows.
     pub context: RowContext<'a>,
     /// What the strategy learnt from.
@@ -58,7 +58,7 @@ impl QualityInputs<'_> {
     ///
     /// # Errors
     /// A file cannot be read, the disk refuses, or the run is to stop.
-    pub fn write(&self, out: &Path) -> Result<()> {
+    pub(crate) fn write(&self, out: &Path) -> Result<()> {
         let layout = self.context.rows.layout();
         let attribute = &layout.attributes[self.position];
         let Some(first) = self.learnt.first() else { return Ok(()) };
@@ -332,7 +332,7 @@ fn merge_tallies(a: &TransportTally, b: &TransportTally) -> TransportTally {
 }
 
 /// The tallies of several folds as one list.
-pub fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> TransportTallies {
+pub(crate) fn merge_folds(of_folds: impl Iterator<Item = TransportTallies>) -> TransportTallies {
     let mut all: BTreeMap<(usize, usize), TransportTally> = BTreeMap::new();
     for (from, to, tally) in of_folds.flatten() {
         let sum = all.entry((from, to)).or_default();

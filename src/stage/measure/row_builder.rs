@@ -209,8 +209,8 @@ impl RowBuilder<'_> {
         let furthest = measured.furthest;
         let row = self.key(
             measured.scope.as_str(),
-            measured.scope.from_group(),
-            measured.scope.to_group(),
+            measured.scope.first_group(),
+            measured.scope.second_group(),
         );
         MetricRow {
             class: self.class.into(),
@@ -301,8 +301,8 @@ impl RowBuilder<'_> {
             counterfactual: self.audit.set.as_deref().unwrap_or_default().into(),
             sensitive: self.layout.attributes[self.audit.attribute].name.as_str().into(),
             scope: scope.as_str().into(),
-            from_group: group(scope.from_group()).into(),
-            to_group: group(scope.to_group()).into(),
+            from_group: group(scope.first_group()).into(),
+            to_group: group(scope.second_group()).into(),
             metric: compared.metric.id.into(),
             family: compared.metric.family.as_str().into(),
             difference: difference.ok().and_then(finite),

@@ -25,7 +25,7 @@ pub(crate) fn push_fold_spread(
     let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for measured in folds.iter().flatten() {
         let scope = measured.scope;
-        let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+        let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
         values
             .entry((key, measured.metric.id))
             .or_default()

@@ -37,7 +37,7 @@ impl WorldTables {
             for across in measured {
                 let (value, numerator, denominator) = across.by_world[w];
                 let scope = across.measured.scope;
-                let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+                let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
                 self.worlds.push(WorldRow {
                     model: key.model,
                     counterfactual: key.counterfactual,
@@ -58,7 +58,7 @@ impl WorldTables {
         }
         for (from, varied) in branched.people.iter().enumerate() {
             let scope = MetricScope::Direction(from, 1 - from);
-            let key = scribe.key(scope.as_str(), scope.from_group(), scope.to_group());
+            let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
             self.people.push(WorldPeopleRow {
                 model: key.model,
                 counterfactual: key.counterfactual,

@@ -4,7 +4,8 @@ use crate::augment::choose::{CounterfactualCandidate, RuleMatches, SelectionRule
 use crate::data::rows::content::ContentHash;
 use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows};
-use crate::exec::accumulator::{Accumulator, SampleState};
+use crate::exec::accumulator::Accumulator;
+use crate::exec::tests::state_laws::SampleState;
 use crate::metric::bootstrap::redraw::{
     ChunkWorkspace, ScoreBalances, ScoreKeeping, SwitchAccumulator,
 };

@@ -18,7 +18,7 @@ use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::command::{CommandCall, CommandRows};
 
 /// The model that is asked.
-pub enum RecourseModel<'a> {
+pub(crate) enum RecourseModel<'a> {
     /// One that was trained here, per fold or one for all.
     Trained {
         /// Its scorers.
@@ -36,7 +36,7 @@ pub enum RecourseModel<'a> {
 }
 
 /// What asking needs.
-pub struct RecourseQuery<'a> {
+pub(crate) struct RecourseQuery<'a> {
     /// The stage.
     pub ctx: &'a StageContext<'a>,
     /// The prepared rows.
@@ -53,7 +53,12 @@ impl RecourseQuery<'_> {
     ///
     /// # Errors
     /// The program fails, or the run is to stop.
-    pub fn helped(&self, plan: &RecoursePlan<'_>, needed: &RowSets, later: u64) -> Result<RowSets> {
+    pub(crate) fn helped(
+        &self,
+        plan: &RecoursePlan<'_>,
+        needed: &RowSets,
+        later: u64,
+    ) -> Result<RowSets> {
         let set_total = |questions: usize| self.ctx.set_total(questions as u64 + later);
         match self.model {
             RecourseModel::Trained { scorers, linear } => {

@@ -6,7 +6,7 @@ use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::people::RecoursePeople;
 
 /// What a run of the stage works with.
-pub struct RecourseInputs<'a> {
+pub(crate) struct RecourseInputs<'a> {
     /// The attribute.
     pub attribute: &'a Attribute,
     /// The block of the job.

@@ -6,11 +6,11 @@
 //! searched on its own. Memory: the audited rows once, and what the search of one pair finds, which
 //! the job bounds by `at_most`. Weights of rows have no part in it: people are counted.
 
-pub mod ask;
-pub mod inputs;
-pub mod people;
-pub mod stage;
-pub mod tables;
+pub(crate) mod ask;
+pub(crate) mod inputs;
+pub(crate) mod people;
+pub(crate) mod stage;
+pub(crate) mod tables;
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ const SUBGROUPS_PER_CHECK: usize = 256;
 /// # Errors
 /// The search finds more than it may; the model fails; the disk refuses; the
 /// run is to stop.
-pub fn run(
+pub(crate) fn run(
     ctx: &StageContext<'_>,
     ground: RowContext<'_>,
     block: &RecourseInputs<'_>,

@@ -30,7 +30,7 @@ use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
 /// The audited people with a decision.
-pub struct RecoursePeople {
+pub(crate) struct RecoursePeople {
     /// As the engine sees them.
     pub audited: AuditedRows,
     /// What the tables tell of the columns, in the same order.
@@ -52,7 +52,7 @@ pub struct RecoursePeople {
 }
 
 /// What is told of a column.
-pub struct ColumnNotes {
+pub(crate) struct ColumnNotes {
     /// Rows whose number lies outside of all bins.
     pub outside: u64,
     /// The rule in words.
@@ -70,7 +70,7 @@ enum LevelEncoding {
 }
 
 /// Where the scores are, and what they decide.
-pub struct PeopleScores<'a> {
+pub(crate) struct PeopleScores<'a> {
     /// The scores of the prepared rows.
     pub scores: &'a ScoreReader,
     /// What they decide.
@@ -82,7 +82,7 @@ impl RecoursePeople {
     ///
     /// # Errors
     /// A level that the job names is not there; a file cannot be read; the run is to stop.
-    pub fn read(
+    pub(crate) fn read(
         ground: RowContext<'_>,
         job: &Job,
         attribute: usize,
@@ -181,30 +181,25 @@ impl RecoursePeople {
         })
     }
 
-    /// Number of people.
-    pub fn n(&self) -> usize {
-        self.rows.n
-    }
-
     /// The fold in which somebody is audited.
-    pub fn fold(&self, row: u32) -> u8 {
+    pub(crate) fn fold(&self, row: u32) -> u8 {
         self.folds[row as usize]
     }
 
     /// What messages call somebody.
-    pub fn name(&self, row: u32) -> String {
+    pub(crate) fn name(&self, row: u32) -> String {
         format!("row {} of the data", self.source[row as usize])
     }
 
     /// Whether the decision that a score of somebody means is favourable; a missing score is not.
-    pub fn is_favourable(&self, row: u32, score: f64) -> bool {
+    pub(crate) fn is_favourable(&self, row: u32, score: f64) -> bool {
         let decision = self.decision.decide(score, self.thresholds[row as usize]);
         decision == Some(self.favourable_is_positive)
     }
 
     /// The rows as models would read them once changed: `sets` are runs of rows with the same
     /// changes, in the order of `rows`.
-    pub fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
+    pub(crate) fn changed(&self, rows: &[u32], sets: &[(usize, Vec<LevelChange>)]) -> FeatureRows {
         let at: Vec<usize> = rows.iter().map(|&row| row as usize).collect();
         let originals = self.rows.take(&at);
         let mut made = originals.clone();
@@ -567,6 +562,6 @@ fn rule_in_words(recourse: &RecourseBlock, column: &str) -> String {
 }
 
 /// Whether an action may change a column at all.
-pub fn may_move(feature: &RecourseFeature) -> bool {
+pub(crate) fn may_move(feature: &RecourseFeature) -> bool {
     feature.may_change.direction != ChangeDirection::Never
 }

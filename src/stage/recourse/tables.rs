@@ -40,7 +40,7 @@ const BLOCK: usize = 16_384;
 const LINES: usize = 8;
 
 /// What a comparison found.
-pub struct ComparisonResult<'a> {
+pub(crate) struct ComparisonResult<'a> {
     /// Subgroups and actions.
     pub plan: &'a RecoursePlan<'a>,
     /// What the actions do.
@@ -55,7 +55,7 @@ pub struct ComparisonResult<'a> {
 }
 
 /// The tables while they are written.
-pub struct RecourseWriter<'a> {
+pub(crate) struct RecourseWriter<'a> {
     block: &'a RecourseInputs<'a>,
     out: &'a Path,
     subgroups: RowWriter<SubgroupRow>,
@@ -107,7 +107,10 @@ impl<'a> RecourseWriter<'a> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn create(out: &'a Path, block: &'a RecourseInputs<'a>) -> Result<RecourseWriter<'a>> {
+    pub(crate) fn create(
+        out: &'a Path,
+        block: &'a RecourseInputs<'a>,
+    ) -> Result<RecourseWriter<'a>> {
         let mut columns = Vec::<RecourseColumnRow>::new();
         for (feature, told) in block.people.audited.features.iter().zip(&block.people.columns) {
             let scale = match feature.scale {
@@ -154,7 +157,7 @@ impl<'a> RecourseWriter<'a> {
     }
 
     /// Tells of a pair of groups of which one has nobody to help.
-    pub fn empty_pair(&mut self, pair: &GroupPair, audited: &AuditedRows) {
+    pub(crate) fn empty_pair(&mut self, pair: &GroupPair, audited: &AuditedRows) {
         let affected = |g: usize| {
             let rows = audited.groups.iter().zip(&audited.favourable);
             rows.filter(|(group, favourable)| {
@@ -200,7 +203,11 @@ impl<'a> RecourseWriter<'a> {
     ///
     /// # Errors
     /// The disk refuses, or the run is to stop.
-    pub fn write(&mut self, found: &ComparisonResult<'_>, ctx: &StageContext<'_>) -> Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        found: &ComparisonResult<'_>,
+        ctx: &StageContext<'_>,
+    ) -> Result<()> {
         self.comparison(found);
         // Rows are sorted by key: definition, parameter, view.
         let mut order: Vec<usize> = (0..found.judged.len()).collect();
@@ -238,7 +245,7 @@ impl<'a> RecourseWriter<'a> {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         write_rows(self.out, &self.recourse)?;
         write_rows(self.out, &self.comparatives)?;
         write_rows(self.out, &self.analysis)?;

@@ -15,7 +15,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// A table cannot be read.
-pub fn export_text(
+pub(crate) fn export_text(
     folder: &Path,
     form: ExportFormat,
     manifest: &Manifest,
@@ -54,7 +54,7 @@ pub(crate) fn export_file(form: ExportFormat) -> &'static str {
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
-pub fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
+pub(crate) fn write_exports(folder: &Path, job: &Job, manifest: &Manifest) -> Result<()> {
     for form in &job.exports {
         files::make_folder(&folder.join("exports"))?;
         let text =

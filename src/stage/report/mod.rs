@@ -4,9 +4,9 @@
 //! resolved job, page, summary and, last, the manifest with the hash of every other file.
 //! Publishing copies it.
 
-pub mod exports;
+pub(crate) mod exports;
 pub(crate) mod inputs;
-pub mod origins;
+pub(crate) mod origins;
 mod stage;
 pub(crate) mod words;
 
@@ -56,22 +56,20 @@ use crate::table::{
     OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
 };
 
-pub use words::glossary;
-pub use words::policies;
-pub use words::row_id;
+pub(crate) use words::glossary;
 
 /// Folder of what other programs read.
 const EXPORTS: &str = "exports";
 
 /// The id of a run: six hex digits of the hash of job and inputs.
-pub fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
+pub(crate) fn run_id(checked: &CheckedJob, input: &JobInputs) -> String {
     let files = input.files.iter().flat_map(|file| [file.what.as_str(), file.sha256.as_str()]);
     let parts = [checked.hash.as_str()].into_iter().chain(files).chain(input.stand_in.as_deref());
     sha256(parts.collect::<String>().as_bytes())[..6].to_owned()
 }
 
 /// The summary of a run that stopped before the report, as `--until` asked.
-pub fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary {
+pub(crate) fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary {
     RunSummary {
         cfaudit: FORMAT,
         job: job.name.to_string(),
@@ -87,7 +85,7 @@ pub fn unfinished_summary(job: &Job, run: &str, input: &JobInputs) -> RunSummary
 ///
 /// # Errors
 /// The table of gates cannot be read.
-pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
+pub(crate) fn gate_events(folder: &Path) -> Result<Vec<Event>> {
     let gates = read_rows::<GateRow>(&folder.join("tables"))?;
     let events = deciding(&gates).map(|row| Event::GateVerdict {
         code: row.verdict.to_string(),
@@ -102,7 +100,7 @@ pub fn gate_events(folder: &Path) -> Result<Vec<Event>> {
 ///
 /// # Errors
 /// The table of issues cannot be read.
-pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
+pub(crate) fn warning_events(folder: &Path) -> Result<Vec<Event>> {
     let issues = read_rows::<IssueRow>(&folder.join("tables"))?;
     let warnings =
         issues.iter().filter(|issue| issue.severity.as_str() == IssueSeverity::Warning.as_str());
@@ -116,7 +114,7 @@ pub fn warning_events(folder: &Path) -> Result<Vec<Event>> {
 }
 
 /// What varies between runs: `run.json` and the log.
-pub fn extras(
+pub(crate) fn extras(
     stages: &[StageRecord],
     settings: &RunSettings,
     record: &dyn RunRecord,
@@ -324,7 +322,7 @@ fn headline(metrics: &[MetricRow]) -> BTreeMap<String, f64> {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn assemble_waiting(
+pub(crate) fn assemble_waiting(
     ctx: &StageContext<'_>,
     origins: &FolderOrigins<'_>,
     awaited: Vec<AwaitedScores>,
@@ -653,7 +651,7 @@ fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub fn write_page_and_manifest(
+pub(crate) fn write_page_and_manifest(
     out: &Path,
     manifest: &mut Manifest,
     title: Option<&str>,

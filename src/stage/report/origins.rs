@@ -13,7 +13,7 @@ pub(crate) const FORMAT: u32 = 1;
 
 /// What a folder says of its origins.
 #[derive(Debug, Clone, Copy)]
-pub struct FolderOrigins<'a> {
+pub(crate) struct FolderOrigins<'a> {
     /// The job.
     pub checked: &'a CheckedJob,
     /// How it is run.

@@ -107,7 +107,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
 }
 
 /// The versions of the rules of this program.
-pub fn policies() -> PolicyVersions {
+pub(crate) fn policies() -> PolicyVersions {
     PolicyVersions {
         who_counts: metric::WHO_COUNTS,
         boundaries: metric::BOUNDARIES,
@@ -116,7 +116,7 @@ pub fn policies() -> PolicyVersions {
 }
 
 /// What identifies a row.
-pub fn row_id(job: &Job, layout: &Layout) -> String {
+pub(crate) fn row_id(job: &Job, layout: &Layout) -> String {
     match (layout.row_id, &job.data.row_id) {
         (RowIdKind::RowNumber, _) | (_, None) => "row number".to_owned(),
         (_, Some(column)) => format!("column {column}"),
@@ -392,7 +392,7 @@ fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
 }
 
 /// What pages say of a metric or of a measure of counterfactuals.
-pub fn glossary(id: &str) -> Option<GlossaryEntry> {
+pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
     if let Some(measure) = cf_quality::find(id) {
         return Some(GlossaryEntry {
             id: measure.id.to_owned(),

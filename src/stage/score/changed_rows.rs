@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) const BATCH: usize = 16_384;
 
 /// The distinct changed rows, in blocks.
-pub struct ChangedRows<'a> {
+pub(crate) struct ChangedRows<'a> {
     pub(crate) people: &'a RecoursePeople,
     pub(crate) plan: &'a RecoursePlan<'a>,
     /// Person and set of changes.
@@ -23,17 +23,17 @@ impl ChangedRows<'_> {
     }
 
     /// Number of blocks.
-    pub fn n_blocks(&self) -> usize {
+    pub(crate) fn n_blocks(&self) -> usize {
         self.rows.len().div_ceil(BATCH)
     }
 
     /// The folds in which the people of a block are audited.
-    pub fn folds(&self, block: usize) -> Vec<Option<u8>> {
+    pub(crate) fn folds(&self, block: usize) -> Vec<Option<u8>> {
         self.block(block).iter().map(|(row, _)| Some(self.people.fold(*row))).collect()
     }
 
     /// The rows of a block as the program reads them.
-    pub fn rows(&self, block: usize) -> crate::data::FeatureRows {
+    pub(crate) fn rows(&self, block: usize) -> crate::data::FeatureRows {
         let block = self.block(block);
         let people: Vec<u32> = block.iter().map(|(row, _)| *row).collect();
         let runs = block.chunk_by(|a, b| a.1 == b.1);
@@ -43,7 +43,7 @@ impl ChangedRows<'_> {
     }
 
     /// What messages call a row of a block.
-    pub fn name(&self, block: usize, i: usize) -> String {
+    pub(crate) fn name(&self, block: usize, i: usize) -> String {
         let (row, change) = self.block(block)[i];
         let changes = self.plan.change_set(change as usize);
         let words: Vec<String> = changes

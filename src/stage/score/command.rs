@@ -39,7 +39,7 @@ const SCRATCH: &str = "scratch";
 
 /// A model that is a command, with what its placeholders stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct CommandCall<'a> {
+pub(crate) struct CommandCall<'a> {
     /// The model's name in the job.
     pub model: &'a str,
     /// The command.
@@ -61,7 +61,7 @@ pub struct CommandCall<'a> {
 
 /// The rows that a program scores.
 #[derive(Clone, Copy)]
-pub enum CommandRows<'a> {
+pub(crate) enum CommandRows<'a> {
     /// The audited rows.
     Rows,
     /// The rows with a label that train for a fold.
@@ -99,7 +99,7 @@ impl<'a> CommandCall<'a> {
 
     /// What makes the scores stale, beside rows and watched files. Time limit, threads and secrets
     /// are no part of it.
-    pub fn score_inputs(&self) -> Vec<(String, String)> {
+    pub(crate) fn score_inputs(&self) -> Vec<(String, String)> {
         let command = self.command;
         let names = (&command.pass_env, &command.secret_env);
         let mut made_of = vec![(
@@ -114,7 +114,7 @@ impl<'a> CommandCall<'a> {
     }
 
     /// What makes a trained model stale, likewise.
-    pub fn model_inputs(&self) -> Vec<(String, String)> {
+    pub(crate) fn model_inputs(&self) -> Vec<(String, String)> {
         let command = self.command;
         let train = command.train.as_deref().unwrap_or_default();
         let names = (&command.pass_env, &command.secret_env);
@@ -223,7 +223,7 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// A fold has no training rows with a label; the program fails or writes no model; the rows
     /// cannot be read; the run is to stop.
-    pub fn train_on(
+    pub(crate) fn train_on(
         &self,
         ctx: &StageContext<'_>,
         layout: &Layout,
@@ -300,7 +300,7 @@ impl<'a> CommandCall<'a> {
     /// # Errors
     /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be
     /// read; the run is to stop.
-    pub fn score(
+    pub(crate) fn score(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
@@ -318,7 +318,7 @@ impl<'a> CommandCall<'a> {
     ///
     /// # Errors
     /// As [`CommandCall::score`].
-    pub fn score_into(
+    pub(crate) fn score_into(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,

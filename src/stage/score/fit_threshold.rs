@@ -107,7 +107,7 @@ fn fit_by_command(
 }
 
 /// What the threshold of a model is to reach; none where it is not fitted.
-pub fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
+pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
     match threshold {
         ThresholdBlock::Fixed(_) | ThresholdBlock::Of(ThresholdOf::Column(_)) => None,
         ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
@@ -124,7 +124,7 @@ pub fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
 /// # Errors
 /// The training rows of a fold with a score have one class only; weights outgrow their sums; a
 /// score is none; the run is to stop.
-pub fn fit(
+pub(crate) fn fit(
     ground: RowContext<'_>,
     objective: ThresholdObjective,
     score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
@@ -159,7 +159,7 @@ pub fn fit(
 ///
 /// # Errors
 /// As [`fit`], and where the model fails.
-pub fn fit_scored(
+pub(crate) fn fit_scored(
     ground: RowContext<'_>,
     objective: ThresholdObjective,
     scorers: &[Box<dyn Scorer>],
@@ -175,7 +175,7 @@ pub fn fit_scored(
 ///
 /// # Errors
 /// As [`fit`], and where a score is not in [0, 1].
-pub fn fit_carried(
+pub(crate) fn fit_carried(
     ground: RowContext<'_>,
     objective: ThresholdObjective,
     carried: usize,
@@ -204,7 +204,7 @@ pub fn fit_carried(
 
 /// Appends the thresholds of a model, fold after fold from the first one, to the table
 /// `thresholds`.
-pub fn push_thresholds(
+pub(crate) fn push_thresholds(
     table: &mut Vec<ThresholdRow>,
     (arm, model): (&str, &str),
     threshold: &ThresholdBlock,
@@ -234,7 +234,7 @@ pub fn push_thresholds(
 ///
 /// # Errors
 /// The disk refuses.
-pub fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
+pub(crate) fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
     files::write_json(&out.join(FITTED), &fitted)
 }
 
@@ -242,6 +242,6 @@ pub fn write(out: &Path, fitted: &[FittedThreshold]) -> Result<()> {
 ///
 /// # Errors
 /// The file is not there or damaged.
-pub fn read(stage: &Path) -> Result<Vec<FittedThreshold>> {
+pub(crate) fn read(stage: &Path) -> Result<Vec<FittedThreshold>> {
     files::read_json(&stage.join(FITTED), FITTED)
 }

@@ -29,7 +29,7 @@ use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
 
 /// File of the stage beside the mean scores.
-pub const WORLD_COUNTS_FILE: &str = "worlds.json";
+pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
 /// The most people whose variances are held to be sorted; of more their spread is not told.
 const PEOPLE_AT_MOST: u64 = 1_000_000;
@@ -39,7 +39,7 @@ const ONLY_FOLD: Option<u8> = Some(0);
 
 /// What a stage finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct GraphScoreResult {
+pub(crate) struct GraphScoreResult {
     /// Everybody in every world.
     pub counts: WorldCounts,
     /// For each direction, the group that is not the reference last, how far the scores of a person
@@ -51,7 +51,7 @@ pub struct GraphScoreResult {
 
 /// The variances over graphs of the scores of the people of one group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct ScoreVariance {
+pub(crate) struct ScoreVariance {
     /// People.
     pub n: u64,
     /// Mean of their variances; none where there is one graph, or nobody, or too many to sort.
@@ -63,7 +63,7 @@ pub struct ScoreVariance {
 }
 
 /// What is to be scored.
-pub struct GraphScoring<'a> {
+pub(crate) struct GraphScoring<'a> {
     /// The graphs.
     pub worlds: &'a CausalWorlds,
     /// What is done to values that no row could have.
@@ -98,7 +98,7 @@ impl GraphScoring<'_> {
     ///
     /// # Errors
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
-    pub fn write(&self, ground: RowContext<'_>, out: &Path) -> Result<()> {
+    pub(crate) fn write(&self, ground: RowContext<'_>, out: &Path) -> Result<()> {
         let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
         let kinds = kinds
             .map(|(w, &all_rows)| GraphWorld {

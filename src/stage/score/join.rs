@@ -25,7 +25,7 @@ use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
 
 /// File of the stage `score` where rows are scored again.
-pub const RECHECKED: &str = "rechecked.json";
+pub(crate) const RECHECKED: &str = "rechecked.json";
 
 /// Second argument of the hash that draws the rows to score again: a stream of its own.
 const RECHECK_STREAM: u64 = u64::from_le_bytes(*b"recheck\0");
@@ -33,7 +33,7 @@ const RECHECK_STREAM: u64 = u64::from_le_bytes(*b"recheck\0");
 /// The audited rows that are scored again as they are: those with `u01(h(seed, row_key, recheck))`
 /// below the share, and those with the lowest hashes, so that there are always some.
 #[derive(Debug, Clone, Copy)]
-pub struct RecheckSample {
+pub(crate) struct RecheckSample {
     seed: u64,
     share: f64,
     lowest: u64,
@@ -45,7 +45,7 @@ impl RecheckSample {
     ///
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
-    pub fn draw(
+    pub(crate) fn draw(
         ground: RowContext<'_>,
         attribute: Option<usize>,
         seed: u64,
@@ -84,7 +84,7 @@ impl RecheckSample {
     }
 
     /// The rows of a row group that are scored again, in order.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         batch: &PreparedBatch,
         roles: &RowRoles,
@@ -105,7 +105,7 @@ fn eligible(batch: &PreparedBatch, roles: &RowRoles, attribute: Option<usize>, i
 
 /// What a file of counterfactual scores is compared with.
 #[derive(Debug, Clone, Copy)]
-pub struct RecheckAgainst<'a> {
+pub(crate) struct RecheckAgainst<'a> {
     /// The rows that were asked for again.
     pub sample: &'a RecheckSample,
     /// Their factual scores and the largest difference; none where another model of the job asks
@@ -115,7 +115,7 @@ pub struct RecheckAgainst<'a> {
 
 /// What the comparison of rows scored again gave.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RecheckResult {
+pub(crate) struct RecheckResult {
     /// Rows compared.
     pub rows: u64,
     /// Those that differ by more than is allowed.
@@ -127,7 +127,7 @@ pub struct RecheckResult {
 impl RecheckResult {
     /// Compares the scores of these rows of a row group; a score on one side only is as far apart
     /// as scores can be.
-    pub fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
+    pub(crate) fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
         for &row in rows {
             let (one, other) = (first[row], again[row]);
             let difference = match (one.is_nan(), other.is_nan()) {
@@ -304,7 +304,7 @@ impl From<Error> for JoinStop {
 /// # Errors
 /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, the disk refuses, the run is to
 /// stop.
-pub fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) -> Result<()> {
+pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) -> Result<()> {
     let key = |batch: &PreparedBatch, i: usize| ScoreKey {
         row_key: batch.row_key[i],
         to_group: 0,
@@ -340,7 +340,7 @@ pub fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) -> Resu
 ///
 /// # Errors
 /// As [`join_rows`], and a row scored again that differs.
-pub fn join_counterfactuals(
+pub(crate) fn join_counterfactuals(
     ground: RowContext<'_>,
     file: &KeyedScores,
     counterfactuals: &CounterfactualReader,

@@ -1,13 +1,13 @@
 //! The stage `score`: what models trained here and commands say of rows and counterfactuals, and
 //! scores made elsewhere.
 
-pub mod changed_rows;
-pub mod command;
-pub mod fit_threshold;
-pub mod graph_scoring;
-pub mod join;
-pub mod recheck;
-pub mod rows;
+pub(crate) mod changed_rows;
+pub(crate) mod command;
+pub(crate) mod fit_threshold;
+pub(crate) mod graph_scoring;
+pub(crate) mod join;
+pub(crate) mod recheck;
+pub(crate) mod rows;
 
 use std::path::{Path, PathBuf};
 

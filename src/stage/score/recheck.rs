@@ -30,7 +30,7 @@ const RECHECK_AT_LEAST: usize = 100;
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 
 /// Models that answer differently when asked twice, each with what scoring rows again gave.
-pub type UnsteadyModels = BTreeMap<String, RecheckResult>;
+pub(crate) type UnsteadyModels = BTreeMap<String, RecheckResult>;
 
 impl StageInput<RecheckStage> {
     /// What asking twice gave.

@@ -12,7 +12,7 @@ use crate::model::Scorer;
 use crate::stage::row_context::RowContext;
 
 /// The rows of a group that train for a fold and have a label.
-pub fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -> Vec<usize> {
+pub(crate) fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -> Vec<usize> {
     (0..batch.row.len())
         .filter(|&i| roles.trains(i, fold) && batch.label.get(i).is_some_and(Option::is_some))
         .collect()
@@ -27,7 +27,7 @@ pub fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -> Vec<u
 ///
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
-pub fn score_rows(
+pub(crate) fn score_rows(
     ground: RowContext<'_>,
     scorers: &[Box<dyn Scorer>],
     of: Option<(&CounterfactualReader, &[Vec<bool>])>,
@@ -63,7 +63,7 @@ pub fn score_rows(
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
-pub fn trained_groups(
+pub(crate) fn trained_groups(
     ground: RowContext<'_>,
     attribute: usize,
     n_folds: usize,
@@ -121,7 +121,7 @@ pub(crate) fn score_by_fold(
 /// # Errors
 /// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run
 /// is to stop.
-pub fn check_carried(
+pub(crate) fn check_carried(
     ground: RowContext<'_>,
     (carried, column): (usize, &str),
     place: &(dyn Fn(Fault, u64) -> Fault + Sync),

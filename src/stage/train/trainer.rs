@@ -15,7 +15,11 @@ use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::canonical_text;
 
 /// The trainer of a model; none for one that is not trained here.
-pub fn trainer(model: &ModelBlock, layout: &Layout, seed: Seed) -> Option<Box<dyn ModelTrainer>> {
+pub(crate) fn trainer(
+    model: &ModelBlock,
+    layout: &Layout,
+    seed: Seed,
+) -> Option<Box<dyn ModelTrainer>> {
     let (_, knobs) = model.trained_here()?;
     let omitted = knobs.omit().iter().map(ColumnName::as_str);
     let omit = omitted.chain(layout.hidden_names()).map(str::to_owned).collect();
@@ -26,7 +30,7 @@ pub fn trainer(model: &ModelBlock, layout: &Layout, seed: Seed) -> Option<Box<dy
 ///
 /// # Errors
 /// It would; says which column has most of the encoded columns.
-pub fn check_memory(
+pub(crate) fn check_memory(
     trainer: &dyn ModelTrainer,
     layout: &Layout,
     n_training: u64,
@@ -64,7 +68,7 @@ pub(crate) fn memory_in_words(bytes: u64) -> String {
 }
 
 /// What an ONNX model needs to know of the rows.
-pub fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
+pub(crate) fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
     let words = |columns: &[ColumnName]| {
         columns.iter().map(|c| c.as_str().to_owned()).collect::<Vec<String>>()
     };
@@ -86,7 +90,7 @@ pub fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
 }
 
 /// What makes a model stale that is trained here, beside its rows.
-pub fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
+pub(crate) fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
     let Some((kind, knobs)) = model.trained_here() else { return Vec::new() };
     // The seed only where chance has a part in the training.
     let seed = knobs.draws().then(|| ("run.seed".to_owned(), seed.0.to_string()));
@@ -98,7 +102,7 @@ pub fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// The text is no artifact of such a model; says why.
-pub fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)>, String> {
+pub(crate) fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)>, String> {
     model.trained_here().map_or(Ok(None), |(_, knobs)| knobs.missing_trees(json))
 }
 
@@ -106,7 +110,7 @@ pub fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)
 ///
 /// # Errors
 /// The text is no artifact of such a model; says why.
-pub fn trained(model: &ModelBlock, json: &str) -> Result<Box<dyn TrainedModel>, String> {
+pub(crate) fn trained(model: &ModelBlock, json: &str) -> Result<Box<dyn TrainedModel>, String> {
     let (_, knobs) =
         model.trained_here().ok_or_else(|| "the job trains no such model".to_owned())?;
     knobs.read(json)

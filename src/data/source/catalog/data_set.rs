@@ -9,7 +9,7 @@ use crate::error::Result;
 
 /// A public data set.
 #[derive(Debug)]
-pub struct PublicDataSet {
+pub(crate) struct PublicDataSet {
     /// Its name in jobs, and of its folder.
     pub name: &'static str,
     /// A description of one line.
@@ -30,7 +30,7 @@ pub struct PublicDataSet {
 
 /// A file of a data set.
 #[derive(Debug)]
-pub struct DataSetFile {
+pub(crate) struct DataSetFile {
     /// Its name, in the folder and in the archive.
     pub name: &'static str,
     /// Its accepted versions, the published one first.
@@ -41,7 +41,7 @@ pub struct DataSetFile {
 
 /// One accepted content of a member.
 #[derive(Debug, PartialEq, Eq)]
-pub struct FileVersion {
+pub(crate) struct FileVersion {
     /// Its size in bytes.
     pub bytes: u64,
     /// Its SHA-256 in hexadecimal.
@@ -50,7 +50,7 @@ pub struct FileVersion {
 
 /// The type of a column of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CatalogType {
+pub(crate) enum CatalogType {
     /// Integers, also where the file writes them as `63.0`.
     Int,
     /// Numbers.
@@ -65,7 +65,7 @@ pub enum CatalogType {
 
 impl CatalogType {
     /// The name of a value of this type in messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             CatalogType::Int => "integer",
             CatalogType::Float => "number",
@@ -78,7 +78,7 @@ impl CatalogType {
 
 /// The origin of the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DataSetOrigin {
+pub(crate) enum DataSetOrigin {
     /// Verified files.
     Files(VerifiedFiles),
     /// Generated rows, with the reason why the files could not be obtained.
@@ -87,7 +87,7 @@ pub enum DataSetOrigin {
 
 /// The verified files of a data set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VerifiedFiles {
+pub(crate) struct VerifiedFiles {
     /// The folder of the files.
     pub folder: PathBuf,
     /// The version of each member, in the order of the members.

@@ -18,11 +18,11 @@ use crate::exec::hash::sha256;
 use crate::exec::pieces::StageWatch;
 
 /// Fetches the bytes at an address, at most so many; the error gives the reason in words.
-pub type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
+pub(crate) type FetchBytes<'a> = &'a dyn Fn(&str, u64) -> Result<Vec<u8>, String>;
 
 /// The places that a data set may come from.
 #[derive(Clone, Copy)]
-pub struct DataSetAccess<'a> {
+pub(crate) struct DataSetAccess<'a> {
     /// The folder of data sets.
     pub data_dir: &'a Path,
     /// Whether to use the stand-in where the data set cannot be obtained.
@@ -34,7 +34,10 @@ pub struct DataSetAccess<'a> {
 /// Downloads over HTTP and HTTPS without a proxy.
 ///
 /// `connect` limits the time of the connection, `total` that of the whole request.
-pub fn http(connect: Duration, total: Duration) -> impl Fn(&str, u64) -> Result<Vec<u8>, String> {
+pub(crate) fn http(
+    connect: Duration,
+    total: Duration,
+) -> impl Fn(&str, u64) -> Result<Vec<u8>, String> {
     let config = ureq::Agent::config_builder()
         .proxy(None)
         .timeout_connect(Some(connect))
@@ -49,7 +52,7 @@ pub fn http(connect: Duration, total: Duration) -> impl Fn(&str, u64) -> Result<
 
 /// The part of a data set that is in the data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DataSetPresence {
+pub(crate) enum DataSetPresence {
     /// All of it.
     Complete(VerifiedFiles),
     /// Some files are missing; this assumes the newest version of each missing member.
@@ -60,7 +63,10 @@ pub enum DataSetPresence {
 ///
 /// # Errors
 /// A file of the folder has another checksum, or cannot be read.
-pub fn find_in_folder(set: &'static PublicDataSet, data_dir: &Path) -> Result<DataSetPresence> {
+pub(crate) fn find_in_folder(
+    set: &'static PublicDataSet,
+    data_dir: &Path,
+) -> Result<DataSetPresence> {
     let folder = data_dir.join(set.name);
     let there = versions_in(set, &folder)?;
     let whole = there.iter().all(Option::is_some);
@@ -91,7 +97,7 @@ fn versions_in(
 /// # Errors
 /// A file of the folder has another checksum; the files cannot be obtained and the job does not ask
 /// for a stand-in; a file cannot be written.
-pub fn obtain(
+pub(crate) fn obtain(
     set: &'static PublicDataSet,
     access: DataSetAccess<'_>,
     watch: StageWatch<'_>,

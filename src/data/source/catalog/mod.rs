@@ -14,8 +14,8 @@
 
 mod adult;
 mod compas;
-pub mod data_set;
-pub mod download;
+pub(crate) mod data_set;
+pub(crate) mod download;
 mod german;
 mod heart;
 mod law;
@@ -24,19 +24,19 @@ mod typed;
 
 use std::path::Path;
 
-pub use crate::data::source::catalog::data_set::{
-    CatalogType, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet, VerifiedFiles,
+pub(crate) use crate::data::source::catalog::data_set::{
+    DataSetFile, DataSetOrigin, FileVersion, PublicDataSet,
 };
 use crate::data::source::recut::RecutWriter;
 use crate::error::{Error, Result};
 use crate::exec::pieces::{StageWatch, WorkerPool};
 
 /// All data sets, sorted by name.
-pub const DATA_SETS: &[PublicDataSet] =
+pub(crate) const DATA_SETS: &[PublicDataSet] =
     &[adult::SET, compas::SET, german::SET, heart::SET, law::SET];
 
 /// The data set of this name.
-pub fn data_set(name: &str) -> Option<&'static PublicDataSet> {
+pub(crate) fn data_set(name: &str) -> Option<&'static PublicDataSet> {
     DATA_SETS.iter().find(|set| set.name == name)
 }
 
@@ -44,7 +44,7 @@ pub fn data_set(name: &str) -> Option<&'static PublicDataSet> {
 ///
 /// # Errors
 /// A file has changed or disappeared since; `path` cannot be written.
-pub fn import(
+pub(crate) fn import(
     set: &PublicDataSet,
     origin: &DataSetOrigin,
     path: &Path,

@@ -39,18 +39,18 @@ const WAITING: (usize, usize) = (1 << 18, 1 << 21);
 /// The factors that make the sums of factual and counterfactual scores of each scope equal,
 /// estimated from some people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ScoreBalances(Vec<ScoreBalance>);
+pub(crate) struct ScoreBalances(Vec<ScoreBalance>);
 
 impl ScoreBalances {
     /// Those of these people.
-    pub fn of(counts: &CounterfactualCounts) -> Self {
+    pub(crate) fn of(counts: &CounterfactualCounts) -> Self {
         ScoreBalances(counts.second_pass().balances())
     }
 }
 
 /// What is kept of scores beside the counts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ScoreKeeping {
+pub(crate) enum ScoreKeeping {
     /// Nothing: score metrics are not asked for.
     Nothing,
     /// Every pair, up to [`MAX_SINGLE_PEOPLE`] people.
@@ -64,7 +64,7 @@ pub enum ScoreKeeping {
 impl ScoreKeeping {
     /// What to keep in a pass over people who are counted already; a seed where intervals are
     /// wanted.
-    pub fn again(counts: &CounterfactualCounts, seed: Option<Seed>) -> Self {
+    pub(crate) fn again(counts: &CounterfactualCounts, seed: Option<Seed>) -> Self {
         match seed {
             None => ScoreKeeping::Sums(ScoreBalances::of(counts)),
             Some(_) if counts.cell_profiles().total().people() <= MAX_SINGLE_PEOPLE => {
@@ -77,7 +77,7 @@ impl ScoreKeeping {
 
 /// The accumulator of a pass over people with their counterfactuals; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SwitchAccumulator {
+pub(crate) struct SwitchAccumulator {
     /// Without what the blocks hold.
     counts: CounterfactualCounts,
     blocks: ShiftBlocks,
@@ -123,7 +123,7 @@ struct WaitingPair {
 
 /// Room for the pairs of one group while they are added; one serves all accumulators of a thread.
 #[derive(Debug)]
-pub struct ChunkWorkspace {
+pub(crate) struct ChunkWorkspace {
     arch: Arch,
     terms: Box<ChunkTerms>,
     /// By the group that people are moved to.
@@ -136,7 +136,7 @@ pub struct ChunkWorkspace {
 
 impl ChunkWorkspace {
     /// Room with the widest vectors that the processor has.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         ChunkWorkspace {
             arch: Arch::new(),
             terms: ChunkTerms::new(),
@@ -155,7 +155,7 @@ impl Default for ChunkWorkspace {
 
 /// What a pass over people gathered.
 #[derive(Debug)]
-pub struct GatheredSwitches {
+pub(crate) struct GatheredSwitches {
     /// The counts.
     pub counts: CounterfactualCounts,
     /// People who have a pair of scores.
@@ -166,7 +166,7 @@ pub struct GatheredSwitches {
 
 /// What the intervals of score metrics are drawn from.
 #[derive(Debug)]
-pub enum GatheredScores {
+pub(crate) enum GatheredScores {
     /// Everybody.
     Pairs(ScorePairs),
     /// Blocks of people.
@@ -175,7 +175,7 @@ pub enum GatheredScores {
 
 impl SwitchAccumulator {
     /// Nobody yet; `nobody` are the empty counts.
-    pub fn new(nobody: CounterfactualCounts, keep: &ScoreKeeping) -> Self {
+    pub(crate) fn new(nobody: CounterfactualCounts, keep: &ScoreKeeping) -> Self {
         let (balances, cut) = match keep {
             ScoreKeeping::Nothing | ScoreKeeping::Pairs => (Vec::new(), (1, Seed(0))),
             ScoreKeeping::Sums(balances) => (balances.0.clone(), (1, Seed(0))),
@@ -199,7 +199,7 @@ impl SwitchAccumulator {
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -236,7 +236,7 @@ impl SwitchAccumulator {
     }
 
     /// Adds the scores of people who wait.
-    pub fn flush(&mut self, room: &mut ChunkWorkspace) {
+    pub(crate) fn flush(&mut self, room: &mut ChunkWorkspace) {
         let WaitingPeople { people, pairs } = &mut self.waiting;
         if people.is_empty() {
             return;
@@ -293,12 +293,12 @@ impl SwitchAccumulator {
     }
 
     /// What was gathered, with room of its own.
-    pub fn finish_now(self) -> GatheredSwitches {
+    pub(crate) fn finish_now(self) -> GatheredSwitches {
         self.finish(&mut ChunkWorkspace::new())
     }
 
     /// What was gathered.
-    pub fn finish(mut self, room: &mut ChunkWorkspace) -> GatheredSwitches {
+    pub(crate) fn finish(mut self, room: &mut ChunkWorkspace) -> GatheredSwitches {
         self.flush(room);
         self.blocks.add_to(&mut self.counts);
         let SwitchAccumulator { counts, blocks, pairs, people, .. } = self;
@@ -368,7 +368,7 @@ fn add_chunk(
 impl GatheredSwitches {
     /// The second pass over the same people and what intervals are drawn from; none where the
     /// people have to be passed over again. `intervals` are those that are wanted.
-    pub fn second(
+    pub(crate) fn second(
         self,
         intervals: bool,
     ) -> (CounterfactualCounts, Option<(ShiftPass, GatheredScores)>) {

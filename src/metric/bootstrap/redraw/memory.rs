@@ -21,7 +21,7 @@ const BYTES_PER_VALUE: u64 = 9;
 
 /// What is asked of the counterfactuals of one attribute.
 #[derive(Debug, Clone, Copy)]
-pub struct DirectionMemory {
+pub(crate) struct DirectionMemory {
     /// Its groups.
     pub groups: usize,
     /// Threads that work at once.
@@ -37,7 +37,7 @@ pub struct DirectionMemory {
 impl DirectionMemory {
     /// Bytes at the height of the work; `people` are those who are audited, none where they are not
     /// known yet: then it is the least that any number of people takes.
-    pub fn bytes(self, people: Option<u64>) -> u64 {
+    pub(crate) fn bytes(self, people: Option<u64>) -> u64 {
         let redrawn = self.samples.map_or(0, |samples| match people {
             None => self.people(samples).min(self.blocks()),
             Some(n) if n <= MAX_SINGLE_PEOPLE => self.people(samples),

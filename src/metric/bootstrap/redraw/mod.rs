@@ -47,16 +47,16 @@ use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;
-pub use gather::{
+pub(crate) use gather::{
     ChunkWorkspace, GatheredScores, GatheredSwitches, ScoreBalances, ScoreKeeping,
     SwitchAccumulator,
 };
-pub use memory::DirectionMemory;
-pub use tile::{ReplicateTile, ShiftBootstrap};
-pub use units::{ScorePairs, ShiftBlocks};
+pub(crate) use memory::DirectionMemory;
+pub(crate) use tile::{ReplicateTile, ShiftBootstrap};
+pub(crate) use units::{ScorePairs, ShiftBlocks};
 
 /// The most people whose replicates are computed one by one.
-pub const MAX_SINGLE_PEOPLE: u64 = 200_000;
+pub(crate) const MAX_SINGLE_PEOPLE: u64 = 200_000;
 
 /// Replicates of blocks.
 const BLOCK_REPLICATES: usize = 200;
@@ -64,7 +64,7 @@ const BLOCK_REPLICATES: usize = 200;
 /// The second pass over the scores of one model, set and attribute, and the intervals where they
 /// are wanted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftEvidence {
+pub(crate) struct ShiftEvidence {
     /// The second pass.
     pub second: ShiftPass,
     /// The intervals.
@@ -73,7 +73,7 @@ pub struct ShiftEvidence {
 
 /// The interval of every score metric in every scope.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftIntervals {
+pub(crate) struct ShiftIntervals {
     replicates: u64,
     /// Ascending by scope and metric.
     found: Vec<(MetricScope, String, BootstrapInterval)>,

@@ -173,7 +173,7 @@ fn blocks_beyond_the_expansion_are_undefined() {
     let of = |id: &str| METRICS.iter().position(|metric| metric.id == id).unwrap();
     let (jscd, total) = (of("jscd"), counts.scope_index().total());
     let undefined =
-        tile.values(total, jscd).filter(|value| *value == Err(Undefined::OperandUndefined)).count();
+        tile.values(total, jscd).filter(|value| *value == Err(Undefined::OperandMissing)).count();
     assert!(undefined > 20, "{undefined}");
     assert!(tile.values(total, of("rmscd")).all(|value| value.is_ok()));
 }

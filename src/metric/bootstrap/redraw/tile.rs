@@ -28,7 +28,7 @@ use crate::param::{Count, Level, Seed};
 /// The values of some replicates: of all scopes and replicates together they are what takes most
 /// memory.
 #[derive(Debug, Clone)]
-pub struct ReplicateTile(Vec<ReplicateValues>);
+pub(crate) struct ReplicateTile(Vec<ReplicateValues>);
 
 /// The values of a metric in a scope, at most nine bytes each.
 #[derive(Debug, Clone, Default)]
@@ -318,7 +318,7 @@ fn write_quantised(into: &mut [f64], terms: &[f64], quanta: &[f64]) {
 
 impl ShiftBootstrap<'_> {
     /// The values of the replicates of one tile.
-    pub fn tile(&self, number: usize) -> ReplicateTile {
+    pub(crate) fn tile(&self, number: usize) -> ReplicateTile {
         let width = self.units.replicates_per_tile();
         let first = number * width;
         let replicates = first..self.replicates.min(first + width);
@@ -554,7 +554,7 @@ impl ShiftBootstrap<'_> {
                 Ok(own.divergence(score, score_cf, terms.to_f64()))
             }
             ShiftUnits::Blocks(_) if step.abs() <= MAX_STEP => Ok(expanded()),
-            ShiftUnits::Blocks(_) => Err(Undefined::OperandUndefined),
+            ShiftUnits::Blocks(_) => Err(Undefined::OperandMissing),
         }
     }
 }
@@ -562,7 +562,7 @@ impl ShiftBootstrap<'_> {
 /// A bootstrap ready to be computed, a tile of replicates at a time, in any order and on any
 /// thread.
 #[derive(Debug)]
-pub struct ShiftBootstrap<'a> {
+pub(crate) struct ShiftBootstrap<'a> {
     pub(crate) units: ShiftUnits<'a>,
     pub(crate) second: &'a ShiftPass,
     pub(crate) scope_index: ScopeIndex,
@@ -573,7 +573,7 @@ pub struct ShiftBootstrap<'a> {
 
 impl<'a> ShiftBootstrap<'a> {
     /// Draws people. `second` is the second pass over the same pairs.
-    pub fn of_people(
+    pub(crate) fn of_people(
         pairs: &'a ScorePairs,
         second: &'a ShiftPass,
         samples: Count,
@@ -588,7 +588,7 @@ impl<'a> ShiftBootstrap<'a> {
     }
 
     /// Draws blocks of people. `second` is the second pass of these blocks.
-    pub fn of_blocks(blocks: &'a ShiftBlocks, second: &'a ShiftPass, seed: Seed) -> Self {
+    pub(crate) fn of_blocks(blocks: &'a ShiftBlocks, second: &'a ShiftPass, seed: Seed) -> Self {
         Self::new(ShiftUnits::Blocks(blocks), second, BLOCK_REPLICATES, seed)
     }
 
@@ -605,13 +605,13 @@ impl<'a> ShiftBootstrap<'a> {
     }
 
     /// Number of tiles.
-    pub fn n_tiles(&self) -> usize {
+    pub(crate) fn n_tiles(&self) -> usize {
         self.replicates.div_ceil(self.units.replicates_per_tile())
     }
 
     /// The intervals at a level from all tiles in order. `counts` is the first pass over the same
     /// people.
-    pub fn intervals(
+    pub(crate) fn intervals(
         &self,
         tiles: &[ReplicateTile],
         counts: &CounterfactualCounts,

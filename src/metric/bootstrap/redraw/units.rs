@@ -22,7 +22,7 @@ use crate::param::Seed;
 
 /// The pairs of scores of people, by direction; mergeable.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ScorePairs {
+pub(crate) struct ScorePairs {
     pub(crate) is_weighted: bool,
     scope_index: ScopeIndex,
     /// By group: everybody who has a pair.
@@ -61,7 +61,7 @@ pub(crate) struct PairTerms {
 
 impl ScorePairs {
     /// No pair yet; groups and label are those of the first pass.
-    pub fn new(counts: &CounterfactualCounts) -> Self {
+    pub(crate) fn new(counts: &CounterfactualCounts) -> Self {
         let places = counts.scope_index();
         ScorePairs {
             is_weighted: counts.is_weighted(),
@@ -73,7 +73,7 @@ impl ScorePairs {
 
     /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
     /// own: all pairs of a key weigh alike.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -117,7 +117,7 @@ impl ScorePairs {
     }
 
     /// Adds the people of another batch.
-    pub fn merge(&mut self, other: ScorePairs) {
+    pub(crate) fn merge(&mut self, other: ScorePairs) {
         for (from, to) in self.scope_index.directions() {
             let (before, direction) =
                 (self.people[from].len(), self.scope_index.direction(from, to));
@@ -132,7 +132,7 @@ impl ScorePairs {
 
     /// The second pass over these pairs, the same that [`CounterfactualCounts::second_pass`]
     /// begins.
-    pub fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
+    pub(crate) fn second_pass(&self, counts: &CounterfactualCounts) -> ShiftPass {
         let mut second = counts.second_pass();
         for (from, to) in self.scope_index.directions() {
             for (person, pair) in self.pairs_of(from, to) {
@@ -243,7 +243,7 @@ mod bins_as_list {
 /// the balance of these very people, its value is the sum of terms; where it was estimated from
 /// some of them, the value is the series at the step between the two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ShiftBlocks {
+pub(crate) struct ShiftBlocks {
     is_weighted: bool,
     scope_index: ScopeIndex,
     /// By scope; none where no divergence is asked for.
@@ -260,7 +260,7 @@ pub struct ShiftBlocks {
 
 impl ShiftBlocks {
     /// Nobody yet; groups, label and sums of scores are those of the first pass.
-    pub fn new(counts: &CounterfactualCounts, seed: Seed) -> Self {
+    pub(crate) fn new(counts: &CounterfactualCounts, seed: Seed) -> Self {
         let balances = counts.second_pass().balances();
         ShiftBlocks::with_balances(counts, balances, (SHIFT_BLOCKS, seed))
     }
@@ -287,7 +287,7 @@ impl ShiftBlocks {
 
     /// Adds one person with all their counterfactuals, as in the first pass. `key` is the person's
     /// own and decides the block.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -366,7 +366,7 @@ impl ShiftBlocks {
     }
 
     /// Adds the people of another batch of the same pass.
-    pub fn merge(&mut self, other: ShiftBlocks) {
+    pub(crate) fn merge(&mut self, other: ShiftBlocks) {
         merge_present(&mut self.blocks, other.blocks, |mine, theirs| {
             mine.iter_mut().zip(&theirs).for_each(|(mine, theirs)| mine.merge(theirs));
         });
@@ -389,7 +389,7 @@ impl ShiftBlocks {
     /// The second pass over the same people, which the blocks hold; none where a balance was
     /// estimated so far from that of all people that the series does not stand for the value, or
     /// was not estimated at all.
-    pub fn second_pass(&self, counts: &CounterfactualCounts) -> Option<ShiftPass> {
+    pub(crate) fn second_pass(&self, counts: &CounterfactualCounts) -> Option<ShiftPass> {
         let places = self.scope_index;
         let mut second = ShiftPass::with_balances(places, &self.balances);
         let mut pairs = vec![0; places.len()];

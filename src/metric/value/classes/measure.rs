@@ -79,7 +79,7 @@ const SWITCHES: [(&str, MatrixReading); 3] = [
 
 /// The rate at which predictions of one class turn into another, in one scope.
 #[derive(Debug, Clone)]
-pub struct ClassTransition {
+pub(crate) struct ClassTransition {
     /// Where it holds.
     pub scope: MetricScope,
     /// The class before.
@@ -102,7 +102,7 @@ pub struct ClassTransition {
 
 /// ACC and MCC of each group, of all, and their difference between each two groups, of the families
 /// that are asked for.
-pub fn measure_factual_classes(
+pub(crate) fn measure_factual_classes(
     counts: &FactualClassCounts,
     settings: &MeasureSettings,
 ) -> Vec<MeasuredValue> {
@@ -163,7 +163,7 @@ pub fn measure_factual_classes(
 /// CR, SR and CMCC of every direction, of the difference of each two, of one group and the rest,
 /// and of all together; and every transition from class to class in the scopes but the differences.
 /// None where the family ccm is not asked for.
-pub fn measure_switch_classes(
+pub(crate) fn measure_switch_classes(
     counts: &SwitchClassCounts,
     settings: &MeasureSettings,
 ) -> (Vec<MeasuredValue>, Vec<ClassTransition>) {

@@ -21,16 +21,16 @@
 //! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix.
 //! The K forms against all others take K times what two classes take.
 
-pub mod measure;
+pub(crate) mod measure;
 
-pub use crate::metric::evidence::class_counts::{FactualClassCounts, SwitchClassCounts};
-pub use crate::metric::evidence::matrix::ClassMatrix;
+pub(crate) use crate::metric::evidence::class_counts::{FactualClassCounts, SwitchClassCounts};
+pub(crate) use crate::metric::evidence::matrix::ClassMatrix;
 
 /// The class with the highest score, the first of equals; none where there is no class or a score
 /// is missing.
 ///
 /// Choice: ties go to the class that the job names first.
-pub fn most_likely_class(scores: &[Option<f64>]) -> Option<usize> {
+pub(crate) fn most_likely_class(scores: &[Option<f64>]) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (class, score) in scores.iter().enumerate() {
         let score = (*score)?;

@@ -50,27 +50,27 @@ use crate::num::summary::{SampleSpread, SpreadEstimate, WeightedValue};
 use crate::param::{Level, Seed};
 
 /// Blocks of people.
-pub const WORLD_BLOCKS: usize = 200;
+pub(crate) const WORLD_BLOCKS: usize = 200;
 
 /// Flag: a class of graphs was too large to list and was sampled.
-pub const SAMPLED: &str = "sampled";
+pub(crate) const SAMPLED: &str = "sampled";
 
 /// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more. Of
 /// race, sex or age that is false, so nobody is named at a disadvantage.
-pub const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
+pub(crate) const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
 
 /// Share of graphs from which on a cause of the attribute is told.
-pub const FOLLOWS_FROM: f64 = 0.05;
+pub(crate) const FOLLOWS_FROM: f64 = 0.05;
 
 /// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
-pub const ENOUGH_BOOTSTRAPS: usize = 40;
+pub(crate) const ENOUGH_BOOTSTRAPS: usize = 40;
 
 /// Bootstraps below which no coefficients are refitted: what one fit gives has no spread.
-pub const LEAST_BOOTSTRAPS: u64 = 2;
+pub(crate) const LEAST_BOOTSTRAPS: u64 = 2;
 
 /// Whether a mean over graphs lies outside of the percentiles of the same values, by more than
 /// rounding.
-pub fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
+pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     let rounding = 1e-12 * mean.abs().max(lo.abs()).max(hi.abs());
     mean < lo - rounding || mean > hi + rounding
 }
@@ -84,7 +84,7 @@ const CHUNKS: usize = 16;
 
 /// What a world is, before anybody is counted in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GraphWorld {
+pub(crate) struct GraphWorld {
     /// The bootstrap that it belongs to.
     pub bootstrap: usize,
     /// Its graphs.
@@ -95,7 +95,7 @@ pub struct GraphWorld {
 
 /// Everybody in every world: the evidence of one model and one graph-uncertain set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WorldCounts {
+pub(crate) struct WorldCounts {
     /// The worlds.
     pub worlds: Vec<GraphWorld>,
     /// Whether a class of graphs was sampled.
@@ -120,7 +120,7 @@ struct WorldSwitchCounts {
 
 /// One metric across worlds.
 #[derive(Debug, Clone)]
-pub struct AcrossWorldsValue {
+pub(crate) struct AcrossWorldsValue {
     /// The mean over graphs, with the interval of people.
     pub measured: MeasuredValue,
     /// Variance and percentiles over graphs; none of a single one.
@@ -144,7 +144,7 @@ pub struct AcrossWorldsValue {
 /// u that of its graph fitted on all training rows, v = u + (v - u): variances of both and twice
 /// their covariance add up to the variance of v.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SpreadParts {
+pub(crate) struct SpreadParts {
     /// Of u: what other graphs give, coefficients apart.
     pub between: SpreadEstimate,
     /// Of mean(u) + v - u: what other coefficients give, graphs apart. Ends of a rate may lie
@@ -192,7 +192,7 @@ impl SpreadParts {
 
 impl WorldCounts {
     /// Nobody yet, in these worlds of an attribute with two groups.
-    pub fn new(worlds: Vec<GraphWorld>, sampled: bool, seed: Seed) -> Self {
+    pub(crate) fn new(worlds: Vec<GraphWorld>, sampled: bool, seed: Seed) -> Self {
         let nobody = |of: usize| WorldSwitchCounts {
             counts: CounterfactualCounts::new(2),
             switched: vec![0; of],
@@ -210,7 +210,7 @@ impl WorldCounts {
     ///
     /// # Panics
     /// Where there are not as many counterfactuals as that: a bug of the caller.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         key: u64,
         person: &ScoredPerson,
@@ -246,12 +246,12 @@ impl WorldCounts {
     }
 
     /// The second pass of every world, of nobody yet.
-    pub fn second_pass(&self) -> Vec<ShiftPass> {
+    pub(crate) fn second_pass(&self) -> Vec<ShiftPass> {
         self.of_world.iter().map(|world| world.counts.second_pass()).collect()
     }
 
     /// Keeps the second pass, without which score metrics are not measured.
-    pub fn set_second_pass(&mut self, second: Vec<ShiftPass>) {
+    pub(crate) fn set_second_pass(&mut self, second: Vec<ShiftPass>) {
         self.of_world
             .iter_mut()
             .zip(second)
@@ -273,7 +273,7 @@ impl Accumulator for WorldCounts {
 }
 
 /// Adds a person to the second pass of every world.
-pub fn add_second(
+pub(crate) fn add_second(
     second: &mut [ShiftPass],
     person: &ScoredPerson,
     counterfactuals: &[ScoredCounterfactual],
@@ -286,7 +286,7 @@ pub fn add_second(
 
 /// Every metric of the counterfactual families asked for, in every scope; `level` is that of the
 /// percentiles over graphs.
-pub fn measure_worlds(
+pub(crate) fn measure_worlds(
     counts: &WorldCounts,
     level: Level,
     settings: &MeasureSettings,
@@ -345,7 +345,7 @@ pub fn measure_worlds(
                 Some(IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n)) => {
                     match counts_of_all {
                         Some((numerator, denominator)) => IntervalBasis::Formula(wilson(
-                            Rate { numerator, denominator, empty: Undefined::OperandUndefined },
+                            Rate { numerator, denominator, empty: Undefined::OperandMissing },
                             ask.z,
                         )),
                         None => IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n),
@@ -527,7 +527,7 @@ impl WorldBootstrap {
                 let (sum, n) = parts
                     .iter()
                     .fold((0.0, 0), |(sum, n), part| (sum + part[at + r].0, n + part[at + r].1));
-                if n > 0 { Ok(sum / n as f64) } else { Err(Undefined::OperandUndefined) }
+                if n > 0 { Ok(sum / n as f64) } else { Err(Undefined::OperandMissing) }
             };
             Some((0..samples).map(mean).collect())
         });

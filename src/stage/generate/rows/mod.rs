@@ -23,7 +23,7 @@ use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::row_context::RowContext;
 
 /// What a stage `generate` works with.
-pub struct GenerateInputs<'a> {
+pub(crate) struct GenerateInputs<'a> {
     /// One generator per fold, or one for all.
     pub generators: &'a [Box<dyn Generator>],
     /// Position of the attribute.
@@ -51,7 +51,11 @@ pub struct GenerateInputs<'a> {
 ///
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
-pub fn generate(ground: RowContext<'_>, making: &GenerateInputs<'_>, out: &Path) -> Result<()> {
+pub(crate) fn generate(
+    ground: RowContext<'_>,
+    making: &GenerateInputs<'_>,
+    out: &Path,
+) -> Result<()> {
     if making.is_view {
         NaiveKeys::count(ground.rows, ground.roles, making.attribute)?.write(out)?;
         return files::write_json(&out.join(EFFECTS_FILE), &GeneratedEffects::default());
@@ -122,7 +126,7 @@ pub(crate) const EFFECTS_FILE: &str = "followed.json";
 
 /// What followed from setting an attribute.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct GeneratedEffects {
+pub(crate) struct GeneratedEffects {
     /// The values that were written for groups of a derived attribute.
     pub written: Vec<WrittenValue>,
     /// Groups that no reference row stands for, with the number of people who have no
@@ -141,7 +145,7 @@ pub struct GeneratedEffects {
 /// # Errors
 /// The rows cannot be read, the run is to stop, or a column that groups are mapped from has too
 /// many different numbers.
-pub fn write_backs(
+pub(crate) fn write_backs(
     ground: RowContext<'_>,
     basis: &LearningReference<'_>,
     attribute: usize,
