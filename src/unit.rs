@@ -86,6 +86,8 @@ worded_enum! {
         Fit = "fit",
         /// Counterfactuals of audited rows; with a fold of the rows that train for it.
         Generate = "generate",
+        /// The counterfactuals of a set in the user's own ids and values.
+        Kept = "kept",
         /// Which rows a file of scores answers.
         Request = "request",
         /// A fitted threshold.
@@ -132,7 +134,7 @@ impl UnitKind {
             UnitKind::Discover => StageKind::Discover,
             UnitKind::Train => StageKind::Train,
             UnitKind::Fit => StageKind::Fit,
-            UnitKind::Generate => StageKind::Generate,
+            UnitKind::Generate | UnitKind::Kept => StageKind::Generate,
             UnitKind::Request
             | UnitKind::Threshold
             | UnitKind::Score

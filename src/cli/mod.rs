@@ -301,6 +301,7 @@ fn run_job(
     let ran = finished.stages.iter().filter(|s| !s.cached).count();
     let cached = finished.stages.len() - ran;
     let out = finished.summary.out.clone().unwrap_or_default();
+    let verdict = finished.summary.verdict.as_str();
     let did = format!("{ran} stages run, {cached} cached");
     let mut words = match finished.published {
         None => format!("stopped as asked: {did}, nothing published"),
@@ -308,6 +309,11 @@ fn run_job(
             format!("nothing to do: all {cached} stages are cached and {out} is up to date")
         }
         Some(PublishOutcome::Unchanged) => format!("{did}; {out} holds the same results"),
+        Some(_) if verdict == "unfinished" => {
+            format!(
+                "stopped as asked: {did}; the counterfactuals are in {out}/rows/counterfactuals"
+            )
+        }
         Some(_) => format!("{did}; results in {out}, page {out}/{}", finished.summary.report),
     };
     if !finished.awaited.is_empty() && finished.published.is_some() {
@@ -323,8 +329,8 @@ fn run_job(
             files.join(", ")
         );
     }
-    if finished.published.is_some() && finished.summary.verdict != "done" {
-        words = format!("verdict {}: {words}", finished.summary.verdict);
+    if finished.published.is_some() && !matches!(verdict, "done" | "unfinished") {
+        words = format!("verdict {verdict}: {words}");
     }
     if finished.summary.data.is_some() {
         words.push_str("; STAND-IN DATA: no number is about real people");

@@ -82,6 +82,10 @@ pub(crate) struct Manifest {
     /// The earlier run that this one was compared with; absent where none was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<RunComparison>,
+    /// The kind of stage after which the run was to stop, such as `generate`; where there is one,
+    /// nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_after: Option<String>,
     /// Files of scores that were not there; where there is one, nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<AwaitedScores>,

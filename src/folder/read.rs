@@ -74,6 +74,7 @@ pub(crate) fn verified(
     wanted: impl Fn(&str) -> bool,
 ) -> Result<(Manifest, Vec<u8>)> {
     let (manifest, bytes) = manifest(folder)?;
+    check_finished(folder, &manifest)?;
     for table in TABLES.iter().map(|table| format!("tables/{}", table.file())) {
         let file = folder.join(&table);
         if wanted(&table) && !manifest.files.contains_key(&table) && file.exists() {
@@ -114,8 +115,30 @@ pub(crate) fn fingerprint(folder: &Path) -> Result<String> {
     Ok(sha256(&bytes))
 }
 
-/// Refuses a folder whose run waits for scores.
+/// Refuses a folder whose run was to stop before it measured anything.
+fn check_finished(folder: &Path, manifest: &Manifest) -> Result<()> {
+    let Some(stage) = &manifest.stopped_after else { return Ok(()) };
+    let cause = format!("its run was to stop after `{stage}`, so it holds rows and no numbers");
+    let hint = "name the folder of a finished run, or run the job without `--until`";
+    Err(Error::operator("read the results of", folder, cause, hint))
+}
+
+/// Refuses a folder that holds an audit, which a run that stops early would replace.
+///
+/// # Errors
+/// There is one.
+pub(crate) fn check_no_audit(folder: &Path) -> Result<()> {
+    if manifest(folder).is_ok_and(|(manifest, _)| manifest.stopped_after.is_none()) {
+        let cause = "it holds a finished audit, and a run with `--until` would leave rows alone";
+        let hint = "give the rows another folder with `--out`, or add `--replace`";
+        return Err(Error::operator("replace", folder, cause, hint));
+    }
+    Ok(())
+}
+
+/// Refuses a folder whose run waits for scores, or that holds no numbers for another reason.
 pub(crate) fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
+    check_finished(folder, manifest)?;
     if manifest.awaited.is_empty() {
         return Ok(());
     }

@@ -237,8 +237,8 @@ pub struct RunBlock {
     /// The one seed of the job; every use of chance is a named stream of it.
     #[serde(default)]
     pub seed: Seed,
-    /// Which rows go into the output folder. Left out: `outcomes` below ten million rows, `none`
-    /// from there.
+    /// Which rows of single people go into the output folder. Left out: outcomes below ten million
+    /// rows, under `row_key` alone, and none from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<KeepRows>,
 }
@@ -249,6 +249,24 @@ pub struct RunBlock {
 pub enum KeepRows {
     /// None: aggregates only.
     None,
-    /// `rows/outcomes.parquet`: predictions and scores of every counterfactual, without features.
+    /// `rows/outcomes.parquet`: predictions and scores of every counterfactual, without features,
+    /// and with the `row_id` of the source.
     Outcomes,
+    /// `rows/counterfactuals/SET/`: the counterfactuals of every set that moves rows, with the
+    /// `row_id` and the values of the source.
+    Counterfactuals,
+    /// Both.
+    All,
+}
+
+impl RunBlock {
+    /// Whether the job asks for outcomes; none where it leaves that to their number.
+    pub(crate) fn keeps_outcomes(&self) -> Option<bool> {
+        self.keep_rows.map(|kept| matches!(kept, KeepRows::Outcomes | KeepRows::All))
+    }
+
+    /// Whether the job asks for the rows of counterfactuals.
+    pub(crate) fn keeps_counterfactuals(&self) -> bool {
+        matches!(self.keep_rows, Some(KeepRows::Counterfactuals | KeepRows::All))
+    }
 }

@@ -672,6 +672,7 @@ impl FolderSample {
         };
         Manifest {
             baseline: None,
+            stopped_after: None,
             answers: Vec::new(),
             cfaudit: 1,
             program: "0.1.0".to_owned(),

@@ -31,6 +31,9 @@ pub(crate) struct FitStage;
 /// Counterfactuals.
 pub(crate) struct GenerateStage;
 
+/// The counterfactuals of a set in the user's own ids and values.
+pub(crate) struct KeptRowsStage;
+
 /// Which rows a file of scores answers.
 pub(crate) struct RequestStage;
 

@@ -12,6 +12,7 @@
 //! | train | `train/model=` | one artifact per fold |
 //! | fit | `fit/set=/attribute=` | what a strategy learnt, one artifact per fold |
 //! | generate | `generate/set=/attribute=` | counterfactuals |
+//! | generate | `kept/set=` (where the job keeps such rows) | the counterfactuals of a set in the user's own terms |
 //! | score | `request`, `request/set=` (where scores come in files), `to-score` (where one waits for them) | which rows such a file answers, and these rows |
 //! | score | `threshold/model=` (where the job asks for one), `score/model=`, `score/model=/set=/attribute=`, `recheck/model=` | fitted thresholds, one score per row and per counterfactual, rows scored twice |
 //! | count | `placebo/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
@@ -29,7 +30,8 @@
 //! Each of the [`kinds`] says what it needs and what it is made of ([`planner`]), so the list of a
 //! job grows backwards from `report`. An arm of an experiment is planned by the same stages as the
 //! plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
-//! scores has the same `report`, which then needs other stages: see [`waiting`]. What makes a stage
+//! scores has the same `report`, which then needs other stages: see [`waiting`]; so has one that
+//! ends with counterfactuals and publishes them: see [`kept_rows`]. What makes a stage
 //! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
 //! here computes a number: formulas live in the engines.
 
@@ -42,6 +44,7 @@ pub(crate) mod experiment;
 pub(crate) mod gate;
 pub(crate) mod generate;
 pub(crate) mod input;
+pub(crate) mod kept_rows;
 pub(crate) mod kinds;
 pub mod measure;
 mod memory;
@@ -75,7 +78,7 @@ use crate::job::check::CheckedJob;
 use crate::stage::input::digest::InputDigests;
 use crate::stage::input::{AbsentDataSet, AwaitedFile};
 use crate::stage::open::{open_store, open_workers, with_place};
-use crate::stage::plan::StagePlan;
+use crate::stage::plan::{StagePlan, publishes_rows};
 use crate::stage::settings::{RunSettings, default_folder};
 use crate::unit::StageKind;
 
@@ -127,6 +130,9 @@ fn run_stages(
     let job = &checked.job;
     let out = settings.out.clone().unwrap_or_else(|| default_folder(job));
     let claimed = OutputFolder::claim(&out, job.name.as_str(), settings.replace)?;
+    if publishes_rows(job, settings) && !settings.replace {
+        read::check_no_audit(&out)?;
+    }
     // On the disk of the results there is room for them.
     let scratch = settings.cache.is_none().then(|| claimed.scratch()).transpose()?;
     let (store, workers) = (open_store(job, settings, scratch.as_ref())?, open_workers(settings)?);

@@ -16,7 +16,7 @@ use crate::stage::input::answer::{self, AnswerMemory};
 use crate::stage::params::prepare_params;
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
-use crate::unit::{AuditUnit, is_forced};
+use crate::unit::{AuditUnit, StageKind, is_forced};
 
 /// Everything the stages of one job share.
 pub(crate) struct StagePlan<'a> {
@@ -84,7 +84,12 @@ impl<'a> StagePlan<'a> {
         ExecSettings {
             job: self.job.name.as_str(),
             kinds: &KINDS,
-            until: self.settings.until.as_deref(),
+            // A run that publishes rows has no later stage but its report.
+            until: self
+                .settings
+                .until
+                .as_deref()
+                .filter(|_| !publishes_rows(self.job, self.settings)),
             force: None,
             takes: is_forced,
             published: Some("report"),
@@ -208,14 +213,22 @@ pub(crate) fn split_unit(experiment: Option<&str>) -> AuditUnit {
     AuditUnit { experiment: experiment.unwrap_or_default().to_owned(), ..AuditUnit::default() }
 }
 
-/// Whether anybody reads features: a strategy that moves them, a model that is trained here, a
-/// command, a platform that scores the rows (they are part of its request), an attribute whose
-/// groups are written back to columns, or the flip test.
+/// Whether a run ends with counterfactuals, which it publishes.
+pub(crate) fn publishes_rows(job: &Job, settings: &RunSettings) -> bool {
+    settings.until.as_deref() == Some(StageKind::Generate.word())
+        && settings.out.is_some()
+        && job.run.keeps_counterfactuals()
+}
+
+/// Whether anybody reads features: the job keeps counterfactuals, a strategy that moves them, a
+/// model that is trained here, a command, a platform that scores the rows (they are part of its
+/// request), an attribute whose groups are written back to columns, or the flip test.
 pub(crate) fn reads_features(job: &Job) -> bool {
     let models =
         job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
     models
+        || job.run.keeps_counterfactuals()
         || answer::awaits_files(job) != (false, false)
         || written_back
         || !job.recourse.is_empty()

@@ -118,17 +118,18 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
         let requests: Vec<WrittenRequest> = to_score.read(ctx, REQUESTS)?;
         for request in &requests {
             let to = ctx.out().join("to-score").join(&request.folder);
-            make_folder(&to)?;
-            for part in 0..request.parts {
-                let name = part_name(part);
-                let from = to_score.folder(ctx).join(&request.folder).join(&name);
-                link(&from, &to.join(&name))?;
-            }
+            link_parts(&to_score.folder(ctx).join(&request.folder), request.parts, &to)?;
         }
         let awaited = asked.iter().map(|(file, request)| awaited_scores(file, request.open(ctx)?));
         let awaited: Vec<AwaitedScores> = awaited.collect::<Result<_>>()?;
         origins.with(ctx, |origins| report::assemble_waiting(ctx, origins, awaited.clone()))
     })
+}
+
+/// Puts the parts of one folder into another.
+pub(crate) fn link_parts(from: &Path, parts: usize, to: &Path) -> Result<()> {
+    make_folder(to)?;
+    (0..parts).map(part_name).try_for_each(|name| link(&from.join(&name), &to.join(&name)))
 }
 
 fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedScores> {
@@ -158,9 +159,11 @@ fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedSc
 /// Writes the audited rows as they are; the number of parts.
 fn write_factual(ground: RowContext<'_>, id: &str, to: &Path) -> Result<usize> {
     let schema = factual_schema(ground.rows.layout());
-    write_parts(ground, PartsWriter::new(to, (&schema, FACTUAL_KEYS), id, ground.workers), |g| {
-        factual_part(ground, g)
-    })
+    write_parts(
+        ground,
+        PartsWriter::to_score(to, (&schema, FACTUAL_KEYS), id, ground.workers),
+        |g| factual_part(ground, g),
+    )
 }
 
 /// Writes the counterfactuals of one set over its attributes; the number of parts.
@@ -171,11 +174,12 @@ fn write_counterfactuals(
     to: &Path,
 ) -> Result<usize> {
     let schema = counterfactual_schema(ground.rows.layout());
-    let parts = PartsWriter::new(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
+    let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
     write_parts(ground, parts, |g| counterfactual_part(ground, sources, g).map(|(batch, _)| batch))
 }
 
-fn write_parts(
+/// Writes rows part by part, in the order of the row groups; the number of parts.
+pub(crate) fn write_parts(
     ground: RowContext<'_>,
     mut parts: PartsWriter<'_>,
     part: impl Fn(usize) -> Result<RowsBatch> + Sync,

@@ -190,7 +190,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
 table! {
     /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
     /// and attribute, then of the source rows.
-    pub struct OutcomeRow in "outcomes", version 2, key 8,
+    pub struct OutcomeRow in "outcomes", version 3, key 8,
     one row per "row, direction, model and set", written by "count", read by "diff" {
         [meaning ARM]
         arm: SharedText,
@@ -224,5 +224,9 @@ table! {
         /// nobody has a weight. Version 1 had no such column
         [since 2]
         weight: Option<i64>,
+        /// the row id of the source as text, or the row number; null where the job does not name
+        /// `run.keep_rows`. Versions 1 and 2 had no such column
+        [since 3]
+        row_id: Option<SharedText>,
     }
 }

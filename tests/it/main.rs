@@ -40,6 +40,7 @@ mod page;
 mod recourse;
 mod refits;
 mod roles;
+mod rows_out;
 mod run;
 mod safety;
 mod schedule;

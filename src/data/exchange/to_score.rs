@@ -25,6 +25,7 @@ use sha2::{Digest, Sha256};
 use crate::data::exchange::raw::{
     counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
 };
+use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
 use crate::data::{FeatureRows, Layout, MISSING_GROUP};
@@ -40,6 +41,9 @@ const GROUP_ROWS: usize = 50_000;
 
 /// The column that names a request.
 pub(crate) const REQUEST: &str = "request";
+
+/// The column that says whether a counterfactual that is kept passed all filters and checks.
+pub(crate) const VALID: &str = "valid";
 
 /// The metadata that names a request.
 pub(crate) const REQUEST_NOTE: &str = "cfaudit.request";
@@ -68,6 +72,23 @@ pub(crate) struct RequestRow {
     pub source: (usize, usize),
 }
 
+impl RequestRow {
+    /// The counterfactuals of an attribute with these keys, whose features are in a part.
+    pub(crate) fn of_keys(
+        keys: &CounterfactualKeys,
+        attribute: usize,
+        part: usize,
+    ) -> impl Iterator<Item = RequestRow> {
+        (0..keys.parent.len()).map(move |k| RequestRow {
+            row: keys.parent[k] as usize,
+            attribute,
+            to_group: keys.to_group[k],
+            cf_index: keys.cf_index[k],
+            source: (part, k),
+        })
+    }
+}
+
 /// The columns of factual rows.
 pub(crate) fn factual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)), layout)
@@ -76,6 +97,13 @@ pub(crate) fn factual_schema(layout: &Layout) -> Schema {
 /// The columns of counterfactuals.
 pub(crate) fn counterfactual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
+}
+
+/// The columns of counterfactuals that are kept: [`VALID`] follows the key.
+pub(crate) fn kept_schema(layout: &Layout) -> Schema {
+    let valid = Field::new(VALID, DataType::Boolean, false);
+    let keys = std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields());
+    schema(keys.chain([valid]), layout)
 }
 
 fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
@@ -136,6 +164,24 @@ pub(crate) fn counterfactual_batch(
     ];
     arrays.extend(raw_arrays(layout, &FeatureRows::gather(parts, asked.iter().map(|a| a.source)))?);
     batch(counterfactual_schema(layout), arrays)
+}
+
+/// Counterfactuals to keep; as [`counterfactual_batch`], with whether each in `asked` is valid.
+///
+/// # Errors
+/// A number of an integer column is not whole.
+pub(crate) fn kept_batch(
+    layout: &Layout,
+    ids: &RowIds,
+    groups: &[Vec<u16>],
+    asked: &[RequestRow],
+    parts: &[&FeatureRows],
+    valid: Vec<bool>,
+) -> Result<RecordBatch> {
+    let asked = counterfactual_batch(layout, ids, groups, asked, parts)?;
+    let mut arrays = asked.columns().to_vec();
+    arrays.insert(COUNTERFACTUAL_KEYS, Arc::new(BooleanArray::from(valid)));
+    batch(kept_schema(layout), arrays)
 }
 
 fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
@@ -286,9 +332,9 @@ pub(crate) fn part_name(part: usize) -> String {
 pub(crate) struct PartsWriter<'a> {
     folder: PathBuf,
     schema: Schema,
-    /// Number of key columns; the id follows them.
-    n_keys: usize,
-    id: String,
+    /// The id of all rows, and the number of key columns, which it follows; none where nobody
+    /// answers them.
+    request: Option<(String, usize)>,
     workers: &'a WorkerPool,
     part_rows: usize,
     open: Option<RecutWriter<'a>>,
@@ -297,10 +343,11 @@ pub(crate) struct PartsWriter<'a> {
 }
 
 impl<'a> PartsWriter<'a> {
-    /// A writer of parts with these columns in an existing folder; the first `n_keys` are the key.
+    /// A writer of rows to score with these columns in an existing folder; the first `n_keys` are
+    /// the key.
     ///
     /// `id` is the id of all rows.
-    pub(crate) fn new(
+    pub(crate) fn to_score(
         folder: &Path,
         (schema, n_keys): (&Schema, usize),
         id: &str,
@@ -308,11 +355,16 @@ impl<'a> PartsWriter<'a> {
     ) -> Self {
         let mut fields: Vec<FieldRef> = schema.fields().to_vec();
         fields.insert(n_keys, Arc::new(Field::new(REQUEST, DataType::Utf8, false)));
+        let request = Some((id.to_owned(), n_keys));
+        PartsWriter { request, ..PartsWriter::new(folder, Schema::new(fields), workers) }
+    }
+
+    /// A writer of parts with these columns in an existing folder.
+    pub(crate) fn new(folder: &Path, schema: Schema, workers: &'a WorkerPool) -> Self {
         PartsWriter {
             folder: folder.to_path_buf(),
-            schema: Schema::new(fields),
-            n_keys,
-            id: id.to_owned(),
+            schema,
+            request: None,
             workers,
             part_rows: PART_ROWS,
             open: None,
@@ -328,7 +380,9 @@ impl<'a> PartsWriter<'a> {
             None => {
                 let path = self.folder.join(part_name(self.n_parts));
                 self.n_parts += 1;
-                let notes = [(REQUEST_NOTE, self.id.clone())];
+                let id = self.request.iter();
+                let notes: Vec<(&str, String)> =
+                    id.map(|(id, _)| (REQUEST_NOTE, id.clone())).collect();
                 RecutWriter::with_notes(
                     &path,
                     self.schema.clone(),
@@ -352,9 +406,10 @@ impl<'a> PartsWriter<'a> {
     /// A part cannot be written.
     pub(crate) fn push(&mut self, rows: &RecordBatch) -> Result<()> {
         let mut columns = rows.columns().to_vec();
-        let ids =
-            StringArray::from_iter_values(std::iter::repeat_n(self.id.as_str(), rows.num_rows()));
-        columns.insert(self.n_keys, Arc::new(ids));
+        if let Some((id, n_keys)) = &self.request {
+            let ids = std::iter::repeat_n(id.as_str(), rows.num_rows());
+            columns.insert(*n_keys, Arc::new(StringArray::from_iter_values(ids)));
+        }
         let batch = batch(self.schema.clone(), columns)?;
         let mut from = 0;
         while from < batch.num_rows() {
@@ -420,7 +475,7 @@ mod tests {
             let schema = numbers(0, 0).schema().as_ref().clone();
             let mut writer = PartsWriter {
                 part_rows: 10,
-                ..PartsWriter::new(folder.path(), (&schema, 1), "the-id", &workers)
+                ..PartsWriter::to_score(folder.path(), (&schema, 1), "the-id", &workers)
             };
             let mut from = 0;
             for &n in cuts {

@@ -290,6 +290,24 @@ impl CounterfactualReader {
         Ok((keys_of(&batch), features(file, batch, layout)?))
     }
 
+    /// All counterfactuals of one row group, and which of them are valid.
+    ///
+    /// # Errors
+    /// The file is damaged or was written without features.
+    pub(crate) fn all(
+        &self,
+        group: usize,
+        layout: &Layout,
+    ) -> Result<(CounterfactualKeys, Vec<bool>, FeatureRows)> {
+        let file = self.file()?;
+        if is_judged(file) {
+            let (keys, judged, rows) = self.judged(group, layout)?;
+            return Ok((keys, judged.valid, rows));
+        }
+        let (keys, rows) = self.rows(group, layout)?;
+        Ok((keys, vec![true; rows.n], rows))
+    }
+
     /// All counterfactuals of one row group, with their verdicts.
     ///
     /// # Errors

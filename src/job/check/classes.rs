@@ -4,9 +4,7 @@
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::read::nearest::{list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{
-    GateBetween, GateBlock, KeepRows, LabelColumn, MetricFamily, ModelBlock, ThresholdRule,
-};
+use crate::job::{GateBetween, GateBlock, LabelColumn, MetricFamily, ModelBlock, ThresholdRule};
 use crate::model::kind::ModelKind;
 use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::{ColumnName, Name, Word};
@@ -136,13 +134,13 @@ impl JobChecker<'_> {
                 "take `by` out, or keep the rows of one slice by `data.keep`",
             );
         }
-        if self.job.run.keep_rows == Some(KeepRows::Outcomes) && self.is_sound(&["run"]) {
+        if self.job.run.keeps_outcomes() == Some(true) && self.is_sound(&["run"]) {
             let what = "outcomes are kept for a label of two sides, and `data.label` has `classes`";
             self.push_problem(
                 "not-offered",
                 "run.keep_rows",
                 what,
-                "take it out: with classes no rows are kept",
+                "take it out, or write `counterfactuals`: with classes no outcomes are kept",
             );
         }
         for (name, set) in &self.job.counterfactuals {

@@ -229,6 +229,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.recourse();
             checker.gates();
             checker.report();
+            checker.kept_rows();
             checker.words();
             problems.append(&mut checker.problems);
             job

@@ -284,7 +284,7 @@ impl JobChecker<'_> {
         if let Some(recheck) = &scores.recheck {
             self.recheck(&format!("{at}.recheck"), name, scores, recheck);
         }
-        self.key_columns(at, scores);
+        self.score_keys(at, scores);
     }
 
     fn recheck(&mut self, at: &str, name: &Name, scores: &ScoresBlock, recheck: &RecheckBlock) {
@@ -333,10 +333,7 @@ impl JobChecker<'_> {
 
     /// Complains about features that would stand twice in the rows to score, which begin with the
     /// columns of the key.
-    fn key_columns(&mut self, at: &str, scores: &ScoresBlock) {
-        if !self.is_sound(&["data.features", "data.sensitive"]) {
-            return;
-        }
+    fn score_keys(&mut self, at: &str, scores: &ScoresBlock) {
         let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
             (Some(_), _) => {
                 &["row_id", "sensitive", "from_group", "to_group", "cf_index", "request"]
@@ -344,18 +341,21 @@ impl JobChecker<'_> {
             (None, Some(_)) => &["row_id", "request"],
             (None, None) => &[],
         };
+        self.key_columns(at, keys, "the score files", "the rows to score hold both");
+    }
+
+    /// Complains about features with the name of a key column of `files`; `why` says that they
+    /// would stand there twice.
+    pub(super) fn key_columns(&mut self, at: &str, keys: &[&str], files: &str, why: &str) {
+        if !self.is_sound(&["data.features", "data.sensitive"]) {
+            return;
+        }
         let data = &self.job.data;
         let columns = (data.sensitive.iter().map(|(name, a)| a.from.as_ref().unwrap_or(name)))
             .chain(data.listed_features());
         if let Some(column) = columns.map(ColumnName::as_str).find(|c| keys.contains(c)) {
-            let what =
-                format!("the column `{column}` has the name of a key column of the score files");
-            self.push_problem(
-                "bad-value",
-                at,
-                what,
-                "rename it in the data: the rows to score hold both",
-            );
+            let what = format!("the column `{column}` has the name of a key column of {files}");
+            self.push_problem("bad-value", at, what, format!("rename it in the data: {why}"));
         }
     }
 

@@ -57,6 +57,23 @@ impl JobChecker<'_> {
         }
     }
 
+    /// The rows that are to be kept.
+    pub(super) fn kept_rows(&mut self) {
+        if !self.job.run.keeps_counterfactuals() || !self.is_sound(&["run", "counterfactuals"]) {
+            return;
+        }
+        let at = "run.keep_rows";
+        if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
+            let what = "rows of counterfactuals are to be kept, and no set of the job makes rows";
+            let hint = "add a set such as `flip: {naive: {}}` (one of causal graphs makes \
+                        numbers), or write `outcomes`";
+            self.push_problem("needs-counterfactual", at, what, hint);
+        }
+        let keys = ["row_id", "sensitive", "from_group", "to_group", "cf_index", "valid"];
+        let files = "the files of counterfactuals";
+        self.key_columns(at, &keys, files, "the rows that are kept hold both");
+    }
+
     /// One counterfactual set.
     pub(super) fn set(&mut self, name: &Name, set: &CounterfactualSet) {
         let at = path(&["counterfactuals", name.as_str()]);

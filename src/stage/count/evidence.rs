@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{CounterfactualKeys, CounterfactualReader, ScoreReader};
+use crate::data::rows::ids::RowIds;
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, Layout, MISSING, MISSING_GROUP};
 use crate::error::{Fault, Result};
@@ -333,15 +334,16 @@ impl ScoredGroup {
     }
 }
 
-/// Appends the outcomes of one model, set and attribute to the table, in the order of the rows.
+/// Appends the outcomes of one model, set and attribute to the table, in the order of the rows;
+/// with the ids of the source where `named` says so.
 ///
 /// # Errors
 /// A file cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn write_outcomes(
     ground: RowContext<'_>,
     scored: CountInputs<'_>,
-    model: &str,
-    set: &str,
+    (model, set): (&str, &str),
+    named: bool,
     writer: &mut RowWriter<OutcomeRow>,
 ) -> Result<()> {
     let layout = ground.rows.layout();
@@ -349,9 +351,12 @@ pub(crate) fn write_outcomes(
     ground.row_groups().in_order(
         |g| {
             let group = ScoredGroup::read(ground, scored, g)?;
-            Ok((group.keys.parent.len() as u64, group))
+            let ids = named.then(|| ground.rows.read_ids(g)).transpose()?;
+            Ok((group.keys.parent.len() as u64, (group, ids)))
         },
-        |_, group| writer.push(&outcome_rows(ground, scored, attribute, model, set, &group)),
+        |_, (group, ids)| {
+            writer.push(&outcome_rows(ground, scored, attribute, (model, set), &group, &ids))
+        },
     )
 }
 
@@ -359,9 +364,9 @@ fn outcome_rows(
     ground: RowContext<'_>,
     scored: CountInputs<'_>,
     attribute: &Attribute,
-    model: &str,
-    set: &str,
+    (model, set): (&str, &str),
     group: &ScoredGroup,
+    ids: &Option<RowIds>,
 ) -> Vec<OutcomeRow> {
     let (batch, keys) = (&group.batch, &group.keys);
     let layout = ground.rows.layout();
@@ -394,6 +399,7 @@ fn outcome_rows(
                 .weight
                 .as_ref()
                 .and_then(|_| i64::try_from(weight_units(layout, batch, i)).ok()),
+            row_id: ids.as_ref().map(|ids| ids.text(i).into()),
         }
     };
     keys.parent.iter().enumerate().map(row).collect()

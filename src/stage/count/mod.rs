@@ -15,7 +15,7 @@ use crate::data::rows::aligned::ScoreReader;
 use crate::error::Result;
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
-use crate::job::{self, Job, KeepRows, ModelBlock};
+use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::flip_test::FlipTestSettings;
 use crate::param::Name;
@@ -200,9 +200,9 @@ impl StagePlan<'_> {
         })
     }
 
-    /// Whether rows may be kept in the output folder.
-    pub(crate) fn keeps_rows(&self) -> bool {
-        self.job.run.keep_rows != Some(KeepRows::None)
+    /// Whether outcomes may be kept in the output folder.
+    pub(crate) fn keeps_outcomes(&self) -> bool {
+        self.job.run.keeps_outcomes() != Some(false)
     }
 }
 
@@ -357,7 +357,7 @@ impl StageInput<OutcomesStage> {
         let plan = b.plan;
         let models = plan.job.models.values();
         let scored = models.into_iter().any(StagePlan::scores_counterfactuals);
-        let kept = plan.keeps_rows() && plan.n_classes().is_none();
+        let kept = plan.keeps_outcomes() && plan.n_classes().is_none();
         let has_rows = kept && scored && !plan.applied_sets().is_empty();
         has_rows.then(|| b.need::<OutcomesStage>(&AuditUnit::default())).transpose()
     }
@@ -370,7 +370,7 @@ impl Stage for OutcomesStage {
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let keep = b.input("run.keep_rows", |job| job.run.keep_rows);
+        let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
         let worlds = plan.applied_sets();
         let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
@@ -380,16 +380,16 @@ impl Stage for OutcomesStage {
                 parts.push((name.as_str(), world.set, sources));
             }
         }
-        let always = keep == Some(KeepRows::Outcomes);
+        let named = keep == Some(true);
         work(move |ctx| {
             rows.with(ctx, parts.len() as u64, |ground| {
-                if !always && ground.roles.n_audited() >= KEEP_ROWS_BELOW {
+                if !named && ground.roles.n_audited() >= KEEP_ROWS_BELOW {
                     return Ok(());
                 }
                 let mut writer = evidence::create_outcomes(ctx.out())?;
                 for (name, set, sources) in &parts {
                     sources.with_scores(ctx, ground, |scored| {
-                        evidence::write_outcomes(ground, scored, name, set, &mut writer)
+                        evidence::write_outcomes(ground, scored, (name, set), named, &mut writer)
                     })?;
                 }
                 writer.finish()

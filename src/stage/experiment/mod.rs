@@ -16,7 +16,6 @@ use crate::augment::ExperimentArm;
 use crate::data::rows::split::{self, SplitMethod as SplitRule, Stratification};
 use crate::error::Result;
 use crate::exec::misfit;
-use crate::job::KeepRows;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
@@ -82,7 +81,7 @@ impl Stage for SelectedStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
-        let keep = b.input("run.keep_rows", |job| job.run.keep_rows);
+        let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let mut parts = Vec::new();
         for trial in plan.experiments() {
             let by_fold = RowInputs::of_experiment(b, &trial.unit())?;
@@ -100,7 +99,7 @@ impl Stage for SelectedStage {
                 }
             }
         }
-        let always = keep == Some(KeepRows::Outcomes);
+        let always = keep == Some(true);
         work(move |ctx| {
             let n_rows = rows.open(ctx)?.layout().n_rows;
             if !always && n_rows >= KEEP_ROWS_BELOW {

@@ -143,13 +143,7 @@ pub(crate) fn counterfactual_part(
         let (keys, rows) = source.counterfactuals.rows(g, layout)?;
         worlds.push(rows);
         let attribute = source.attribute;
-        asked.extend((0..keys.parent.len()).map(|k| RequestRow {
-            row: keys.parent[k] as usize,
-            attribute,
-            to_group: keys.to_group[k],
-            cf_index: keys.cf_index[k],
-            source: (worlds.len(), k),
-        }));
+        asked.extend(RequestRow::of_keys(&keys, attribute, worlds.len()));
         if let Some(again) = &source.recheck {
             let rows = again.rows(&batch, &roles, Some(attribute));
             n_again += rows.len() as u64;

@@ -7,6 +7,7 @@ use crate::stage::applied_set::canonical_text;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::generate::refits::FitInputs;
 use crate::stage::input::request::AnswerInputs;
+use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::{
     BaselineStage, GateStage, GenerateStage, MeasureStage, OutcomesStage, ScoreStage,
     SelectedStage, TablesStage,
@@ -57,6 +58,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) gate: StageInput<GateStage>,
     /// The rows that arms added, where they are kept.
     pub(crate) selected: Option<StageInput<SelectedStage>>,
+    /// The rows of counterfactuals, where they are kept.
+    pub(crate) kept: KeptRowInputs<'a>,
     /// The outcomes, where they are kept.
     pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
     /// The stage that compared the run with an earlier one.
@@ -88,10 +91,10 @@ impl<'a> FolderInputs<'a> {
         let origins = OriginInputs::need(b)?;
         let measured = MeasuredTables::need(b)?;
         let gate = b.need::<GateStage>(&AuditUnit::default())?;
-        let has_chosen = plan.keeps_rows() && !plan.job.experiments.is_empty();
+        let has_chosen = plan.keeps_outcomes() && !plan.job.experiments.is_empty();
         let selected =
             has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
-        let outcomes = StageInput::<OutcomesStage>::need(b)?;
+        let (kept, outcomes) = (KeptRowInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
         let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
         let mut rechecks_of_files = Vec::new();
         let checks =
@@ -113,6 +116,7 @@ impl<'a> FolderInputs<'a> {
             measured,
             gate,
             selected,
+            kept,
             outcomes,
             baseline,
             recourse,

@@ -55,6 +55,7 @@ use crate::table::{
     self, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow,
     OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
 };
+use crate::unit::StageKind;
 
 pub(crate) use words::glossary;
 
@@ -236,6 +237,7 @@ pub(crate) fn assemble(
             copy(&folder.join(name), &out.join("rows").join(name))?;
         }
     }
+    made.kept.link(ctx)?;
     let outcome: GateOutcome = made.gate.read(ctx, GATE_OUTCOME)?;
     let mut manifest = manifest(origins, out)?;
     refits::record_fits(&mut manifest, made.fits.open(ctx)?);
@@ -243,12 +245,7 @@ pub(crate) fn assemble(
         copy_tables(folder, &[ChangeRow::TABLE.name], out)?;
         manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
     }
-    for (set, attribute, followed) in followed {
-        let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
-        if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
-            words.written.insert(attribute.to_owned(), followed.written);
-        }
-    }
+    record_written(&mut manifest, followed);
     manifest.answers = made.answers.open(ctx)?;
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();
@@ -350,6 +347,41 @@ pub(crate) fn assemble_waiting(
         ..RunSummary::default()
     };
     finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// Puts the folder of a run together that ends with counterfactuals: their rows, which are there
+/// already, and no number but those of rows.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub(crate) fn assemble_rows(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    followed: &[(&str, &str, GeneratedEffects)],
+) -> Result<()> {
+    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new() };
+    let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
+    write_row_tables(ctx, origins, followed, nothing, &[], of_models, Vec::new())?;
+    let mut manifest = manifest(origins, ctx.out())?;
+    manifest.stopped_after = Some(StageKind::Generate.word().to_owned());
+    record_written(&mut manifest, followed.to_vec());
+    let summary = RunSummary {
+        rows: manifest.rows.audited,
+        ..unfinished_summary(&origins.checked.job, &manifest.run, origins.input)
+    };
+    write_words(ctx, origins, &summary)?;
+    manifest.files = hashes(ctx.out())?;
+    write_json(&ctx.out().join(MANIFEST), &manifest)
+}
+
+/// Says of each set which values were written for groups of a derived attribute.
+fn record_written(manifest: &mut Manifest, followed: Vec<(&str, &str, GeneratedEffects)>) {
+    for (set, attribute, followed) in followed {
+        let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
+        if let Some(words) = words.filter(|_| !followed.written.is_empty()) {
+            words.written.insert(attribute.to_owned(), followed.written);
+        }
+    }
 }
 
 /// What issues tell of models.
@@ -632,12 +664,21 @@ fn finish(
     manifest: &mut Manifest,
     summary: &RunSummary,
 ) -> Result<()> {
-    write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
-    write_json(&ctx.out().join("summary.json"), summary)?;
+    write_words(ctx, origins, summary)?;
     if manifest.awaited.is_empty() {
         exports::write_exports(ctx.out(), &origins.checked.job, manifest)?;
     }
     write_page_and_manifest(ctx.out(), manifest, None)
+}
+
+/// Job and summary.
+fn write_words(
+    ctx: &StageContext<'_>,
+    origins: &FolderOrigins<'_>,
+    summary: &RunSummary,
+) -> Result<()> {
+    write(&ctx.out().join("job.resolved.yaml"), to_yaml(&origins.checked.job))?;
+    write_json(&ctx.out().join("summary.json"), summary)
 }
 
 fn copy_tables(from: &Path, tables: &[&str], out: &Path) -> Result<()> {

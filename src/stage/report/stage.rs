@@ -1,10 +1,12 @@
-//! The stage `report`: the output folder of a run, or of one that waits for scores.
+//! The stage `report`: the output folder of a run, of one that waits for scores, or of one
+//! that ends with counterfactuals.
 
 use crate::error::Result;
 use crate::stage::kinds::ReportStage;
+use crate::stage::plan::publishes_rows;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::report::inputs::FolderInputs;
-use crate::stage::{report, waiting};
+use crate::stage::{kept_rows, report, waiting};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl Stage for ReportStage {
@@ -13,6 +15,9 @@ impl Stage for ReportStage {
     const FIELDS: &'static [UnitField] = &[];
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        if publishes_rows(b.plan.job, b.plan.settings) {
+            return kept_rows::plan_report(b);
+        }
         let Some(made) = b.want(FolderInputs::need)? else { return waiting::plan_report(b) };
         work(move |ctx| made.origins.with(ctx, |origins| report::assemble(ctx, origins, &made)))
     }

@@ -100,6 +100,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         tables: TABLES.iter().map(|t| (t.name.to_owned(), t.version)).collect(),
         policies: policies(),
         baseline: None,
+        stopped_after: None,
         awaited: Vec::new(),
         answers: Vec::new(),
         files: BTreeMap::new(),

@@ -1,0 +1,139 @@
+//! The stage `kept`: the counterfactuals of a set in the user's own ids and values, and the folder
+//! of a run that stops once they are there.
+//!
+//! | kind | id | what it writes |
+//! | --- | --- | --- |
+//! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, features, over all attributes of the set |
+//! | report | `report`, with `--until generate --out DIR` | `rows/counterfactuals/`, the tables of the rows, job, summary and manifest; no page, no number |
+//!
+//! Rows have the form of those to score elsewhere, without a request and with the counterfactuals
+//! that are not valid. A set that follows causal graphs makes numbers and not rows, so it has none.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::exchange::to_score::{
+    PartsWriter, RequestRow, RowsBatch, kept_batch, kept_schema,
+};
+use crate::data::rows::aligned::CounterfactualReader;
+use crate::error::Result;
+use crate::exec::StageContext;
+use crate::exec::files::write_json;
+use crate::stage::generate::rows::GeneratedEffects;
+use crate::stage::input::answer::folder_of;
+use crate::stage::kinds::{GenerateStage, KeptRowsStage};
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::report;
+use crate::stage::report::inputs::OriginInputs;
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::waiting::{link_parts, write_parts};
+use crate::unit::{AuditUnit, StageKind, UnitField, UnitKind};
+
+/// How many parts there are.
+const PARTS: &str = "parts.json";
+
+/// The folder below the output folder.
+const KEPT: &str = "rows/counterfactuals";
+
+/// How many parts hold the rows of a set.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct KeptParts {
+    parts: usize,
+}
+
+/// The rows of the sets that the job keeps, to be opened.
+pub(crate) struct KeptRowInputs<'a>(Vec<(&'a str, StageInput<KeptRowsStage>)>);
+
+impl<'a> KeptRowInputs<'a> {
+    /// Those of all sets that make rows; none where the job keeps none.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let plan = b.plan;
+        let mut sets: Vec<&'a str> = Vec::new();
+        if plan.job.run.keeps_counterfactuals() {
+            let worlds = plan.applied_sets().into_iter().filter(|world| world.graphs().is_none());
+            sets.extend(worlds.map(|world| world.set));
+            sets.dedup();
+        }
+        let kept = |set: &'a str| {
+            let unit = AuditUnit { set: set.to_owned(), ..AuditUnit::default() };
+            Ok((set, b.need::<KeptRowsStage>(&unit)?))
+        };
+        Ok(KeptRowInputs(sets.into_iter().map(kept).collect::<Result<_>>()?))
+    }
+
+    /// Puts the rows into the output folder.
+    pub(crate) fn link(&self, ctx: &StageContext<'_>) -> Result<()> {
+        self.0.iter().try_for_each(|(set, stage)| {
+            let KeptParts { parts } = stage.read(ctx, PARTS)?;
+            let to = ctx.out().join(KEPT).join(folder_of(Some(set)));
+            link_parts(stage.folder(ctx), parts, &to)
+        })
+    }
+}
+
+impl Stage for KeptRowsStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Kept;
+    const FIELDS: &'static [UnitField] = &[UnitField::Set];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let rows = RowInputs::of_job(b)?;
+        let worlds = b.plan.applied_sets().into_iter().filter(|world| world.set == unit.set);
+        let made =
+            worlds.map(|world| Ok((world.position, b.need::<GenerateStage>(&world.unit())?)));
+        let made: Vec<(usize, StageInput<GenerateStage>)> = made.collect::<Result<_>>()?;
+        work(move |ctx| {
+            rows.with(ctx, 1, |ground| {
+                let opened = made.iter().map(|(attribute, made)| {
+                    made.open(ctx, ground).map(|reader| (*attribute, reader))
+                });
+                let opened: Vec<_> = opened.collect::<Result<_>>()?;
+                let schema = kept_schema(ground.rows.layout());
+                let writer = PartsWriter::new(ctx.out(), schema, ground.workers);
+                let parts = write_parts(ground, writer, |g| kept_part(ground, &opened, g))?;
+                write_json(&ctx.out().join(PARTS), &KeptParts { parts })
+            })
+        })
+    }
+}
+
+/// All counterfactuals of a row group over the attributes of a set.
+fn kept_part(
+    ground: RowContext<'_>,
+    made: &[(usize, CounterfactualReader)],
+    g: usize,
+) -> Result<RowsBatch> {
+    let layout = ground.rows.layout();
+    let (batch, ids) = (ground.rows.read_keys(g)?, ground.rows.read_ids(g)?);
+    let (mut worlds, mut verdicts, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    for (part, (attribute, reader)) in made.iter().enumerate() {
+        let (keys, valid, rows) = reader.all(g, layout)?;
+        kept.extend(RequestRow::of_keys(&keys, *attribute, part));
+        worlds.push(rows);
+        verdicts.push(valid);
+    }
+    kept.sort_unstable();
+    let valid = kept.iter().map(|row| verdicts[row.source.0][row.source.1]).collect();
+    let rows: Vec<_> = worlds.iter().collect();
+    kept_batch(layout, &ids, &batch.groups, &kept, &rows, valid)
+}
+
+/// The output folder of a run that stops once the counterfactuals are there.
+pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let origins = OriginInputs::need(b)?;
+    let kept = KeptRowInputs::need(b)?;
+    let mut sets = Vec::new();
+    for world in plan.applied_sets() {
+        sets.push((world.set, world.attribute, b.need::<GenerateStage>(&world.unit())?));
+    }
+    b.value("stopped_after", StageKind::Generate.word());
+    work(move |ctx| {
+        let followed = sets.iter().map(|(set, attribute, stage)| {
+            stage.effects(ctx).map(|effects| (*set, *attribute, effects))
+        });
+        let followed: Vec<(&str, &str, GeneratedEffects)> = followed.collect::<Result<_>>()?;
+        kept.link(ctx)?;
+        origins.with(ctx, |origins| report::assemble_rows(ctx, origins, &followed))
+    })
+}
