@@ -27,6 +27,7 @@ pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
 pub mod source;
+pub mod spelling;
 mod thousands;
 pub(crate) mod values;
 

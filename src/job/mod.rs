@@ -35,8 +35,8 @@ pub use crate::model::kind::scores::{
 };
 pub use crate::model::kind::{ModelBlock, ThresholdRule};
 pub use blocks::data::{
-    CatalogRows, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole, ReferenceBlock,
-    RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
+    CatalogRows, ColumnBlock, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole,
+    ReferenceBlock, RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
 };
 pub use blocks::gates::{
     ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,

@@ -76,6 +76,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
             .iter()
             .filter_map(|(name, says)| Some((name.to_string(), says.integer?)))
             .collect(),
+        spelling: data.spellings(),
         missing: data.missing.clone(),
         weight: data.weight.clone(),
         drop_duplicates: (data.duplicates == DuplicateRule::DropExact).then(|| {

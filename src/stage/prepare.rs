@@ -206,6 +206,7 @@ fn column_inputs(b: &mut StageBuilder<'_, '_>, params: &PrepareParams) {
     );
     b.value("data.missing", &params.missing);
     b.value("data.columns", &params.integer);
+    b.value("spelling of columns", &params.spelling);
 }
 
 /// What preparing the reference needs to know of the job: the same columns, the whole file, nothing

@@ -129,6 +129,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "told by `check`: a gate on the change of a set that is fitted on the rows of each run, \
          which is inconclusive where these differ",
     ),
+    ("respelt-value", "values that the job brings to one spelling by `trim` or `case`"),
     (
         "selective-labels",
         "labels are missing for some groups or decisions more often than for others, as where \
@@ -138,6 +139,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "similar-groups",
         "two groups of an attribute whose names differ only by case or blanks: they count as two",
+    ),
+    (
+        "similar-values",
+        "values of a column that differ only by case or blanks: they count as values of their own, \
+         or are not found in a map",
     ),
     (
         "small-slice",

@@ -19,6 +19,7 @@ mod command;
 mod determinism;
 mod diff;
 mod docs;
+mod doors;
 mod faults;
 mod files;
 mod frame;

@@ -10,12 +10,15 @@
 //! there is an `else`. The names of a cross are joined by ` & `; where one part is missing the
 //! cross is missing.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::data::source::SourceColumn;
+use crate::data::spelling::Spelling;
 use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
 use crate::error::{Fault, Result};
 use crate::num::hash::FastMap;
@@ -236,7 +239,7 @@ pub enum DerivationRule {
 }
 
 impl DerivationRule {
-    /// The rule for parents of these classes; `column` is the derived column, for messages.
+    /// The rule for these parents; `column` is the derived column, for messages.
     ///
     /// # Errors
     /// A word that no value of a parent can match; a value in two groups; bins of a column that is
@@ -244,14 +247,14 @@ impl DerivationRule {
     pub(crate) fn new(
         column: &ColumnName,
         recipe: &DerivationRecipe,
-        classes: &[ValueClass],
+        parents: &[&SourceColumn],
     ) -> Result<DerivationRule> {
         Ok(match recipe {
             DerivationRecipe::Map { from, groups, otherwise } => {
                 let mut names: BTreeMap<String, String> = BTreeMap::new();
                 for (name, values) in groups {
                     for value in values {
-                        let word = classes[0].word("map", from.as_str(), value.as_str())?;
+                        let word = parents[0].word("map", value.as_str())?;
                         if let Some(other) = names.insert(word, name.to_string()) {
                             let what = format!(
                                 "the value `{value}` of `{from}` stands twice in the map of \
@@ -270,10 +273,11 @@ impl DerivationRule {
                 }
             }
             DerivationRecipe::Bins { from, bins } => {
-                if !classes[0].is_number() && classes[0] != ValueClass::Empty {
+                let class = parents[0].class;
+                if !class.is_number() && class != ValueClass::Empty {
                     let what = format!(
                         "column `{from}` holds {}, and `{column}` asks for bins of it",
-                        classes[0].name()
+                        class.name()
                     );
                     return Err(Fault::new("not-numeric", what)
                         .in_column(from.as_str())
@@ -286,13 +290,10 @@ impl DerivationRule {
                 DerivationRule::Bins(bins.clone())
             }
             DerivationRecipe::Cross { parts } => {
-                let names = parts.iter().zip(classes).map(|(part, class)| {
+                let names = parts.iter().zip(parents).map(|(part, parent)| {
                     let groups = part.groups.as_deref().unwrap_or_default();
                     let word = |group: &Word| {
-                        Ok((
-                            class.word("groups", part.column.as_str(), group.as_str())?,
-                            group.to_string(),
-                        ))
+                        Ok((parent.word("groups", group.as_str())?, group.to_string()))
                     };
                     let names: BTreeMap<String, String> =
                         groups.iter().map(word).collect::<Result<_>>()?;
@@ -333,6 +334,26 @@ impl DerivationRule {
             }
             _ => word,
         }
+    }
+
+    /// The rows whose text a map lacks, while it has one that differs only by case or blanks.
+    pub(crate) fn alike(&self, parent: &SourceValues) -> Vec<u32> {
+        let DerivationRule::Map { names, .. } = self else { return Vec::new() };
+        if !matches!(parent, SourceValues::Text(_) | SourceValues::Named(_)) {
+            return Vec::new();
+        }
+        let known: HashSet<Cow<'_, str>> =
+            names.keys().map(|word| Spelling::LOOSE.of(word)).collect();
+        let distinct = parent.distinct();
+        let alike = distinct.table(|row| {
+            let word = parent.word(row).unwrap_or_default();
+            u32::from(!names.contains_key(&*word) && known.contains(&Spelling::LOOSE.of(&word)))
+        });
+        if !alike.contains(&1) {
+            return Vec::new();
+        }
+        let rows = distinct.ids.iter().zip(0..).filter(|(id, _)| alike[**id as usize] == 1);
+        rows.map(|(_, row)| row).collect()
     }
 
     /// The derived column of some rows of its parents.
@@ -409,11 +430,15 @@ mod tests {
         CrossPart { column: column.clone(), groups: None }
     }
 
+    fn parent(class: ValueClass) -> SourceColumn {
+        SourceColumn { name: "parent".to_owned(), class, spelling: Spelling::default() }
+    }
+
     fn rule(json: &str, class: ValueClass) -> DerivationRule {
         DerivationRule::new(
             &ColumnName::new("made").unwrap(),
             &derivation(json).recipe(whole).unwrap(),
-            &[class, class],
+            &[&parent(class), &parent(class)],
         )
         .unwrap()
     }
@@ -426,9 +451,12 @@ mod tests {
             recipe.declared_names().iter().map(Word::as_str).collect::<Vec<_>>(),
             ["[17, 30]", "(30, 45.5]"]
         );
-        let rule =
-            DerivationRule::new(&ColumnName::new("age_band").unwrap(), &recipe, &[ValueClass::Int])
-                .unwrap();
+        let rule = DerivationRule::new(
+            &ColumnName::new("age_band").unwrap(),
+            &recipe,
+            &[&parent(ValueClass::Int)],
+        )
+        .unwrap();
         for (x, name) in [
             (16.999, None),
             (17.0, Some("[17, 30]")),
@@ -474,19 +502,28 @@ mod tests {
         let twice = derivation(r#"{"from": "site", "map": {"a": ["1"], "b": ["1.0"]}}"#)
             .recipe(whole)
             .unwrap();
-        let fault =
-            DerivationRule::new(&ColumnName::new("made").unwrap(), &twice, &[ValueClass::Int])
-                .unwrap_err();
+        let fault = DerivationRule::new(
+            &ColumnName::new("made").unwrap(),
+            &twice,
+            &[&parent(ValueClass::Int)],
+        )
+        .unwrap_err();
         assert!(fault.to_string().contains("duplicate-group"), "{fault}");
         let words = derivation(r#"{"from": "site", "map": {"a": ["x"]}}"#).recipe(whole).unwrap();
-        let fault =
-            DerivationRule::new(&ColumnName::new("made").unwrap(), &words, &[ValueClass::Int])
-                .unwrap_err();
+        let fault = DerivationRule::new(
+            &ColumnName::new("made").unwrap(),
+            &words,
+            &[&parent(ValueClass::Int)],
+        )
+        .unwrap_err();
         assert!(fault.to_string().contains("`x` in `map` is no number"), "{fault}");
         let bins = derivation(r#"{"from": "site", "bins": [1, 2]}"#).recipe(whole).unwrap();
-        let fault =
-            DerivationRule::new(&ColumnName::new("made").unwrap(), &bins, &[ValueClass::Text])
-                .unwrap_err();
+        let fault = DerivationRule::new(
+            &ColumnName::new("made").unwrap(),
+            &bins,
+            &[&parent(ValueClass::Text)],
+        )
+        .unwrap_err();
         assert!(fault.to_string().contains("asks for bins"), "{fault}");
     }
 
@@ -515,9 +552,12 @@ mod tests {
             recipe.declared_names().iter().map(Word::as_str).collect::<Vec<_>>(),
             ["1.0 & a", "1.0 & b", "0 & a", "0 & b"]
         );
-        let rule =
-            DerivationRule::new(&column("both"), &recipe, &[ValueClass::Int, ValueClass::Text])
-                .unwrap();
+        let rule = DerivationRule::new(
+            &column("both"),
+            &recipe,
+            &[&parent(ValueClass::Int), &parent(ValueClass::Text)],
+        )
+        .unwrap();
         let sex = SourceValues::Int(vec![Some(1), Some(0), Some(7), None].into());
         let race = SourceValues::Text(vec![Some("a"), Some("b"), Some("a"), Some("a")].into());
         let SourceValues::Named(names) = rule.values(&[&sex, &race], 4) else { panic!() };

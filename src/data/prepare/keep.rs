@@ -13,7 +13,7 @@ use polars::prelude::{
 
 use crate::data::prepare::params::KeepCondition;
 use crate::data::prepare::view::SourceView;
-use crate::data::source::SourceSlice;
+use crate::data::source::{SourceColumn, SourceSlice};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
@@ -41,7 +41,7 @@ impl KeepFilter {
         for (name, condition) in entry {
             let position = view.position(name.as_str())?;
             columns.push(position);
-            test = test.and(expression(condition, name, view.columns()[position].class, position)?);
+            test = test.and(expression(condition, name, &view.columns()[position], position)?);
         }
         Ok(KeepFilter { what, columns, test })
     }
@@ -95,9 +95,10 @@ fn series(values: &SourceValues, position: usize) -> Column {
 fn expression(
     condition: &KeepCondition,
     name: &ColumnName,
-    class: ValueClass,
+    column: &SourceColumn,
     position: usize,
 ) -> Result<Expr> {
+    let class = column.class;
     let value = col(column_name(position));
     let number = |limit: Finite| -> Result<Expr> {
         if class.is_number() {
@@ -114,10 +115,8 @@ fn expression(
             .into())
     };
     let member = |words: &[Word]| -> Result<Expr> {
-        let words = words
-            .iter()
-            .map(|w| class.word("keep", name.as_str(), w.as_str()))
-            .collect::<Result<Vec<_>>>()?;
+        let words =
+            words.iter().map(|w| column.word("keep", w.as_str())).collect::<Result<Vec<_>>>()?;
         let list = match class {
             // A word that is not an integer matches no value of an integer column.
             ValueClass::Int => Series::new(

@@ -11,12 +11,14 @@ use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
 use crate::data::prepare::params::MissingRule;
 use crate::data::prepare::plan::{AttributePlan, FeaturePlan, LabelPlan, PreparePlan, SplitPlan};
 use crate::data::prepare::survey::{ColumnTally, MANY_LEVELS, SourceSurvey, check_decimals};
+use crate::data::prepare::view::DerivedColumn;
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::rows::split;
 use crate::data::rows::stored::{
     CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, slice_name,
 };
 use crate::data::source::{list_words, nearest_word};
+use crate::data::spelling::{self, Spelling};
 use crate::data::values::{ValueClass, float_text};
 use crate::data::{
     Attribute, Feature, FeatureKind, LabelDefinition, Layout, MISSING, MISSING_LEVEL, RowIdKind,
@@ -290,6 +292,26 @@ fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssu
             "{n} rows of the source have a value of `{name}` that means missing: it became missing"
         );
         issues.push(issue("null-value", IssueSeverity::Info, name, n, text));
+    }
+    for (&column, &n) in plan.view.spelt().iter().zip(&survey.respelt) {
+        let name = plan.name(column);
+        let text = format!(
+            "{n} rows of the source have a value of `{name}` in another spelling: the job says \
+             `{}`",
+            plan.view.columns()[column].spelling.in_a_job()
+        );
+        issues.push(issue("respelt-value", IssueSeverity::Info, name, n, text));
+    }
+    for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless) {
+        issues.extend(alike_in_map(plan, column, derived, &nameless.alike));
+    }
+    let by_groups: Vec<usize> =
+        plan.attributes.iter().map(|of| plan.features[of.feature].column).collect();
+    for (&column, tally) in plan.coded.iter().zip(&survey.tallies) {
+        // Values of an attribute are compared with its groups.
+        if !by_groups.contains(&column) && plan.view.derived_at(column).is_none() {
+            issues.extend(alike_values(plan.name(column), tally));
+        }
     }
     for ((column, derived), nameless) in
         plan.view.derived().zip(&survey.nameless).filter(|(_, nameless)| nameless.n > 0)
@@ -633,6 +655,66 @@ fn partition_levels(
     Ok(StrataColumn { column: strata.name.clone(), levels })
 }
 
+/// Values of a column that are one value in some spelling.
+fn alike_values(name: &str, tally: &ColumnTally) -> Option<DataIssue> {
+    let (groups, spelling) =
+        spelling::alike(tally.occurrences.iter().map(|(word, seen)| (word.as_str(), seen.n)))?;
+    let n = groups.iter().flat_map(|group| &group[1..]).map(|(_, n)| n).sum();
+    let one = |group: &Vec<(&str, u64)>| {
+        let words: Vec<String> = group.iter().copied().map(counted).collect();
+        words.join(" and ")
+    };
+    let text = format!(
+        "values of `{name}` differ only by {}, and count as values of their own: {}; where they \
+         mean the same write `data.columns.{name}: {}`",
+        difference(spelling),
+        list_words(groups.iter().map(one), MAX_SHOWN),
+        spelling.in_a_job()
+    );
+    Some(issue("similar-values", IssueSeverity::Warning, name, n, text))
+}
+
+/// Values of the column of a map that differ only by case or blanks from one that the map has.
+fn alike_in_map(
+    plan: &PreparePlan<'_>,
+    column: usize,
+    derived: &DerivedColumn,
+    alike: &ColumnTally,
+) -> Option<DataIssue> {
+    let DerivationRule::Map { names, otherwise } = &derived.rule else { return None };
+    let (name, parent) = (plan.name(column), plan.name(*derived.parents.first()?));
+    let mut spelling = Spelling::default();
+    let one = |(word, n): (&str, u64)| {
+        let of = |known: &String| Some((known.clone(), Spelling::joining(word, known)?));
+        let (known, joining) = names.keys().find_map(of)?;
+        spelling = spelling.and(joining);
+        Some(format!("`{word}` ({n}; the map has `{known}`)"))
+    };
+    let words: Vec<String> = alike.by_count().into_iter().filter_map(one).collect();
+    let n = alike.occurrences.values().map(|seen| seen.n).sum();
+    let then = match otherwise {
+        Some(otherwise) => format!("they count as `{otherwise}`"),
+        None => format!("`{name}` is missing there"),
+    };
+    let text = format!(
+        "{n} rows have a value of `{parent}` that differs only by {} from one in the map of \
+         `{name}`: {}; {then}; where they mean the same write `data.columns.{parent}: {}`",
+        difference(spelling),
+        list_words(words, MAX_SHOWN),
+        spelling.in_a_job()
+    );
+    (n > 0).then(|| issue("similar-values", IssueSeverity::Warning, parent, n, text))
+}
+
+/// What a spelling takes no notice of.
+fn difference(spelling: Spelling) -> &'static str {
+    match (spelling.trim, spelling.case.is_kept()) {
+        (true, true) => "blanks",
+        (false, _) => "case",
+        (true, false) => "case and blanks",
+    }
+}
+
 /// The only difference between two words, if it is case or blanks.
 fn differ_only(a: &str, b: &str) -> Option<&'static str> {
     let bare = |word: &str| word.split_whitespace().collect::<String>();
@@ -657,6 +739,23 @@ fn suggested_word(word: &str, values: &[&str]) -> Option<String> {
     }
 }
 
+/// How a job makes one value of each of these pairs.
+fn joined_by<'a>(
+    plan: &PreparePlan<'_>,
+    column: usize,
+    pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let spellings: Option<Vec<Spelling>> =
+        pairs.into_iter().map(|(a, b)| Spelling::joining(a, b)).collect();
+    match spellings.filter(|_| plan.view.derived_at(column).is_none()) {
+        Some(of) => {
+            let spelling = of.into_iter().fold(Spelling::default(), Spelling::and);
+            format!("write `data.columns.{}: {}`", plan.name(column), spelling.in_a_job())
+        }
+        None => "join them by `map`".to_owned(),
+    }
+}
+
 fn attribute_of(
     plan: &PreparePlan<'_>,
     attribute: &AttributePlan,
@@ -665,6 +764,7 @@ fn attribute_of(
     issues: &mut Vec<DataIssue>,
 ) -> Result<Attribute> {
     let name = &attribute.name;
+    let column = plan.features[attribute.feature].column;
     let values: Vec<&str> = tally.by_count().into_iter().map(|(word, _)| word).collect();
     let absent: Vec<&str> = attribute
         .groups
@@ -719,7 +819,8 @@ fn attribute_of(
         if let Some((other, by)) = alike {
             let text = format!(
                 "the groups `{other}` and `{one}` of `{name}` differ only by {by}, and count as \
-                 two; if they are one, join them by `map`"
+                 two; if they are one, {}",
+                joined_by(plan, column, [(other.as_str(), one.as_str())])
             );
             let n = tally.occurrences.get(value).map_or(0, |seen| seen.n);
             issues.push(issue("similar-groups", IssueSeverity::Warning, name, n, text));
@@ -744,13 +845,22 @@ fn attribute_of(
             Some((group, by)) => format!("`{word}` ({n}; it and `{group}` differ only by {by})"),
             None => format!("`{word}` ({n})"),
         };
+        let pairs: Vec<(&str, &str)> = others
+            .iter()
+            .filter_map(|(word, _)| Some((*word, group_like(word)?.0.as_str())))
+            .collect();
         // Probable misspellings come first: the user should correct them.
         let (slips, rest): (Vec<_>, Vec<_>) =
             others.iter().partition(|(word, _)| group_like(word).is_some());
         let list = list_words(slips.into_iter().chain(rest).map(one), MAX_SHOWN);
         let text = format!(
             "{n} rows have a value of `{name}` that is not among its groups: {list}; they belong \
-             to no group"
+             to no group{}",
+            if pairs.is_empty() {
+                String::new()
+            } else {
+                format!("; where they mean a group, {}", joined_by(plan, column, pairs))
+            }
         );
         issues.push(issue("undeclared-group", IssueSeverity::Warning, name, n, text));
     }

@@ -2,6 +2,7 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::issues::MISSING_VALUES;
+use crate::data::spelling::Spelling;
 use crate::error::Result;
 use crate::param::{ColumnName, Finite, Word};
 use indexmap::IndexMap;
@@ -146,6 +147,8 @@ pub(crate) struct PrepareParams {
     /// Whether numeric columns are whole, where the values do not decide: by the job or the
     /// reference.
     pub integer: BTreeMap<String, bool>,
+    /// The columns whose texts are brought to one spelling.
+    pub spelling: BTreeMap<String, Spelling>,
     /// What happens to missing values.
     pub missing: MissingBlock,
     /// The column of the weight of each row.

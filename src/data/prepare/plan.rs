@@ -430,9 +430,7 @@ fn words(
     asked_by: &str,
 ) -> Result<Vec<(String, String)>> {
     let column = &view.columns()[column];
-    let pair = |word: &Word| {
-        Ok((word.0.clone(), column.class.word(asked_by, &column.name, word.as_str())?))
-    };
+    let pair = |word: &Word| Ok((word.0.clone(), column.word(asked_by, word.as_str())?));
     words.iter().map(pair).collect()
 }
 

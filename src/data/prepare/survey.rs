@@ -51,6 +51,8 @@ pub(crate) struct SourceSurvey {
     pub(crate) thousands: Vec<Thousands>,
     /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
     pub(crate) made_null: Vec<u64>,
+    /// Values of the source, filtered or not, that have another spelling now, by its columns.
+    pub(crate) respelt: Vec<u64>,
     /// Values without a name, by derived column.
     pub(crate) nameless: Vec<UnnamedValues>,
     /// Rows without exactly one 1, by one-hot group.
@@ -152,6 +154,9 @@ pub(crate) struct UnnamedValues {
     pub(crate) n: u64,
     /// The values of a map.
     pub(crate) words: ColumnTally,
+    /// Values that a map lacks, with a name or without, and that differ only by case or blanks from
+    /// one that it has.
+    pub(crate) alike: ColumnTally,
     /// The lowest and the highest number outside the bins.
     pub(crate) extremes: Option<(f64, f64)>,
 }
@@ -160,6 +165,7 @@ impl UnnamedValues {
     fn merge(&mut self, other: &UnnamedValues) {
         self.n += other.n;
         self.words.merge(&other.words);
+        self.alike.merge(&other.alike);
         self.extremes = match (self.extremes, other.extremes) {
             (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
             (a, b) => a.or(b),
@@ -199,6 +205,7 @@ pub(crate) struct KeptSlice {
     /// Rows left after each step that can lose rows.
     rows_left: Vec<u64>,
     made_null: Vec<u64>,
+    respelt: Vec<u64>,
 }
 
 impl KeptSlice {
@@ -244,6 +251,7 @@ impl KeptSlice {
             n_in: slice.rows as u64,
             rows_left: left,
             made_null: slice.made_null,
+            respelt: slice.respelt,
         })
     }
 
@@ -270,6 +278,7 @@ impl SourceSurvey {
             fractional: vec![false; plan.features.len()],
             thousands: vec![Thousands::default(); plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
+            respelt: vec![0; plan.view.spelt().len()],
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
@@ -355,6 +364,7 @@ impl SourceSurvey {
             self.weights.merge(check_weights(plan, slice, column)?);
         }
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
+        self.respelt.iter_mut().zip(&slice.respelt).for_each(|(sum, n)| *sum += n);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
             // A cross with a missing part has no name: the missing part is reported already.
             let &[parent] = derived.parents.as_slice() else { continue };
@@ -373,6 +383,10 @@ impl SourceSurvey {
                 _ => {
                     let row = |i: usize| slice.row_number(without[i] as usize);
                     found.words.add_values(&values.take(&without), row);
+                    let alike = derived.rule.alike(values);
+                    found
+                        .alike
+                        .add_values(&values.take(&alike), |i| slice.row_number(alike[i] as usize));
                 }
             }
             nameless.merge(&found);
@@ -391,6 +405,7 @@ impl SourceSurvey {
         self.fractional.iter_mut().zip(&other.fractional).for_each(|(any, here)| *any |= here);
         self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
         self.made_null.iter_mut().zip(&other.made_null).for_each(|(sum, n)| *sum += n);
+        self.respelt.iter_mut().zip(&other.respelt).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(&other.nameless).for_each(|(a, b)| a.merge(b));
         for (mine, theirs) in self.onehot.iter_mut().zip(&other.onehot) {
             mine.none += theirs.none;
@@ -411,11 +426,10 @@ impl SourceSurvey {
     /// The column, with what may be meant instead.
     pub(crate) fn check_levels(&self, plan: &PreparePlan<'_>) -> Result<()> {
         let coded = self.tallies.iter().zip(&plan.coded).map(|(tally, &column)| (tally, column));
-        let mapped = self
-            .nameless
-            .iter()
-            .zip(plan.view.derived())
-            .map(|(nameless, (column, _))| (&nameless.words, column));
+        let mapped =
+            self.nameless.iter().zip(plan.view.derived()).flat_map(|(nameless, (column, _))| {
+                [(&nameless.words, column), (&nameless.alike, column)]
+            });
         match coded.chain(mapped).find(|(tally, _)| tally.occurrences.len() > MAX_LEVELS) {
             None => Ok(()),
             Some((tally, column)) => {
@@ -531,7 +545,10 @@ impl Accumulator for SourceSurvey {
     }
 
     fn settle(&mut self) {
-        let words = self.nameless.iter_mut().map(|nameless| &mut nameless.words);
+        let words = self
+            .nameless
+            .iter_mut()
+            .flat_map(|nameless| [&mut nameless.words, &mut nameless.alike]);
         self.tallies
             .iter_mut()
             .chain(words)
@@ -771,7 +788,12 @@ mod tests {
             (one.nulls, one.made_null, one.fractional) = (vec![row % 3], vec![1], vec![row == 50]);
             one.tallies = vec![tally(7)];
             let x = row as f64 / 8.0;
-            one.nameless = vec![UnnamedValues { n: 1, words: tally(5), extremes: Some((x, x)) }];
+            one.nameless = vec![UnnamedValues {
+                n: 1,
+                words: tally(5),
+                alike: tally(2),
+                extremes: Some((x, x)),
+            }];
             one.thousands[0].look([x].into_iter());
             one.onehot = vec![OneHotFaults { none: row % 2, several: row % 5 }];
             one.weights.add(0.75 * (1 + row % 6) as f64);

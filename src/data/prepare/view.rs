@@ -1,4 +1,5 @@
-//! The rows in the job's terms: values that mean missing are missing, derived columns are appended.
+//! The rows in the job's terms: texts have one spelling, values that mean missing are missing,
+//! derived columns are appended.
 //!
 //! All of this happens directly after reading, so filters, levels, groups and features do not
 //! depend on the origin of a column. A derived column may not have the name of a column of the
@@ -11,6 +12,7 @@ use crate::data::prepare::params::PrepareParams;
 use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
 };
+use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 
@@ -18,6 +20,8 @@ use crate::error::Result;
 pub(crate) struct SourceView<'a> {
     source: &'a ParquetSource,
     columns: Vec<SourceColumn>,
+    /// Positions of the columns that are brought to one spelling.
+    spelt: Vec<usize>,
     nulls: Vec<NullValues>,
     derived: Vec<DerivedColumn>,
 }
@@ -49,18 +53,24 @@ impl<'a> SourceView<'a> {
         let mut view = SourceView {
             source,
             columns: source.columns().to_vec(),
+            spelt: Vec::new(),
             nulls: Vec::new(),
             derived: Vec::new(),
         };
+        for (position, column) in view.columns.iter_mut().enumerate() {
+            if let Some(&spelling) = params.spelling.get(&column.name) {
+                column.spelling = spelling;
+                view.spelt.push(position);
+            }
+        }
         for (name, words) in &params.missing.null_values {
             // A column that is not read has no values to make missing.
             let Some(column) = view.columns.iter().position(|c| c.name == name.as_str()) else {
                 continue;
             };
-            let class = view.columns[column].class;
             let words = words
                 .iter()
-                .map(|w| class.word("null_values", name.as_str(), w.as_str()))
+                .map(|w| view.columns[column].word("null_values", w.as_str()))
                 .collect::<Result<_>>()?;
             view.nulls.push(NullValues { column, words });
         }
@@ -73,9 +83,13 @@ impl<'a> SourceView<'a> {
                 .iter()
                 .map(|parent| view.position(parent.as_str()))
                 .collect::<Result<Vec<_>>>()?;
-            let classes: Vec<ValueClass> = parents.iter().map(|&p| view.columns[p].class).collect();
-            let rule = DerivationRule::new(name, recipe, &classes)?;
-            view.columns.push(SourceColumn { name: name.to_string(), class: ValueClass::Text });
+            let columns: Vec<&SourceColumn> = parents.iter().map(|&p| &view.columns[p]).collect();
+            let rule = DerivationRule::new(name, recipe, &columns)?;
+            view.columns.push(SourceColumn {
+                name: name.to_string(),
+                class: ValueClass::Text,
+                spelling: Spelling::default(),
+            });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
             view.derived.push(DerivedColumn { parents, rule, names });
         }
@@ -90,6 +104,11 @@ impl<'a> SourceView<'a> {
     /// The columns: those of the source, then the derived ones.
     pub(crate) fn columns(&self) -> &[SourceColumn] {
         &self.columns
+    }
+
+    /// The columns that are brought to one spelling.
+    pub(crate) fn spelt(&self) -> &[usize] {
+        &self.spelt
     }
 
     /// The values that mean missing, by column.
@@ -129,6 +148,13 @@ impl<'a> SourceView<'a> {
         mut each: impl FnMut(SourceSlice) -> Result<()>,
     ) -> Result<()> {
         self.source.read(piece, batch_rows, |mut slice| {
+            for &position in &self.spelt {
+                let values =
+                    std::mem::replace(&mut slice.columns[position], SourceValues::Empty(0));
+                let (values, n) = self.columns[position].spelling.values(values);
+                slice.columns[position] = values;
+                slice.respelt.push(n);
+            }
             for null in &self.nulls {
                 let column = &mut slice.columns[null.column];
                 let values = std::mem::replace(column, SourceValues::Empty(0));

@@ -8,7 +8,7 @@
 //! Windows-1252, and the notation of its numbers is the one in which most columns hold nothing but
 //! numbers.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,7 @@ use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::{ParquetSource, find_files};
+use crate::data::spelling::{self, Spelling};
 use crate::data::values::ValueClass;
 use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
@@ -106,6 +107,11 @@ pub struct ColumnProfile {
     pub mean_blanks: f64,
     /// Its values in the rows of the sample, the same rows for all columns.
     pub sample: Vec<Option<SampledValue>>,
+    /// The spelling in which texts that differ only by case or blanks are one value. Levels and
+    /// sample have it.
+    pub spelling: Spelling,
+    /// The values of the file that it joins.
+    pub joined: Vec<Vec<String>>,
     last: f64,
     seen: Option<HashSet<u64, BuildHasherDefault<FastHasher>>>,
     /// How often each of [`NULL_WORDS`] occurs.
@@ -170,6 +176,8 @@ impl ColumnProfile {
             mean_letters: 0.0,
             mean_blanks: 0.0,
             sample: Vec::new(),
+            spelling: Spelling::default(),
+            joined: Vec::new(),
             last: f64::NEG_INFINITY,
             seen: Some(HashSet::default()),
             nulls: [0; NULL_WORDS.len()],
@@ -241,7 +249,42 @@ impl ColumnProfile {
         }
     }
 
+    /// Brings listed texts to one spelling where some differ only by case or blanks.
+    fn respell(&mut self) {
+        if self.class != ValueClass::Text {
+            return;
+        }
+        let listed = std::mem::take(&mut self.levels);
+        let found = spelling::alike(listed.iter().map(|(word, n)| (word.as_str(), *n)));
+        let Some((groups, spelling)) = found else {
+            self.levels = listed;
+            return;
+        };
+        let texts = |group: &Vec<(&str, u64)>| {
+            group.iter().map(|(word, _)| (*word).to_owned()).collect::<Vec<String>>()
+        };
+        (self.spelling, self.joined) = (spelling, groups.iter().map(texts).collect());
+        let mut spelt = HashMap::new();
+        for (word, n) in &listed {
+            let to = spelling.of(word);
+            let is_missing = spelling.trim && to.is_empty();
+            spelt.insert(hash_of(word), (!is_missing).then(|| hash_of(&to)));
+            if is_missing {
+                self.missing += n;
+            } else {
+                *self.levels.entry(to.into_owned()).or_default() += n;
+            }
+        }
+        for value in &mut self.sample {
+            let to = value.and_then(|of| spelt.get(&of.word).copied());
+            if let Some(to) = to {
+                *value = to.map(|word| SampledValue { word, number: f64::NAN });
+            }
+        }
+    }
+
     fn finish(&mut self, rows: u64) {
+        self.respell();
         self.is_unique = rows > 0 && self.seen.take().is_some();
         self.is_ascending &= self.range.is_some();
         let there = rows.saturating_sub(self.missing).max(1) as f64;
@@ -262,16 +305,22 @@ impl FileProfile {
         wanted: (&str, impl Fn(&str) -> bool),
         of: &[&str],
     ) -> Result<Vec<LevelShares>> {
+        let spelling = |name: &str| {
+            let look = self.columns.iter().find(|look| look.name == name);
+            look.map_or_else(Spelling::default, |look| look.spelling)
+        };
         let mut shares = vec![LevelShares::new(); of.len()];
         let mut add = |value: Option<&str>, others: &mut dyn Iterator<Item = Option<&str>>| {
             let Some(value) = value else { return };
-            for (share, group) in shares.iter_mut().zip(others) {
+            let value = spelling(wanted.0).of(value);
+            for ((share, group), name) in shares.iter_mut().zip(others).zip(of) {
                 let Some(group) = group else { continue };
+                let group = &*spelling(name).of(group);
                 if !share.contains_key(group) {
                     share.insert(group.to_owned(), (0, 0));
                 }
                 if let Some(counts) = share.get_mut(group) {
-                    *counts = (counts.0 + u64::from(wanted.1(value)), counts.1 + 1);
+                    *counts = (counts.0 + u64::from(wanted.1(&value)), counts.1 + 1);
                 }
             }
         };

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
+use crate::data::spelling::Spelling;
 use crate::data::values::{SourceValues, ValueClass, type_in_words};
 use crate::error::{Error, Fault, Result};
 use crate::exec::files;
@@ -51,6 +52,18 @@ pub struct SourceColumn {
     pub name: String,
     /// Its type, the same in all parts.
     pub class: ValueClass,
+    /// How its texts are spelt.
+    pub spelling: Spelling,
+}
+
+impl SourceColumn {
+    /// The word of this column that a word of the job stands for.
+    ///
+    /// # Errors
+    /// No value of the column can match the word.
+    pub(crate) fn word(&self, asked_by: &str, word: &str) -> Result<String> {
+        self.class.word(asked_by, &self.name, &self.spelling.of(word))
+    }
 }
 
 #[derive(Debug)]
@@ -96,6 +109,10 @@ pub struct SourceSlice {
     ///
     /// The caller that replaces them fills it.
     pub made_null: Vec<u64>,
+    /// For each column that is brought to one spelling the number of values that changed.
+    ///
+    /// The caller that spells them fills it.
+    pub respelt: Vec<u64>,
 }
 
 impl ParquetSource {
@@ -229,14 +246,15 @@ impl ParquetSource {
             let columns = (0..self.columns.len())
                 .map(|i| self.values(part, &batch, i))
                 .collect::<Result<_>>()?;
-            each(SourceSlice { first_row, rows, columns, made_null: Vec::new() })?;
+            let (made_null, respelt) = (Vec::new(), Vec::new());
+            each(SourceSlice { first_row, rows, columns, made_null, respelt })?;
             first_row += rows as u64;
         }
         Ok(())
     }
 
     fn values(&self, part: &SourcePart, batch: &RecordBatch, i: usize) -> Result<SourceValues> {
-        let SourceColumn { name, class } = &self.columns[i];
+        let SourceColumn { name, class, .. } = &self.columns[i];
         let values = match (&part.keys[i], batch.column_by_name(name)) {
             (Some(key), _) => key_values(key, *class, batch.num_rows()),
             (None, Some(array)) => SourceValues::new(array),
@@ -597,6 +615,7 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
     Ok(SourceColumn {
         name: name.to_owned(),
         class: seen.map_or(ValueClass::Empty, |(class, _)| class),
+        spelling: Spelling::default(),
     })
 }
 

@@ -14,6 +14,7 @@ use crate::data::prepare::params::{DuplicateRule, KeepCondition, MissingBlock, O
 use crate::data::rows::split::{SplitShares, Stratification};
 use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::synthetic::SyntheticBlock;
+use crate::data::spelling::{LetterCase, Spelling};
 use crate::job::blocks::words::{CodeNames, DecisionWordsBlock};
 pub use crate::metric::value::settings::FavourableClass;
 use crate::param::{ColumnName, Count, Finite, Word};
@@ -92,6 +93,22 @@ pub struct ColumnBlock {
     /// one, else of the rows that are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
+    /// Whether blanks around the texts of the column are taken off as soon as they are read: `w `
+    /// is `w`, and blanks alone are missing. Words of the job for this column lose theirs too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub trim: bool,
+    /// `fold`: capital letters become small ones as soon as the column is read, so that `W` is `w`.
+    /// Words of the job for this column may be written either way; models and programs get small
+    /// letters.
+    #[serde(default, skip_serializing_if = "LetterCase::is_kept")]
+    pub case: LetterCase,
+}
+
+impl ColumnBlock {
+    /// How the texts of the column are spelt.
+    pub fn spelling(&self) -> Spelling {
+        Spelling { trim: self.trim, case: self.case }
+    }
 }
 
 /// Where the rows come from.

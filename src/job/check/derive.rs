@@ -551,11 +551,7 @@ impl JobChecker<'_> {
         if !self.is_sound(&["data.missing.null_values"]) {
             return;
         }
-        let named = self.job.models.values().flat_map(crate::job::ModelBlock::columns);
-        let mut known: Vec<ColumnName> = data.duplicate_columns(named.chain(self.job.strata()));
-        let apart =
-            data.row_id.iter().chain(data.split.iter().filter_map(|split| split.column.as_ref()));
-        known.extend(apart.flat_map(|column| data.roots(column)));
+        let known = self.columns_read();
         for (column, words) in &data.missing.null_values {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
             if data.is_derived(column) {
@@ -580,6 +576,18 @@ impl JobChecker<'_> {
                 self.check_distinct(&at, "value that means missing", &words);
             }
         }
+    }
+
+    /// The columns of the source that some part of the job reads.
+    pub(super) fn columns_read(&self) -> Vec<ColumnName> {
+        let data = &self.job.data;
+        let named = self.job.models.values().flat_map(crate::job::ModelBlock::columns);
+        let named = named.chain(self.job.strata()).chain(&self.job.metrics.by);
+        let mut known: Vec<ColumnName> = data.duplicate_columns(named);
+        let apart =
+            data.row_id.iter().chain(data.split.iter().filter_map(|split| split.column.as_ref()));
+        known.extend(apart.flat_map(|column| data.roots(column)));
+        known
     }
 
     fn weight(&mut self) {

@@ -617,6 +617,48 @@ impl JobChecker<'_> {
                 ),
             );
         }
+        self.spellings();
+    }
+
+    /// Only texts have blanks around them and capital letters.
+    fn spellings(&mut self) {
+        let data = &self.job.data;
+        if !self.is_sound(&["data", "models", "metrics"]) {
+            return;
+        }
+        let known = self.columns_read();
+        let features = &data.features;
+        for (name, says) in data.columns.iter().filter(|(_, says)| !says.spelling().is_plain()) {
+            let key = if says.trim { "trim" } else { "case" };
+            let at = join(&path(&["data", "columns", name.as_str()]), key);
+            let numbers = features.continuous.contains(name)
+                || features.onehot.values().flatten().any(|column| column == name)
+                || matches!(features.ordinal.get(name), Some(OrdinalOrder::Numbers(_)))
+                || data.weight.as_ref() == Some(name);
+            if data.is_derived(name) {
+                let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
+                let what = format!("`{name}` is derived, and holds names that the job gives");
+                let hint = format!("name the column that it is made of: {}", list(&roots));
+                self.push_problem("derived-column", at, what, hint);
+            } else if data.row_id.as_ref() == Some(name) {
+                let what = format!("`{name}` is the row id, and ids are compared as they stand");
+                let hint = "take it out: ids that differ in case or blanks are different ids";
+                self.push_problem("bad-value", at, what, hint);
+            } else if numbers {
+                let what = format!("`{name}` holds numbers, which have no letters");
+                self.push_problem(
+                    "bad-value",
+                    at,
+                    what,
+                    "take it out: `trim` and `case` are for text",
+                );
+            } else if !known.contains(name) {
+                let what = format!("no part of the job reads the column `{name}`");
+                let hint =
+                    suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str));
+                self.push_problem("unknown-column", at, what, hint);
+            }
+        }
     }
 
     /// The file of the reference.

@@ -276,9 +276,15 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let at_risk: Vec<_> = of
                 .map(|(look, found)| at_risk((look, found), doubt(look), is_guess, &mut guesses))
                 .collect();
+            let nominal = roles.iter().filter(|(_, role)| matches!(role, GuessedRole::Nominal));
+            let texts = sensitive.iter().copied().chain(nominal.map(|(look, _)| *look));
+            spellings(&mut text, std::iter::once(label).chain(texts));
             trained(&mut text, &roles, &sensitive, &at_risk);
         }
-        Some(score) => scored(&mut text, score, label, row_id.is_some()),
+        Some(score) => {
+            spellings(&mut text, std::iter::once(label).chain(sensitive.iter().copied()));
+            scored(&mut text, score, label, row_id.is_some());
+        }
     }
     if text.contains(&literal("${")) {
         line!(text, "");
@@ -562,10 +568,9 @@ fn data(
     for look in sensitive {
         let groups = groups(look, wishes)?;
         let largest = groups.iter().max_by_key(|(_, n)| *n).map_or("", |(group, _)| group.as_str());
-        let wished = wishes
-            .reference
-            .as_deref()
-            .filter(|wished| groups.iter().any(|(group, _)| group == wished));
+        let wished = wishes.reference.as_deref().map(|wished| look.spelling.of(wished));
+        let wished = wished.filter(|wished| groups.iter().any(|(group, _)| group == wished));
+        let wished = wished.as_deref();
         let decide = if wished.is_some() {
             "the group that others are compared with"
         } else {
@@ -594,7 +599,7 @@ fn data(
         }
     }
     if let Some(wished) = &wishes.reference
-        && !sensitive.iter().any(|look| look.levels.contains_key(wished))
+        && !sensitive.iter().any(|look| look.levels.contains_key(&*look.spelling.of(wished)))
     {
         let fault =
             Fault::new("unknown-group", format!("no sensitive attribute has a group `{wished}`"))
@@ -613,6 +618,27 @@ fn data(
             .into());
     }
     Ok((positive, favourable))
+}
+
+/// The columns with values that differ only by case or blanks.
+fn spellings<'a>(text: &mut String, looks: impl Iterator<Item = &'a ColumnProfile>) {
+    let mut looks = looks.filter(|look| !look.spelling.is_plain()).peekable();
+    if looks.peek().is_some() {
+        line!(text, "  columns:             # DECIDE: are these one value each?");
+    }
+    for look in looks {
+        let joined = look.joined.iter().map(|texts| {
+            let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
+            texts.join(" and ")
+        });
+        line!(
+            text,
+            "    {}: {}   # {}",
+            word(&look.name),
+            look.spelling.in_a_job(),
+            comment_text(&list_words(joined, 10))
+        );
+    }
 }
 
 /// Which prediction people probably want: what the positive value says, turned where the label is
@@ -681,7 +707,8 @@ fn positive(
     levels: &[(&String, u64)],
 ) -> Result<String> {
     if let Some(wished) = &wishes.positive {
-        let wished = label.class.canonical(wished).unwrap_or_else(|| wished.clone());
+        let wished = label.spelling.of(wished);
+        let wished = label.class.canonical(&wished).unwrap_or_else(|| wished.into_owned());
         if levels.iter().any(|(level, _)| **level == wished) {
             return Ok(wished);
         }

@@ -5,11 +5,12 @@
 //! declare in place. Each may be made of columns of the source and of derived ones above it.
 //! Everything here also ends, with less, for jobs that are still to be refused.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
 use crate::data::rows::split::Stratification;
+use crate::data::spelling::Spelling;
 use crate::job::{
     CounterfactualSet, DataBlock, FavourableClass, Job, LabelColumn, ModelBlock, SensitiveBlock,
 };
@@ -346,6 +347,12 @@ impl DataBlock {
         let references: Vec<Word> =
             attribute.cross.as_ref()?.iter().map(of_part).collect::<Option<_>>()?;
         combinations(&references.iter().map(std::slice::from_ref).collect::<Vec<_>>()).pop()
+    }
+
+    /// The columns whose texts are brought to one spelling, each with it.
+    pub fn spellings(&self) -> BTreeMap<String, Spelling> {
+        let spellings = self.columns.iter().map(|(name, says)| (name.to_string(), says.spelling()));
+        spellings.filter(|(_, spelling)| !spelling.is_plain()).collect()
     }
 
     /// The columns of the source that a column is made of; itself where it is one. Sorted.

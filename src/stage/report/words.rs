@@ -18,7 +18,7 @@ use crate::folder::manifest::{
 };
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::check::CheckedJob;
-use crate::job::{self, AnnexChoice, Job, SignerBlock};
+use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
@@ -71,7 +71,13 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
             .data
             .names
             .iter()
-            .map(|(column, codes)| (column.as_str().to_owned(), texts(codes)))
+            .map(|(column, codes)| {
+                let says = job.data.columns.get(column).map(ColumnBlock::spelling);
+                let spelling = says.unwrap_or_default();
+                let code =
+                    |(code, words): (String, String)| (spelling.of(&code).into_owned(), words);
+                (column.as_str().to_owned(), texts(codes).into_iter().map(code).collect())
+            })
             .collect(),
         counterfactuals: set_words(job),
         models: job
