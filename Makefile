@@ -17,7 +17,7 @@ DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
 
-tools:            ## looks again for what LightGBM takes to compile: CMake and libclang, else fetched into .tools/
+tools:            ## searches again for CMake and libclang, which LightGBM needs to compile, or fetches them into .tools/
 	@.ci/tools
 
 run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/<name of the job>/
@@ -26,14 +26,14 @@ run: build        ## make run JOB=adult.yaml: runs jobs/adult.yaml into outputs/
 check: build      ## all problems of a job, each with file, line and hint
 	@$(BIN) check $(JOB_FILE) $(ARGS)
 
-diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, and is it more than chance; ARGS="--out DIR" writes a page
+diff: build       ## make diff A=outputs/old B=outputs/new: what has changed, and whether it is more than chance; ARGS="--out DIR" writes a page
 	@$(BIN) diff $(A) $(B) $(ARGS)
 
-test: .tools/env   ## unit and integration tests that take seconds; the last line counts what was skipped, and why
+test: .tools/env   ## unit and integration tests that take seconds; the last line gives the number of skipped tests and the reasons
 	@rm -f $(TARGET)/skipped.txt
 	$(ENV) $(TEST); status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
-test-slow: $(TARGET)/airflow/ready $(TARGET)/dvc/ready kills  ## the tests that take minutes: long runs, 200 kills, real Airflow and dvc (fetched)
+test-slow: $(TARGET)/airflow/ready $(TARGET)/dvc/ready kills  ## tests that take minutes: long runs, 200 kills, real Airflow and dvc (fetched)
 	@rm -f $(TARGET)/skipped.txt
 	$(ENV) $(AIRFLOW) $(DVC) $(TEST) -- --ignored; status=$$?; tests/skipped.sh $(TARGET)/skipped.txt; exit $$status
 
@@ -46,7 +46,7 @@ dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched
 kills: .tools/env  ## kills runs of every shape at 200 random moments: the same bytes in the end
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(TEST) --test it -- --nocapture killed_at_any_moment
 
-fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, rows, files and streams of scores, so long each; `make test` tries a fixed few thousand
+fuzz: .tools/env  ## make fuzz MINUTES=10: mutated jobs, rows, files and streams of scores, so long each; `make test` runs a fixed few thousand
 	$(ENV) CFAUDIT_FUZZ_MINUTES=$(or $(MINUTES),10) $(TEST) --test it -- --nocapture --test-threads 1 fuzz::
 
 $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
@@ -55,7 +55,7 @@ $(TARGET)/axe/ready: tests/axe/package.json tests/axe/package-lock.json
 	@cd $(@D) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-axe: build $(TARGET)/axe/ready    ## reports under axe-core in Chromium: WCAG A and AA on screen, phone, paper; ARGS="--shots DIR" leaves pictures
+axe: build $(TARGET)/axe/ready    ## reports under axe-core in Chromium: WCAG A and AA on screen, phone, paper; ARGS="--shots DIR" saves screenshots
 	@for job in $(AXE_JOBS); do $(BIN) run jobs/$$job.yaml --gates report --quiet --out $(TARGET)/axe/out/$$job || exit; done
 	@node tests/axe/check.mjs --modules $(TARGET)/axe $(ARGS) $(foreach job,$(AXE_JOBS),$(TARGET)/axe/out/$(job)/report.html $(TARGET)/axe/out/$(job)/annex.html)
 
@@ -63,12 +63,12 @@ lint: .tools/env   ## formatting and clippy, warnings are errors
 	$(CARGO) fmt --check
 	$(ENV) $(CARGO) clippy --locked --all-targets $(FEATURES) -- -D warnings
 
-schema: build     ## writes schemas/ afresh from the types
+schema: build     ## regenerates schemas/ from the types
 	@$(BIN) schema job > schemas/job.schema.json
 	@$(BIN) schema manifest > schemas/manifest.schema.json
 	@$(BIN) schema summary > schemas/summary.schema.json
 
-golden: .tools/env  ## rewrites the expected texts of the tests; look at the difference before you commit it
+golden: .tools/env  ## rewrites the expected texts of the tests; review the diff before you commit it
 	$(ENV) CFAUDIT_BLESS=1 $(TEST)
 
 FORWARD = +@$(MAKE) --no-print-directory -f

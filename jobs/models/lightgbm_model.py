@@ -16,7 +16,7 @@ import sys
 import pyarrow as pa
 from pandas.api.types import is_numeric_dtype
 
-# The libraries print to standard output, where only scores belong: what they say goes to standard error.
+# The libraries print to standard output, where only scores belong: their messages go to standard error.
 OUTPUT = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 

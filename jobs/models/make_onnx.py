@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 NUMBERS, WORDS = ["age", "income", "debt"], ["education", "sex"]
 
-# People as the job draws them, but others.
+# Other people from the same distribution as in the job.
 draw = np.random.default_rng(1)
 n = 20_000
 sex = draw.choice(["Male", "Female"], n, p=[0.55, 0.45])

@@ -29,7 +29,7 @@ def train(arguments):
             ("words", OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
         ]
     )
-    # One thread, so that another machine makes the same model.
+    # One thread, so that every machine trains the same model.
     forest = RandomForestClassifier(100, min_samples_leaf=10, random_state=arguments.seed, n_jobs=1)
     model = make_pipeline(columns, forest).fit(rows, labels)
     with open(arguments.out, "wb") as file:

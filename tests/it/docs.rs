@@ -28,7 +28,7 @@ fn cell(text: &str) -> String {
 fn table(table: &TableDef) -> String {
     let mut text = format!(
         "## {}\n\nOne row per {}. Version {}; written by {}, read by {}.\n\n\
-         | Column | Type | Null | Says |\n| --- | --- | --- | --- |\n",
+         | Column | Type | Null | Meaning |\n| --- | --- | --- | --- |\n",
         table.name,
         cell(table.one_row_per),
         table.version,
@@ -60,7 +60,7 @@ fn metrics() -> String {
     for metric in catalog() {
         if family != Some(metric.family) {
             family = Some(metric.family);
-            let head = "| Id | Symbol | Formula | Says | Range | Ideal | Undefined when |\n\
+            let head = "| Id | Symbol | Formula | Meaning | Range | Ideal | Undefined when |\n\
                         | --- | --- | --- | --- | --- | --- | --- |";
             write!(text, "\n### Family `{}`\n\n{head}\n", metric.family.as_str()).unwrap();
         }
