@@ -416,7 +416,9 @@ pub const OTHER_CODES: &[(&str, &str)] = &[
         "a file of scores is there, and may still be written to: the run waits for it",
     ),
     ("interrupted", "a signal ended the run; the output folder is as it was before"),
+    ("no-such-gate", "`--gate` names no gate of the job or folder"),
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
+    ("rates-do-not-fit", "`--assume` gives one rate to a gate on two, or two to a gate on one"),
     (
         "stand-in",
         "generated rows took the place of a public data set; no number is about real people",

@@ -17,7 +17,7 @@ use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
-use crate::gate::question::GateQuestion;
+use crate::gate::question::{GateQuestion, GateTables};
 use crate::gate::recourse::RecourseGateQuestion;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
@@ -30,7 +30,7 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::stage::score::recheck::unsteady_of;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -83,10 +83,11 @@ pub(crate) fn judge(
     )?;
     let unsteady = unsteady_of(&manifest);
     let groups = read_rows::<GroupRow>(&folder.join("tables"))?;
+    let counts = read_rows::<CountRow>(&folder.join("tables"))?;
     let (gates, outcome) = gate::verdicts(
         &checked,
         questions,
-        (&new.metrics, &groups),
+        GateTables { metrics: &new.metrics, groups: &groups, counts: &counts },
         comparison.as_ref(),
         recourse,
         &unsteady,
@@ -337,12 +338,13 @@ pub(crate) fn compare(
     if let Some(checked) = job {
         let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
         let groups = read_rows::<GroupRow>(&new.join("tables"))?;
+        let counts = read_rows::<CountRow>(&new.join("tables"))?;
         let recourse = gate::recourse_of(checked, gate::recourse_questions(checked), new)?;
         let (questions, unsteady) = (gate::questions(checked), unsteady_of(&new_manifest));
         let (table, outcome) = gate::verdicts(
             checked,
             questions,
-            (&metrics, &groups),
+            GateTables { metrics: &metrics, groups: &groups, counts: &counts },
             Some(&comparison),
             recourse,
             &unsteady,

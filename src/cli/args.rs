@@ -40,6 +40,8 @@ pub(crate) enum CommandVerb {
     /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables
     /// only
     Gate(GateArgs),
+    /// Say how many people would decide the gates of a job, before a run or after it
+    Power(PowerArgs),
     /// Compare two finished folders: what has changed, by how much, and is it more than chance
     Diff(DiffArgs),
     /// Write a finished folder in the form of another tool: JUnit, Prometheus, CSV, MLflow
@@ -272,6 +274,31 @@ pub(crate) struct GateArgs {
     pub(crate) log: LogFlags,
 }
 
+/// `cfaudit power`.
+#[derive(Debug, Args)]
+pub(crate) struct PowerArgs {
+    /// The job file, or the output folder of a run.
+    #[arg(value_name = "JOB|DIR")]
+    pub(crate) target: PathBuf,
+    /// One gate; all of them where left out.
+    #[arg(long, value_name = "G")]
+    pub(crate) gate: Option<String>,
+    /// The true rate, of a difference or ratio those of both groups; left out, a folder has the
+    /// rates that it measured.
+    #[arg(long, value_name = "RATE[,RATE]", value_delimiter = ',', value_parser = parse_rate)]
+    pub(crate) assume: Vec<f64>,
+    /// The part of the audited people of a group who stand below the value, for instance those who
+    /// are refused; left out, a folder has as many as it measured, and before a run all count.
+    #[arg(long, value_name = "S", value_parser = parse_rate)]
+    pub(crate) share: Option<f64>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Flags shared by the verbs that read a job.
+    #[command(flatten)]
+    pub(crate) job_flags: JobFlags,
+}
+
 /// `cfaudit diff`.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
@@ -413,6 +440,11 @@ fn parse_memory(text: &str) -> Result<u64, String> {
         return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
     }
     Ok(bytes as u64)
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.trim().parse().ok().filter(|rate| (0.0..=1.0).contains(rate));
+    rate.ok_or_else(|| format!("`{text}` is no rate; write a number from 0 to 1"))
 }
 
 fn parse_batch_rows(text: &str) -> Result<usize, String> {

@@ -74,6 +74,7 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Run(args) => run(&args),
         CommandVerb::Check(args) => check(&args),
         CommandVerb::Gate(args) => after::gate(&args),
+        CommandVerb::Power(args) => preview::power(&args),
         CommandVerb::Diff(args) => after::diff(&args),
         CommandVerb::New(args) => after::new(&args),
         CommandVerb::Export(args) => after::export(&args),

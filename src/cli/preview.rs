@@ -1,5 +1,5 @@
-//! The verbs that look at a job without auditing it: `plan` and `data`, as text for people or as
-//! JSON.
+//! The verbs that look at a job without auditing it: `plan`, `data` and `power`, as text for people
+//! or as JSON.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,13 +8,14 @@ use crate::error::{Exit, Result};
 use crate::job::Job;
 use crate::stage::RunRecord;
 use crate::stage::advice::IssueNote;
+use crate::stage::gate::forecast::{self, GateForecast, PowerAssumptions};
 use crate::stage::input::AwaitedFile;
 use crate::stage::preview::{
     self, AttributePreview, CheckFindings, ColumnPreview, DataPreview, RunForecast,
 };
 use crate::stage::settings::RunSettings;
 
-use crate::cli::args::{DataArgs, PlanArgs};
+use crate::cli::args::{DataArgs, PlanArgs, PowerArgs};
 use crate::cli::progress::grouped;
 use crate::cli::{print, read_job, set_up_run, settings};
 
@@ -39,6 +40,62 @@ pub(crate) fn data(args: &DataArgs) -> Result<Exit> {
         preview::data(&checked, &settings(&args.job, &args.job_flags), console.as_ref(), &cancel)?;
     show(args.json.then(|| json(&data)), || data_text(&data), args.job_flags.log.quiet)?;
     Ok(Exit::Done)
+}
+
+/// `cfaudit power`.
+pub(crate) fn power(args: &PowerArgs) -> Result<Exit> {
+    let (console, record, cancel) = set_up_run(&args.job_flags.log)?;
+    let asked =
+        PowerAssumptions { gate: args.gate.clone(), rates: args.assume.clone(), share: args.share };
+    let forecasts = if args.target.is_dir() {
+        forecast::of_folder(&args.target, &asked)?
+    } else {
+        let checked = read_job(&args.target, &args.job_flags)?;
+        record.identify(checked.job.name.as_str(), "");
+        let settings = settings(&args.target, &args.job_flags);
+        forecast::of_job(&checked, &asked, &settings, console.as_ref(), &cancel)?
+    };
+    show(args.json.then(|| json(&forecasts)), || power_text(&forecasts), args.job_flags.log.quiet)?;
+    Ok(Exit::Done)
+}
+
+fn power_text(forecasts: &[GateForecast]) -> String {
+    let n = |n: Option<u64>| n.map(grouped).unwrap_or_default();
+    let rows = forecasts.iter().map(|f| {
+        let groups = [&f.from_group, &f.to_group].map(|group| group.as_str());
+        let groups = groups.into_iter().filter(|g| !g.is_empty()).collect::<Vec<_>>().join(" to ");
+        vec![
+            f.gate.clone(),
+            f.metric.clone(),
+            groups,
+            f.verdict.clone().unwrap_or_default(),
+            f.value.map(short).unwrap_or_default(),
+            short(f.limit),
+            n(f.n),
+            n(f.n_needed_80),
+            n(f.n_needed_95),
+            n(f.people_needed_80),
+            n(f.people_needed_95),
+            f.detectable.map(short).unwrap_or_default(),
+            f.how.clone(),
+        ]
+    });
+    let head = [
+        "gate",
+        "metric",
+        "groups",
+        "verdict",
+        "value",
+        "limit",
+        "n",
+        "n for 0.8",
+        "n for 0.95",
+        "people for 0.8",
+        "people for 0.95",
+        "detectable",
+        "how",
+    ];
+    aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows)
 }
 
 /// Prints what programs asked for by `--json`, or else what people read, of which `--quiet` leaves

@@ -2,15 +2,17 @@
 //! verdict on the arm as one on the model.
 
 use super::judge;
-use crate::gate::question::{GateBaseline, GateObservation, GateQuantity, GateQuestion};
+use crate::gate::question::{
+    GateBaseline, GateObservation, GateQuantity, GateQuestion, GateTables,
+};
+use crate::table::GateRow;
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
-use crate::table::{GateRow, GroupRow, MetricRow};
 
 /// The question of a gate on an arm asked of the audited model; none of other gates, and of a
 /// change without a baseline.
 pub(super) fn judged(
     question: &GateQuestion,
-    tables: (&[MetricRow], &[GroupRow]),
+    tables: GateTables<'_>,
     baseline: Option<&GateBaseline<'_>>,
 ) -> Option<Vec<GateRow>> {
     let is_asked = question.quantity == GateQuantity::Value || baseline.is_some();

@@ -148,8 +148,8 @@ impl<'a> HolmTest<'a> {
     }
 }
 
-/// What becomes of a comparison: the verdict, why, and the interval that judged it.
-type HolmDecision = (GateStatus, String, (f64, f64));
+/// What becomes of a comparison: the verdict, why, and the interval that judged it with its level.
+type HolmDecision = (GateStatus, String, (f64, f64, f64));
 
 /// Judges the comparisons of a gate together; rulings keep the order of the comparisons.
 pub(super) fn decide_jointly(
@@ -185,12 +185,12 @@ pub(super) fn decide_jointly(
         all_broken &= verdict == GateStatus::Fail;
         let reason =
             format!("{reason} at {} % (Holm, {} of {m})", (level * 1e4).round() / 1e2, k + 1);
-        found[*i] = Some((verdict, reason, (lo, hi)));
+        found[*i] = Some((verdict, reason, (lo, hi, level)));
     }
     let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
         None => super::decide(question, seen),
-        Some((verdict, reason, (lo, hi))) => GateRuling {
-            observation: GateObservation { lo: Some(lo), hi: Some(hi), ..seen },
+        Some((verdict, reason, (lo, hi, level))) => GateRuling {
+            observation: GateObservation { lo: Some(lo), hi: Some(hi), level: Some(level), ..seen },
             verdict,
             reason,
         },

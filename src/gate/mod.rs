@@ -16,10 +16,13 @@
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
 //! table of changes. Without a baseline it is skipped, which is neither a pass nor a failure; where
 //! the two runs define the value differently it is inconclusive.
+//!
+//! Each row also tells how many people would decide it, see [`power`].
 
 mod audited;
 pub(crate) mod decide_by;
 mod holm;
+pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;
 mod unseen;
@@ -30,7 +33,7 @@ use std::collections::BTreeSet;
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
-    GateStatus, GateSubject,
+    GateStatus, GateSubject, GateTables,
 };
 use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::ccm::HARM;
@@ -41,19 +44,20 @@ use crate::metric::value::worlds::{
     ATTRIBUTE_FOLLOWS, ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside,
 };
 use crate::metric::{MetricFamily, Reads};
-use crate::table::{ChangeRow, GateRow, GroupRow, MetricRow, TableRow, finite, whole};
+use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, whole};
 use decide_by::GateDecideBy;
+use power::NeededPeople;
 use unseen::{UNTESTED, unseen, untested};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
-/// changes, those on recourse by what was counted for them. `groups`, the table of groups, tells
-/// whom a value that keeps its limit left out.
+/// changes, those on recourse by what was counted for them.
 pub(crate) fn judge(
     questions: &[GateQuestion],
-    (metrics, groups): (&[MetricRow], &[GroupRow]),
+    tables: GateTables<'_>,
     baseline: Option<&GateBaseline<'_>>,
     recourse: &[recourse::CountedRecourseGate],
 ) -> GateResults {
+    let GateTables { metrics, groups, .. } = tables;
     let mut table: Vec<GateRow> = Vec::new();
     let mut tally = GateTally::default();
     let mut verdict: Option<GateStatus> = None;
@@ -101,7 +105,7 @@ pub(crate) fn judge(
         for ruling in rulings.iter_mut().filter(|ruling| follows(&ruling.observation)) {
             ruling.reason.push_str(AGAINST_KNOWLEDGE);
         }
-        if let Some(own) = audited::judged(question, (metrics, groups), baseline) {
+        if let Some(own) = audited::judged(question, tables, baseline) {
             rulings.iter_mut().for_each(|ruling| {
                 ruling.reason = format!(
                     "{}; {}",
@@ -146,7 +150,8 @@ pub(crate) fn judge(
             worst = Some((rank.0, rank.1, rank.2, worst_gate(question, ruling)));
         }
         for (i, ruling) in rulings.iter().enumerate() {
-            table.push(row(question, ruling, i == decider));
+            let needed = power::of_row(question, ruling, tables);
+            table.push(row(question, ruling, needed, i == decider));
         }
     }
     table.sort_by(|a, b| a.order(b));
@@ -684,7 +689,12 @@ fn worst_gate(question: &GateQuestion, ruling: &GateRuling) -> WorstGate {
     }
 }
 
-fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> GateRow {
+fn row(
+    question: &GateQuestion,
+    ruling: &GateRuling,
+    needed: NeededPeople,
+    decides: bool,
+) -> GateRow {
     let seen = &ruling.observation;
     let rule = match (question.quantity, question.limit) {
         (GateQuantity::Value, GateLimit::AtMost(_)) => "at_most",
@@ -723,6 +733,12 @@ fn row(question: &GateQuestion, ruling: &GateRuling, decides: bool) -> GateRow {
         reason: ruling.reason.as_str().into(),
         job_line: whole(question.line),
         decides: decides.into(),
+        n_needed_80: needed.n[0].map(whole),
+        n_needed_95: needed.n[1].map(whole),
+        people_needed_80: needed.people[0].map(whole),
+        people_needed_95: needed.people[1].map(whole),
+        detectable: needed.detectable.and_then(finite),
+        needed_how: Some(needed.how.into()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::folder::manifest::{GateTally, WorstGate};
 use crate::gate::decide_by::GateDecideBy;
-use crate::table::{ChangeRow, GateRow};
+use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
 
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,6 +64,18 @@ pub(crate) enum GateQuantity {
     Value,
     /// Its change from the baseline, new minus old.
     Change,
+}
+
+/// The tables of a run that gates are judged by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GateTables<'a> {
+    /// Every value.
+    pub metrics: &'a [MetricRow],
+    /// The people of each group: whom a value that keeps its limit left out.
+    pub groups: &'a [GroupRow],
+    /// What they were counted as: the rates behind a gap, from which follows how many people would
+    /// decide about it.
+    pub counts: &'a [CountRow],
 }
 
 /// An earlier run to judge against.

@@ -169,9 +169,9 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
 mod tests {
     use super::{RecourseGateQuestion, count};
     use crate::gate::judge;
+    use crate::gate::question::GateTables;
     use crate::table::file::write_rows;
     use crate::table::recourse::{RecourseRow, SubgroupRow};
-    use crate::table::{GroupRow, MetricRow};
 
     fn folder() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ mod tests {
         };
         let counted = count(&question, folder().path()).unwrap();
         let judged =
-            judge(&[], (&Vec::<MetricRow>::new(), &Vec::<GroupRow>::new()), None, &[counted]);
+            judge(&[], GateTables { metrics: &[], groups: &[], counts: &[] }, None, &[counted]);
         let of = |row: &crate::table::GateRow| {
             (row.from_group.to_string(), row.verdict.to_string(), row.value)
         };

@@ -3,7 +3,7 @@
 use crate::gate::decide_by::GateDecideBy;
 use crate::gate::question::{
     GateBaseline, GateLimit, GateQuantity, GateQuestion, GateResults, GateStatus, GateSubject,
-    UnshownChange,
+    GateTables, UnshownChange,
 };
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::interval::{wilson, z_of_level};
@@ -15,7 +15,7 @@ fn judge(
     metrics: &[MetricRow],
     baseline: Option<&GateBaseline<'_>>,
 ) -> GateResults {
-    super::judge(questions, (metrics, &Vec::<GroupRow>::new()), baseline, &[])
+    super::judge(questions, GateTables { metrics, groups: &[], counts: &[] }, baseline, &[])
 }
 
 /// A table of groups of `sex`: group, people, those without a label, those without a score.
@@ -847,7 +847,8 @@ fn decided(q: &GateQuestion, table: &[MetricRow]) -> (GateStatus, String) {
 
 #[track_caller]
 fn decided_of(q: &GateQuestion, table: &[MetricRow], groups: &[GroupRow]) -> (GateStatus, String) {
-    let judged = super::judge(std::slice::from_ref(q), (table, groups), None, &[]);
+    let tables = GateTables { metrics: table, groups, counts: &[] };
+    let judged = super::judge(std::slice::from_ref(q), tables, None, &[]);
     let row = judged.table.iter().find(|row| row.decides == 1).expect("a row decides");
     (judged.verdict.expect("it counts"), row.reason.to_string())
 }

@@ -33,7 +33,7 @@ pub(super) fn untested(
 }
 
 /// The rows of the table of groups under the model of a question, that of all groups among them.
-fn of_groups<'a>(
+pub(super) fn of_groups<'a>(
     question: &GateQuestion,
     attribute: &str,
     groups: &'a [GroupRow],

@@ -6,6 +6,7 @@
 //! group is.
 
 pub(crate) mod binomial_draws;
+pub(crate) mod binomial_mass;
 pub(crate) mod decimal;
 pub(crate) mod ecdf;
 pub(crate) mod eigen;

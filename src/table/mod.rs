@@ -13,6 +13,7 @@ pub(crate) mod file;
 mod footer;
 mod graphs;
 pub mod list;
+pub(crate) mod needed;
 pub(crate) mod picked;
 mod quality;
 pub(crate) mod recourse;
@@ -541,7 +542,9 @@ table! {
     ///
     /// Version 2 added `class` and gates against a baseline, whose value is a change. In a file of
     /// version 1 every label has two sides, and every value is one of `metrics`.
-    pub struct GateRow in "gates", version 3, key 4,
+    ///
+    /// Version 4 added how many people would decide. In a file of version 3 nothing tells it.
+    pub struct GateRow in "gates", version 4, key 4,
     one row per "gate and direction judged", written by "gate", read by "report, diff, exports" {
         /// name of the gate in the job
         gate: SharedText,
@@ -602,6 +605,31 @@ table! {
         job_line: i64,
         /// 1 for the row that decides the gate, 0 for others
         decides: i64,
+        /// people below the value (of a gap in both groups, shared out as today) from which on the
+        /// row is decided with probability 0.8, if the true value is this one; never below
+        /// `enough`; null = see needed_how
+        [since 4]
+        n_needed_80: Option<i64>,
+        /// the same with probability 0.95; null as n_needed_80, or above 10^9
+        [since 4]
+        n_needed_95: Option<i64>,
+        /// audited people who bring n_needed_80, where the same part of them counts as today; null
+        /// as n_needed_80
+        [since 4]
+        people_needed_80: Option<i64>,
+        /// audited people who bring n_needed_95; null as n_needed_95
+        [since 4]
+        people_needed_95: Option<i64>,
+        /// the smallest true excess over the limit that today's people show with probability 0.8;
+        /// null = none, or not known
+        [since 4]
+        detectable: Option<f64>,
+        /// how the numbers were found (exact, normal or interval, which is approximate) or why
+        /// there are none: decided, on_the_limit, more_than_cap (10^9), boundary (a ratio of 0),
+        /// undefined, no_interval, by_estimate, by_worlds, skipped, other_reason (more people would
+        /// not help); null = version 3 or older
+        [since 4]
+        needed_how: Option<SharedText>,
     }
 }
 

@@ -443,7 +443,8 @@ macro_rules! table {
 
             fn order(&self, other: &Self) -> std::cmp::Ordering {
                 let keys = [$(
-                    |a: &Self, b: &Self| $crate::table::row_macro::cell_order(&a.$column, &b.$column),
+                    |a: &Self,
+                    b: &Self| $crate::table::row_macro::cell_order(&a.$column, &b.$column),
                 )+];
                 let mut of_key = keys[..$n_key].iter().map(|key| key(self, other));
                 of_key.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)

@@ -33,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("metric", &["param", "num", "exec::accumulator"]),
     ("augment", &["param", "num", "data", "counterfactual", "exec::accumulator"]),
     ("recourse", &["param", "num", "data"]),
-    ("gate", &["table", "folder", "metric"]),
+    ("gate", &["num", "table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
     // Only parameter types of the engines: `data` offers those of rows, `counterfactual` and

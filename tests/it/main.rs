@@ -38,6 +38,7 @@ mod new;
 mod older;
 mod oracle;
 mod page;
+mod power;
 mod recourse;
 mod refits;
 mod roles;

@@ -57,6 +57,23 @@ fn rates_behind(
     }
 }
 
+/// The two rates that may stand behind a gap of two groups, the one on top or in front first: by
+/// which prediction is the favourable one.
+pub(crate) fn rates_of_gap(metric: &Metric, a: &Confusion, b: &Confusion) -> Vec<[Rate; 2]> {
+    let of = |favourable| {
+        let (favourable, is_turned) = classes_seen(metric, favourable);
+        let seen = |c: &Confusion| if is_turned { c.swap_classes() } else { *c };
+        rates_behind(metric, favourable, &seen(a), &seen(b)).map(|(x, y)| [x, y])
+    };
+    [FavourableClass::Positive, FavourableClass::Negative].into_iter().filter_map(of).collect()
+}
+
+/// How a metric sees the classes: which prediction is favourable, and whether they change names.
+fn classes_seen(metric: &Metric, favourable: FavourableClass) -> (FavourableClass, bool) {
+    let turned = metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
+    (if turned { FavourableClass::Positive } else { favourable }, turned)
+}
+
 /// The rate of favourable predictions.
 pub(crate) fn favourable_rate(c: &Confusion, favourable: FavourableClass) -> Rate {
     let numerator = c.predicted_as(favourable == FavourableClass::Positive);
@@ -70,11 +87,8 @@ impl FactualMeasurement<'_> {
         &self,
         metric: &Metric,
     ) -> (FavourableClass, impl Fn(&Confusion) -> Confusion + Copy + use<>) {
-        let favourable = self.context.settings.favourable;
-        let turned =
-            metric.family == MetricFamily::Clarify && favourable == FavourableClass::Negative;
-        let seen = move |c: &Confusion| if turned { c.swap_classes() } else { *c };
-        (if turned { FavourableClass::Positive } else { favourable }, seen)
+        let (favourable, turned) = classes_seen(metric, self.context.settings.favourable);
+        (favourable, move |c: &Confusion| if turned { c.swap_classes() } else { *c })
     }
 
     /// One metric of two subjects.

@@ -8,13 +8,14 @@ use crate::report::brief::digits::{counts_text, ends_text, value_text};
 use crate::report::brief::voice::{AuditVoice, capital};
 use crate::report::draw::plot::{AxisUnit, ForbiddenSide, PlotPoint, PlotScale, SwitchSide};
 use crate::report::draw::plot::{axis, bullet};
-use crate::report::page::number::NumberFormat;
+use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{PlotBody, PlotLine, PlotRow, PlotTable, VerdictBadge};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::table::GateRow;
+use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
 
 /// Rows of values that the first printed page has room for; further limits that are kept become one
@@ -80,6 +81,17 @@ pub(crate) struct AuditLimit {
     pub(crate) parts: Vec<LimitPart>,
     /// Whether it asks about harm to a group.
     pub(crate) of_harm: bool,
+    /// Of one that is not decided, how many people would decide it; none where no number would.
+    needed: Option<LimitNeed>,
+}
+
+/// How many people would decide a limit in 4 of 5 cases.
+#[derive(Debug, Clone)]
+struct LimitNeed {
+    /// The row that says it.
+    part: LimitPart,
+    /// People below its value.
+    n: i64,
 }
 
 fn part(row: &GateRow) -> LimitPart {
@@ -131,12 +143,54 @@ pub(crate) fn all(audit: &AuditFolder) -> Vec<AuditLimit> {
             note: audit.manifest.words.gate_notes.get(row.gate.as_str()).cloned(),
             parts,
             of_harm,
+            needed: deciding_need(own())
+                .and_then(|row| Some(LimitNeed { part: part(row), n: row.n_needed_80? })),
         });
     }
     limits.sort_by(|a, b| {
         a.rank().cmp(&b.rank()).then(b.excess().total_cmp(&a.excess())).then(a.name.cmp(&b.name))
     });
     limits
+}
+
+impl LimitNeed {
+    /// `With about 1,900 more refused women the question would be decided in 4 of 5 cases.`
+    fn sentence(&self, voice: &AuditVoice<'_>) -> String {
+        let (key, attribute) = (&self.part.key, self.part.key.attribute.as_str());
+        let decided = "the question would be decided in 4 of 5 cases";
+        let Some(today) = self.part.whole else {
+            let n = count(rounded_up(self.n));
+            let whom = match key.scope.as_str() {
+                "pair" | "difference" | "one_vs_rest" => " in both groups together",
+                _ => "",
+            };
+            return format!("With about {n} people{whom} {decided}.");
+        };
+        let more = self.n - today;
+        if more <= 0 {
+            return "With as many people again, but others, the question would be decided in 4 of \
+                    5 cases."
+                .to_owned();
+        }
+        let both = !key.from.is_empty() && !key.to.is_empty();
+        let who = match self.part.metric.as_str() {
+            "denied_by_group" if both => voice.switchable(SwitchSide::Gained, attribute, &key.from),
+            "favoured_by_group" if both => voice.switchable(SwitchSide::Lost, attribute, &key.from),
+            "sr" if both => voice.people(attribute, &key.from),
+            _ => "people of those who count".to_owned(),
+        };
+        format!("With about {} more {who} {decided}.", count(rounded_up(more)))
+    }
+}
+
+/// A number with two digits, rounded up.
+fn rounded_up(n: i64) -> i64 {
+    let mut unit = 1;
+    while n / unit >= 100 {
+        unit *= 10;
+    }
+    // The number is at most 10^9.
+    (n + unit - 1) / unit * unit
 }
 
 impl AuditLimit {
@@ -309,7 +363,7 @@ impl AuditLimit {
     }
 
     /// What is said next to the question: the note of the job, and why nothing was decided.
-    fn say(&self) -> RichText {
+    fn say(&self, voice: &AuditVoice<'_>) -> RichText {
         let mut words = RichText::new();
         if let Some(note) = &self.note {
             words = words.quote(capital(note.trim().trim_end_matches('.'))).text(". ");
@@ -317,6 +371,9 @@ impl AuditLimit {
         match self.verdict.as_str() {
             "inconclusive" | "skipped" => {
                 words = words.quote(capital(self.reason.trim_end_matches('.'))).text(".");
+                if let Some(needed) = &self.needed {
+                    words = words.text(" ").quote(needed.sentence(voice));
+                }
             }
             _ if self.decides == "estimate" && self.note.is_none() => {
                 words = words.text("The value decides.");
@@ -491,7 +548,8 @@ pub(crate) fn table(
         let scale = scales.get(&scale_of(limit)).copied();
         let scale = scale.unwrap_or_else(|| PlotScale::new(0.0, 1.0));
         let question = RichText::new().quote(limit.question(voice, glossary));
-        let mut lines = vec![PlotLine::Question(question, limit.say(), limit.warns, limit.badge())];
+        let mut lines =
+            vec![PlotLine::Question(question, limit.say(voice), limit.warns, limit.badge())];
         lines.extend(limit.rows(audit, voice, scale, href));
         table.bodies.push(PlotBody { block: true, lines });
     }

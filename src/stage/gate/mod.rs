@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod blind;
+pub(crate) mod forecast;
 mod stage;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use crate::error::{Exit, Result};
 use crate::exec::{StageContext, files};
 use crate::gate;
 use crate::gate::question::{
-    GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, UnshownChange,
+    GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, GateTables, UnshownChange,
 };
 use crate::gate::recourse::{CountedRecourseGate, RecourseGateQuestion};
 use crate::job::check::CheckedJob;
@@ -26,7 +27,7 @@ use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{GateRow, GroupRow, MetricRow};
+use crate::table::{CountRow, GateRow, GroupRow, MetricRow};
 
 /// The gates of a job as questions.
 pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
@@ -215,6 +216,7 @@ pub(crate) fn judge(
     let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
     // An experiment audits the people of the plain audit.
     let groups = read_rows::<GroupRow>(measured.plain.folder(ctx))?;
+    let counts = read_rows::<CountRow>(measured.all.folder(ctx))?;
     let comparison =
         baseline.map(|stage| baseline::read_comparison(stage.folder(ctx))).transpose()?;
     let mut counted = Vec::new();
@@ -227,7 +229,7 @@ pub(crate) fn judge(
     let (table, outcome) = verdicts(
         checked,
         questions(checked),
-        (&metrics, &groups),
+        GateTables { metrics: &metrics, groups: &groups, counts: &counts },
         comparison.as_ref(),
         counted,
         unsteady,
@@ -254,12 +256,12 @@ pub(crate) fn recourse_of(
         .collect()
 }
 
-/// The table of gates by those of metrics and groups, and what the summary says of them: the one
+/// The table of gates by those of what was measured, and what the summary says of them: the one
 /// judge of `run`, `gate` and `diff`. No gate is decided on a model that is `unsteady`.
 pub(crate) fn verdicts(
     checked: &CheckedJob,
     mut questions: Vec<GateQuestion>,
-    (metrics, groups): (&[MetricRow], &[GroupRow]),
+    tables: GateTables<'_>,
     comparison: Option<&DiffResult>,
     mut recourse: Vec<CountedRecourseGate>,
     unsteady: &UnsteadyModels,
@@ -275,7 +277,7 @@ pub(crate) fn verdicts(
             );
         }
     }
-    let judged = gate::judge(&questions, (metrics, groups), baseline.as_ref(), &recourse);
+    let judged = gate::judge(&questions, tables, baseline.as_ref(), &recourse);
     let crossed = match judged.verdict {
         Some(GateStatus::Fail) => true,
         Some(GateStatus::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,

@@ -1,0 +1,240 @@
+//! How many people would decide a gate on the difference or the ratio of two rates: the exact sum
+//! over the counts of both groups, each pair judged by its Newcombe or Katz interval.
+//!
+//! N people in both denominators are shared out as today. N runs over a grid of 200 points a
+//! doubling or finer: 2, then g + max(1, g div 200). Counts beyond 1e-10 in a tail are left out.
+//!
+//! Newcombe's ends rise with the first count and fall with the second, so for each first count one
+//! cut in the second is enough. Katz's do the same where k (n - k) / n is at least z^2 / 4; the few
+//! counts nearer to 0 and n are looked at one by one. A pair without an interval decides nothing.
+
+use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
+use crate::gate::question::GateLimit;
+use crate::metric::interval::wilson;
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::binomial_mass::BinomialMass;
+
+/// Probability that is left out on either side of a group.
+const TAIL: f64 = 1e-10;
+
+/// Two rates compared, and the rule that judges them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PairRule {
+    /// Whether the first is divided by the second; else the second is subtracted.
+    pub(super) is_ratio: bool,
+    pub(super) limit: GateLimit,
+    /// Standard deviations on either side of the interval.
+    pub(super) z: f64,
+}
+
+/// What the counts of one group bring to an interval.
+struct GroupEnds {
+    first: u64,
+    mass: Vec<f64>,
+    n: u64,
+    /// By count: the rate (of a ratio its logarithm), and what its interval leaves below and above;
+    /// of a ratio its variance twice.
+    parts: Vec<(f64, f64, f64)>,
+}
+
+impl GroupEnds {
+    fn new(n: u64, p: f64, rule: &PairRule) -> Self {
+        let whole = BinomialMass::new(n, p);
+        let (first, mass) = whole.without_tails(TAIL);
+        let part = |k: u64| {
+            let rate = Rate { numerator: k, denominator: n, empty: Undefined::EmptyGroup };
+            let share = k as f64 / n as f64;
+            if rule.is_ratio {
+                let variance = (n - k) as f64 / (k as f64 * n as f64);
+                (libm::log(share), variance, variance)
+            } else {
+                let (lo, hi) = wilson(rate, rule.z).map_or((0.0, 1.0), |i| (i.lo, i.hi));
+                (share, share - lo, hi - share)
+            }
+        };
+        let parts = (0..mass.len()).map(|i| part(first + i as u64)).collect();
+        GroupEnds { first, mass: mass.to_vec(), n, parts }
+    }
+
+    /// Whether Katz's ends may turn at a count, by its place.
+    fn is_edge(&self, place: usize, rule: &PairRule) -> bool {
+        let k = (self.first + place as u64) as f64;
+        rule.is_ratio && k * (1.0 - k / self.n as f64) < rule.z * rule.z / 4.0 + 0.5
+    }
+
+    /// Whether a ratio has no interval there.
+    fn is_empty(&self, place: usize) -> bool {
+        self.first + place as u64 == 0
+    }
+}
+
+impl PairRule {
+    /// Whether the interval of two counts, by their places, gives the verdict.
+    fn decides(
+        &self,
+        verdict: DecidedSide,
+        a: &GroupEnds,
+        i: usize,
+        b: &GroupEnds,
+        j: usize,
+    ) -> bool {
+        if self.is_ratio && (a.is_empty(i) || b.is_empty(j)) {
+            return false;
+        }
+        let ((x, x_below, x_above), (y, y_below, y_above)) = (a.parts[i], b.parts[j]);
+        let limit = self.limit.number();
+        let limit = match (self.is_ratio, limit > 0.0) {
+            (true, true) => libm::log(limit),
+            (true, false) => f64::NEG_INFINITY,
+            (false, _) => limit,
+        };
+        let root = |s: f64, t: f64| {
+            if self.is_ratio { self.z * (s + t).sqrt() } else { (s * s + t * t).sqrt() }
+        };
+        let lo = || x - y - root(x_below, y_above);
+        let hi = || x - y + root(x_above, y_below);
+        match (self.limit, verdict) {
+            (GateLimit::AtMost(_), DecidedSide::Kept) => hi() <= limit,
+            (GateLimit::AtMost(_), DecidedSide::Broken) => lo() > limit,
+            (GateLimit::AtLeast(_), DecidedSide::Kept) => lo() >= limit,
+            (GateLimit::AtLeast(_), DecidedSide::Broken) => hi() < limit,
+        }
+    }
+
+    /// The probability of a verdict on so many people at these true rates.
+    pub(super) fn probability(
+        &self,
+        verdict: DecidedSide,
+        sizes: [u64; 2],
+        rates: [f64; 2],
+    ) -> f64 {
+        let a = GroupEnds::new(sizes[0], rates[0], self);
+        let b = GroupEnds::new(sizes[1], rates[1], self);
+        let edges: Vec<usize> = (0..b.mass.len()).filter(|j| b.is_edge(*j, self)).collect();
+        // Inner counts of the second group, which are neighbours.
+        let inner: Vec<usize> = (0..b.mass.len()).filter(|j| !b.is_edge(*j, self)).collect();
+        let mut below = vec![0.0];
+        for j in &inner {
+            below.push(below.last().copied().unwrap_or(0.0) + b.mass[*j]);
+        }
+        let all = below.last().copied().unwrap_or(0.0);
+        // A large second count is good for the upper end, and bad for the lower one.
+        let by_upper = matches!(
+            (self.limit, verdict),
+            (GateLimit::AtMost(_), DecidedSide::Kept)
+                | (GateLimit::AtLeast(_), DecidedSide::Broken)
+        );
+        let (mut sum, mut cut) = (0.0, 0_usize);
+        for i in 0..a.mass.len() {
+            let decides = |j: usize| self.decides(verdict, &a, i, &b, j);
+            // By the upper end those from the cut on decide, by the lower one those before it.
+            let before = |place: usize| decides(inner[place]) != by_upper;
+            while cut < inner.len() && before(cut) {
+                cut += 1;
+            }
+            while cut > 0 && !before(cut - 1) {
+                cut -= 1;
+            }
+            let mut part = if by_upper { all - below[cut] } else { below[cut] };
+            part += edges.iter().filter(|j| decides(**j)).map(|j| b.mass[*j]).sum::<f64>();
+            sum += a.mass[i] * part;
+        }
+        sum.clamp(0.0, 1.0)
+    }
+
+    /// How many people of both groups decide, with the probability `target`, what is right of these
+    /// rates, shared out as today.
+    pub(super) fn needed(
+        &self,
+        rates: [f64; 2],
+        today: [u64; 2],
+        (target, z_of_target): (f64, f64),
+    ) -> NeededNumber {
+        let [p, q] = rates;
+        let whole = (today[0] + today[1]) as f64;
+        let shares = today.map(|n| n as f64 / whole);
+        let limit = self.limit.number();
+        let (variance, distance) = if self.is_ratio {
+            let of = |p: f64, w: f64| (1.0 - p) / (p * w);
+            (of(p, shares[0]) + of(q, shares[1]), libm::log(p / q) - libm::log(limit))
+        } else {
+            let of = |p: f64, w: f64| p * (1.0 - p) / w;
+            (of(p, shares[0]) + of(q, shares[1]), p - q - limit)
+        };
+        let normal = ((self.z + z_of_target).powi(2) * variance / (distance * distance)).ceil();
+        let information = |i: usize| normal * shares[i] * rates[i] * (1.0 - rates[i]);
+        if information(0).max(information(1)) > NORMAL_FROM {
+            return NeededNumber::normal(normal);
+        }
+        let value = if self.is_ratio { p / q } else { p - q };
+        let verdict =
+            if self.limit.kept_by(value) { DecidedSide::Kept } else { DecidedSide::Broken };
+        let enough = |n: u64| self.probability(verdict, sizes(n, today), rates) >= target;
+        // Five doublings in a row that are enough, of which the first two are searched.
+        let (mut size, mut start, mut in_a_row) = (2_u64, 2, 0);
+        while in_a_row < 5 {
+            if size > 2 * CAP || in_a_row == 0 && beyond(rates, sizes(size, today)) {
+                return NeededNumber::MoreThanCap;
+            }
+            if enough(size) {
+                in_a_row += 1;
+                if in_a_row == 2 {
+                    start = size;
+                }
+                if in_a_row > 1 && beyond(rates, sizes(size, today)) {
+                    break;
+                }
+            } else {
+                in_a_row = 0;
+            }
+            size *= 2;
+        }
+        let mut grid = vec![2_u64];
+        while let Some(last) = grid.last().copied().filter(|last| *last < start) {
+            grid.push(last + (last / 200).max(1));
+        }
+        let last = grid.iter().rposition(|n| !enough(*n));
+        match grid.get(last.map_or(0, |last| last + 1)) {
+            Some(n) if *n <= CAP => NeededNumber::Exact(*n),
+            _ => NeededNumber::MoreThanCap,
+        }
+    }
+
+    /// The smallest distance of the true value from the limit, on its forbidden side, that today's
+    /// people show with the probability `target`, the rate of the second group being what it is.
+    pub(super) fn detectable(&self, rate: f64, today: [u64; 2], target: f64) -> Option<f64> {
+        let limit = self.limit.number();
+        let from = if self.is_ratio { rate * limit } else { rate + limit };
+        if from <= 0.0 || from >= 1.0 {
+            return None;
+        }
+        let to = if matches!(self.limit, GateLimit::AtMost(_)) { 1.0 } else { 0.0 };
+        let at = |step: f64| from + (to - from) * step;
+        let reached = |step: f64| {
+            let first = at(step).clamp(0.0, 1.0);
+            self.probability(DecidedSide::Broken, today, [first, rate]) >= target
+        };
+        let step = (1..=200).find(|step| reached(f64::from(*step) / 200.0))?;
+        let (mut lo, mut hi) = (f64::from(step - 1) / 200.0, f64::from(step) / 200.0);
+        while (hi - lo) * (to - from).abs() > 1e-7 {
+            let mid = f64::midpoint(lo, hi);
+            if reached(mid) { hi = mid } else { lo = mid }
+        }
+        let value = if self.is_ratio { at(hi) / rate } else { at(hi) - rate };
+        Some((value - limit).abs())
+    }
+}
+
+/// Whether a group is so large that the exact sum is not worth its time.
+fn beyond(rates: [f64; 2], sizes: [u64; 2]) -> bool {
+    let of = |i: usize| sizes[i] as f64 * rates[i] * (1.0 - rates[i]);
+    of(0).max(of(1)) > 16.0 * NORMAL_FROM
+}
+
+/// The sizes of both groups, together `n`, in the shares of today; neither is empty.
+fn sizes(n: u64, [a, b]: [u64; 2]) -> [u64; 2] {
+    let (a, b, all) = (u128::from(a), u128::from(b), u128::from(n));
+    let first = (2 * all * a + a + b) / (2 * (a + b)).max(1);
+    let first = u64::try_from(first).unwrap_or(u64::MAX).clamp(1, n - 1);
+    [first, n - first]
+}

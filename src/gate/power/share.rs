@@ -1,0 +1,207 @@
+//! How many people would decide a gate on a share: the binomial tail up to the last count whose
+//! Wilson end keeps the limit, or from the first whose Wilson end breaks it.
+//!
+//! `at_least` is looked at from the other side: cases and others change places, and so do the
+//! limit and what it leaves. The probability saws in n: while the cut stays it moves one way, so
+//! only both ends of each run of sizes with one cut need be looked at. The search walks down from a
+//! size above which no probability can lie below the target: by Berry and Esseen's bound
+//! (Shevtsova's constant for the binomial distribution, 0.4097) or by Chernoff's, whichever is the
+//! better one.
+
+use super::{CAP, DecidedSide, NORMAL_FROM, NeededNumber};
+use crate::gate::question::GateLimit;
+use crate::metric::interval::wilson;
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::binomial_mass::BinomialMass;
+
+/// A share that must be at most `limit`, as it is judged by the interval of so many standard
+/// deviations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ShareRule {
+    limit: f64,
+    z: f64,
+}
+
+/// Which interval a rate has.
+fn ends(k: u64, n: u64, z: f64) -> (f64, f64) {
+    let rate = Rate { numerator: k, denominator: n, empty: Undefined::EmptyGroup };
+    wilson(rate, z).map_or((0.0, 1.0), |interval| (interval.lo, interval.hi))
+}
+
+/// The share and its rule as seen from the side on which the limit lies above.
+pub(super) fn from_above(limit: GateLimit, share: f64, z: f64) -> (ShareRule, f64) {
+    match limit {
+        GateLimit::AtMost(limit) => (ShareRule { limit, z }, share),
+        GateLimit::AtLeast(limit) => (ShareRule { limit: 1.0 - limit, z }, 1.0 - share),
+    }
+}
+
+impl ShareRule {
+    /// How many of `n` may be cases so that the whole interval keeps the limit, plus one: none
+    /// where it is 0.
+    fn keeping(self, n: u64) -> u64 {
+        if self.limit >= 1.0 || self.limit < 0.0 {
+            return if self.limit < 0.0 { 0 } else { n + 1 };
+        }
+        let mut cut = (self.middle(n, -1.0).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
+        let keeps = |k: u64| ends(k, n, self.z).1 <= self.limit;
+        while cut <= n && keeps(cut) {
+            cut += 1;
+        }
+        while cut > 0 && !keeps(cut - 1) {
+            cut -= 1;
+        }
+        cut
+    }
+
+    /// How many of `n` must be cases so that the whole interval breaks the limit; n + 1 where none
+    /// are enough.
+    fn breaking(self, n: u64) -> u64 {
+        if self.limit >= 1.0 || self.limit < 0.0 {
+            return if self.limit < 0.0 { 0 } else { n + 1 };
+        }
+        let mut cut = (self.middle(n, 1.0).floor() + 1.0).clamp(0.0, n as f64 + 1.0) as u64;
+        let breaks = |k: u64| ends(k, n, self.z).0 > self.limit;
+        while cut <= n && !breaks(cut) {
+            cut += 1;
+        }
+        while cut > 0 && breaks(cut - 1) {
+            cut -= 1;
+        }
+        cut
+    }
+
+    /// Where the score test turns, as a real number.
+    fn middle(self, n: u64, side: f64) -> f64 {
+        let n = n as f64;
+        n * self.limit + side * self.z * (n * self.limit * (1.0 - self.limit)).sqrt()
+    }
+
+    fn cut(self, verdict: DecidedSide, n: u64) -> u64 {
+        match verdict {
+            DecidedSide::Kept => self.keeping(n),
+            DecidedSide::Broken => self.breaking(n),
+        }
+    }
+
+    /// The probability of a verdict on `n` people at the true share `p`.
+    pub(super) fn probability(self, verdict: DecidedSide, n: u64, p: f64) -> f64 {
+        let cut = self.cut(verdict, n);
+        match verdict {
+            DecidedSide::Kept => {
+                cut.checked_sub(1).map_or(0.0, |last| BinomialMass::new(n, p).at_most(last))
+            }
+            DecidedSide::Broken => BinomialMass::new(n, p).at_least(cut),
+        }
+    }
+
+    /// A bound from below of the probability of a verdict, which rises with `n`.
+    fn bound(self, verdict: DecidedSide, n: u64, p: f64) -> f64 {
+        let q = 1.0 - p;
+        let size = n as f64;
+        let sd = (size * p * q).sqrt();
+        if sd == 0.0 {
+            return self.probability(verdict, n, p);
+        }
+        let (at, distance) = match verdict {
+            DecidedSide::Kept => {
+                let at = self.middle(n, -1.0) - 1.0;
+                (at, at - size * p)
+            }
+            DecidedSide::Broken => {
+                let at = self.middle(n, 1.0) + 1.0;
+                (at, size * p - at)
+            }
+        };
+        let normal = libm::erfc(-distance / sd / std::f64::consts::SQRT_2) / 2.0;
+        let berry_esseen = normal - 0.4097 * (p * p + q * q) / sd;
+        let share = (at / size).clamp(0.0, 1.0);
+        let part = |a: f64, b: f64| if a == 0.0 { 0.0 } else { a * libm::log(a / b) };
+        let divergence = part(share, p) + part(1.0 - share, q);
+        let chernoff = if distance > 0.0 { 1.0 - libm::exp(-size * divergence) } else { 0.0 };
+        berry_esseen.max(chernoff)
+    }
+
+    /// The smallest size from which on the verdict has at least the probability `target`.
+    fn smallest(self, verdict: DecidedSide, p: f64, target: f64) -> NeededNumber {
+        let mut hi = 1_u64;
+        while self.bound(verdict, hi, p) < target {
+            if hi > 4 * CAP {
+                return NeededNumber::MoreThanCap;
+            }
+            hi *= 2;
+        }
+        let mut lo = hi / 2;
+        while hi - lo > 1 {
+            let mid = u64::midpoint(lo, hi);
+            if self.bound(verdict, mid, p) < target { lo = mid } else { hi = mid }
+        }
+        let falls_short = |n: u64| self.probability(verdict, n, p) < target;
+        let mut top = hi;
+        while top > 0 {
+            if falls_short(top) {
+                break;
+            }
+            let cut = self.cut(verdict, top);
+            let bottom = first_from(top, |n| self.cut(verdict, n) == cut);
+            if falls_short(bottom) {
+                // It rises in this run, of which the last size is enough and the first is not.
+                let (mut short, mut enough) = (bottom, top);
+                while enough - short > 1 {
+                    let mid = u64::midpoint(short, enough);
+                    if falls_short(mid) { short = mid } else { enough = mid }
+                }
+                top = short;
+                break;
+            }
+            top = bottom - 1;
+        }
+        if top >= CAP { NeededNumber::MoreThanCap } else { NeededNumber::Exact(top + 1) }
+    }
+
+    /// How many people decide, with the probability `target`, what is right of the share `p`.
+    pub(super) fn needed(self, p: f64, target: f64, z_of_target: f64) -> NeededNumber {
+        let limit = self.limit;
+        let spread =
+            self.z * (limit * (1.0 - limit)).max(0.0).sqrt() + z_of_target * (p * (1.0 - p)).sqrt();
+        let normal = (spread / (limit - p).abs()).powi(2).ceil();
+        if normal * p * (1.0 - p) > NORMAL_FROM {
+            return NeededNumber::normal(normal);
+        }
+        let verdict = if p <= limit { DecidedSide::Kept } else { DecidedSide::Broken };
+        self.smallest(verdict, p, target)
+    }
+
+    /// The smallest excess of the true share over the limit that `n` people show with the
+    /// probability `target`.
+    pub(super) fn detectable(self, n: u64, target: f64) -> Option<f64> {
+        let cut = self.breaking(n);
+        if cut > n || !(0.0..1.0).contains(&self.limit) {
+            return None;
+        }
+        let (mut lo, mut hi) = (self.limit, 1.0);
+        while hi - lo > 1e-10 {
+            let mid = f64::midpoint(lo, hi);
+            if BinomialMass::new(n, mid).at_least(cut) < target { lo = mid } else { hi = mid }
+        }
+        Some(hi - self.limit)
+    }
+}
+
+/// The first size of those that end at `last` and all fulfil a condition, which `last` does.
+fn first_from(last: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut good, mut step) = (last, 1);
+    let mut bad = loop {
+        let Some(tried) = good.checked_sub(step).filter(|n| *n > 0) else { break 0 };
+        if !holds(tried) {
+            break tried;
+        }
+        good = tried;
+        step *= 2;
+    };
+    while good - bad > 1 {
+        let mid = u64::midpoint(bad, good);
+        if holds(mid) { good = mid } else { bad = mid }
+    }
+    good
+}

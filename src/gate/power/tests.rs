@@ -1,0 +1,128 @@
+//! Numbers of people against those of an independent program.
+
+use serde_json::Value;
+
+use super::{DecidedSide, GateEvidence, NeededPeople, PairRule, audited_people, share};
+use crate::gate::question::GateLimit;
+use crate::metric::interval::z_of_level;
+use crate::tests::{expected, json};
+
+fn oracle() -> Value {
+    json(expected("power/power.json"))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().unwrap()
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+fn size(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value}"))
+}
+
+fn limit(value: &Value) -> GateLimit {
+    let limit = number(value, "limit");
+    if value["side"] == "at_most" { GateLimit::AtMost(limit) } else { GateLimit::AtLeast(limit) }
+}
+
+fn evidence(case: &Value) -> GateEvidence {
+    if case["form"] == "share" {
+        let (x, n) = (size(case, "x"), size(case, "n"));
+        return GateEvidence::Share { rate: x as f64 / n as f64, n };
+    }
+    let sizes = ["na", "nb"].map(|key| size(case, key));
+    let counts = ["xa", "xb"].map(|key| size(case, key));
+    let rates = [0, 1].map(|i| counts[i] as f64 / sizes[i] as f64);
+    GateEvidence::Pair { is_ratio: case["form"] == "ratio", rates, sizes }
+}
+
+fn same_detectable(id: &str, found: Option<f64>, case: &Value) {
+    let wanted = case["detectable"].as_f64();
+    let close = match (found, wanted) {
+        (Some(found), Some(wanted)) => (found - wanted).abs() <= 1e-6,
+        (found, wanted) => found.is_none() && wanted.is_none(),
+    };
+    assert!(close, "{id}: detectable {found:?} instead of {wanted:?}");
+}
+
+#[test]
+fn shares_and_pairs() {
+    let oracle = oracle();
+    for case in list(&oracle, "cases") {
+        let id = case["id"].as_str().unwrap();
+        let (evidence, level) = (evidence(case), number(case, "level"));
+        let NeededPeople { n, how, .. } = evidence.needed(limit(case), level);
+        assert_eq!(how, case["n80_how"].as_str().unwrap(), "{id}");
+        let within = u64::from(how == "normal");
+        for (found, key) in n.into_iter().zip(["n80", "n95"]) {
+            let wanted = case[key].as_u64();
+            let close = match (found, wanted) {
+                (Some(found), Some(wanted)) => found.abs_diff(wanted) <= within,
+                (found, wanted) => found == wanted,
+            };
+            assert!(close, "{id}: {key} is {found:?} instead of {wanted:?}");
+        }
+        same_detectable(id, evidence.detectable(limit(case), level), case);
+    }
+}
+
+#[test]
+fn probabilities_of_verdicts() {
+    for case in list(&oracle(), "probabilities") {
+        let (limit, z) = (limit(case), z_of_level(number(case, "level")));
+        let verdict =
+            if case["verdict"] == "pass" { DecidedSide::Kept } else { DecidedSide::Broken };
+        let found = if case["form"] == "share" {
+            let (rule, share) = share::from_above(limit, number(case, "p"), z);
+            rule.probability(verdict, size(case, "n"), share)
+        } else {
+            let rule = PairRule { is_ratio: case["form"] == "ratio", limit, z };
+            let sizes = ["na", "nb"].map(|key| size(case, key));
+            rule.probability(verdict, sizes, ["pa", "pb"].map(|key| number(case, key)))
+        };
+        let wanted = number(case, "probability");
+        assert!((found - wanted).abs() <= 1e-8, "{found} instead of {wanted}: {case}");
+    }
+}
+
+#[test]
+fn intervals_narrow_with_the_root() {
+    for case in list(&oracle(), "bootstrap") {
+        let evidence = GateEvidence::Interval {
+            value: number(case, "value"),
+            ends: (number(case, "lo"), number(case, "hi")),
+            n: size(case, "n"),
+        };
+        let level = number(case, "level");
+        let found = evidence.needed(limit(case), level);
+        assert_eq!(found.how, "interval");
+        assert_eq!(found.n, ["n80", "n95"].map(|key| Some(size(case, key))), "{case}");
+        same_detectable("bootstrap", evidence.detectable(limit(case), level), case);
+    }
+}
+
+#[test]
+fn audited_people_bring_those_who_count() {
+    for case in list(&oracle(), "audited") {
+        let needed = size(case, "n80").max(size(case, "enough"));
+        assert_eq!(needed, size(case, "n_needed_80"));
+        let people = audited_people(needed, size(case, "audited"), size(case, "denominator"));
+        assert_eq!(people, Some(size(case, "people_needed_80")), "{case}");
+    }
+}
+
+/// Nobody below a rate, and a group without people, have no number.
+#[test]
+fn nobody_needs_a_number() {
+    let limit = GateLimit::AtMost(0.1);
+    let nobody = GateEvidence::Share { rate: 0.0, n: 0 };
+    assert_eq!(nobody.needed(limit, 0.95).how, "undefined");
+    assert_eq!(nobody.detectable(limit, 0.95), None);
+    let empty = GateEvidence::Pair { is_ratio: false, rates: [0.5, 0.5], sizes: [0, 9] };
+    assert_eq!(empty.needed(limit, 0.95).how, "undefined");
+    assert_eq!(empty.detectable(limit, 0.95), None);
+    assert_eq!(audited_people(5, 10, 0), None);
+}

@@ -1,0 +1,78 @@
+//! Which of the rows of a gate says how many people would decide it.
+
+use super::GateRow;
+
+impl GateRow {
+    /// Whether the value lies on the side of the limit that the gate forbids.
+    fn is_beyond(&self) -> bool {
+        let rule = self.rule.split([',', ' ']).next().unwrap_or_default();
+        self.value.is_some_and(|value| match rule {
+            "at_least" => value < self.limit,
+            "fall_at_most" => -value > self.limit,
+            _ => value > self.limit,
+        })
+    }
+}
+
+/// Of the rows of one gate the one whose people would decide it. Of the inconclusive rows beyond
+/// the limit the one that needs the fewest, because one broken row breaks the gate; without such
+/// rows all must be decided, so the one that needs the most. None where a row fails, none is
+/// inconclusive, or the number is not known.
+pub(crate) fn deciding_need<'a>(rows: impl Iterator<Item = &'a GateRow>) -> Option<&'a GateRow> {
+    let rows: Vec<&GateRow> = rows.collect();
+    if rows.iter().any(|row| row.verdict == "fail") {
+        return None;
+    }
+    let open = || rows.iter().copied().filter(|row| row.verdict == "inconclusive");
+    if open().any(GateRow::is_beyond) {
+        return open()
+            .filter(|row| row.is_beyond() && row.n_needed_80.is_some())
+            .min_by_key(|row| row.n_needed_80);
+    }
+    let known = open().all(|row| row.n_needed_80.is_some());
+    open().filter(|_| known).max_by_key(|row| row.n_needed_80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GateRow, deciding_need};
+    use crate::tests::{expected, json};
+
+    #[test]
+    fn one_row_tells_the_people_of_a_gate() {
+        let oracle = json(expected("power/power.json"));
+        for case in oracle["of_rows"].as_array().unwrap() {
+            let row = |row: &serde_json::Value| GateRow {
+                verdict: row["verdict"].as_str().unwrap().into(),
+                rule: "at_most, interval".into(),
+                limit: 0.5,
+                value: Some(if row["forbidden_side"] == true { 0.6 } else { 0.4 }),
+                n_needed_80: row["n_needed"].as_i64(),
+                ..GateRow::default()
+            };
+            let rows: Vec<GateRow> = case["rows"].as_array().unwrap().iter().map(row).collect();
+            let found = deciding_need(rows.iter()).and_then(|row| row.n_needed_80);
+            assert_eq!(found, case["n_needed"].as_i64(), "{case}");
+        }
+    }
+
+    #[test]
+    fn sides_of_the_limit() {
+        let row = |rule: &str, value: f64, limit: f64| GateRow {
+            rule: rule.into(),
+            value: Some(value),
+            limit,
+            ..GateRow::default()
+        };
+        for (rule, value, limit, beyond) in [
+            ("at_least, interval", 0.7, 0.8, true),
+            ("at_least, interval", 0.9, 0.8, false),
+            ("at_most, interval, holm", 0.9, 0.8, true),
+            ("rise_at_most, interval", 0.02, 0.01, true),
+            ("fall_at_most, interval", -0.02, 0.01, true),
+            ("fall_at_most, interval", 0.02, 0.01, false),
+        ] {
+            assert_eq!(row(rule, value, limit).is_beyond(), beyond, "{rule} {value}");
+        }
+    }
+}
