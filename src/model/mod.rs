@@ -124,6 +124,7 @@ pub(crate) enum ThresholdComparison {
 
 impl ThresholdComparison {
     /// The decision; `None` where score or threshold is missing (NaN).
+    #[inline]
     pub(crate) fn decide(self, score: f64, threshold: f64) -> Option<bool> {
         if score.is_nan() || threshold.is_nan() {
             return None;

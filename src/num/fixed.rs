@@ -98,6 +98,7 @@ impl FixedSum {
     }
 
     /// Merges another sum. Only one of terms of any magnitude can go beyond 2^75: it stays there.
+    #[inline]
     pub(crate) fn merge(&mut self, other: FixedSum) {
         self.add_term(other);
     }

@@ -10,6 +10,7 @@ use crate::num::summary::normal_quantile;
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The finaliser of splitmix64.
+#[inline]
 pub fn sm(x: u64) -> u64 {
     let mut z = x.wrapping_add(GOLDEN);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -18,6 +19,7 @@ pub fn sm(x: u64) -> u64 {
 }
 
 /// The hash of two numbers, such as a row and a position, under a seed.
+#[inline]
 pub fn h(seed: u64, i: u64, j: u64) -> u64 {
     sm(sm(sm(seed) ^ i) ^ j)
 }

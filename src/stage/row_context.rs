@@ -102,6 +102,7 @@ impl DecisionRule {
     }
 
     /// The threshold of a row by the model of a fold; NaN where there is none.
+    #[inline]
     pub(crate) fn threshold_at(&self, batch: &PreparedBatch, fold: Option<u8>, i: usize) -> f64 {
         match &self.threshold {
             RowThreshold::Fixed(threshold) => *threshold,

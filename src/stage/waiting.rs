@@ -15,17 +15,17 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::to_score::{
-    COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RowsBatch, counterfactual_schema,
-    factual_schema, part_name,
+    COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RequestRow, RowsBatch,
+    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name,
 };
+use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files::{link, make_folder, write_json};
 use crate::folder::manifest::AwaitedScores;
 use crate::stage::input::AwaitedFile;
 use crate::stage::input::answer::{awaits_files, folder_of};
 use crate::stage::input::request::{
-    RequestSource, RequestSources, RowsToScore, counterfactual_part, factual_part, recheck_inputs,
-    request_unit,
+    RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
 };
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
 use crate::stage::plan::StagePlan;
@@ -156,6 +156,51 @@ fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedSc
     })
 }
 
+/// The audited rows of a row group as they are.
+fn factual_part(ground: RowContext<'_>, g: usize) -> Result<RowsBatch> {
+    let (batch, ids, roles) =
+        (ground.rows.read_people(g, true)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    let audited: Vec<usize> =
+        (0..batch.row_key.len()).filter(|&i| roles.audited(i).is_some()).collect();
+    factual_batch(ground.rows.layout(), &ids, &batch.rows, &audited)
+}
+
+/// The counterfactuals of a row group over the attributes of a set, and the rows that are asked for
+/// again.
+fn counterfactual_part(
+    ground: RowContext<'_>,
+    sources: &[RequestSource],
+    g: usize,
+) -> Result<RowsBatch> {
+    let layout = ground.rows.layout();
+    let (batch, ids, roles) =
+        (ground.rows.read_people(g, true)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    // Part 0 holds the rows as they are.
+    let mut worlds: Vec<FeatureRows> = Vec::new();
+    let mut asked = Vec::new();
+    for source in sources {
+        let (keys, rows) = source.counterfactuals.rows(g, layout)?;
+        worlds.push(rows);
+        let attribute = source.attribute;
+        asked.extend(RequestRow::of_keys(&keys, attribute, worlds.len()));
+        if let Some(again) = &source.recheck {
+            let rows = again.rows(&batch, &roles, Some(attribute));
+            let own =
+                |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
+            asked.extend(rows.into_iter().map(|row| RequestRow {
+                row,
+                attribute,
+                to_group: own(row),
+                cf_index: 0,
+                source: (0, row),
+            }));
+        }
+    }
+    asked.sort_unstable();
+    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&worlds).collect();
+    counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)
+}
+
 /// Writes the audited rows as they are; the number of parts.
 fn write_factual(ground: RowContext<'_>, id: &str, to: &Path) -> Result<usize> {
     let schema = factual_schema(ground.rows.layout());
@@ -175,7 +220,7 @@ fn write_counterfactuals(
 ) -> Result<usize> {
     let schema = counterfactual_schema(ground.rows.layout());
     let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
-    write_parts(ground, parts, |g| counterfactual_part(ground, sources, g).map(|(batch, _)| batch))
+    write_parts(ground, parts, |g| counterfactual_part(ground, sources, g))
 }
 
 /// Writes rows part by part, in the order of the row groups; the number of parts.

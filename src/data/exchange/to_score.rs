@@ -9,16 +9,14 @@
 //! empty part: its columns tell the platform what to expect.
 //!
 //! After the key comes the column `request`, which is also the metadata `cfaudit.request` of each
-//! part: the id of these rows, to be returned with their scores. It is the SHA-256 of all of them
-//! in this order (see [`RequestDigest`]), so the same rows have the same id on any machine, and
-//! whether a source stores whole numbers as integers or as floats.
+//! part: the id of these rows, to be returned with their scores. It is a hash of all of them (see
+//! [`RequestDigest`]), so the same rows have the same id on any machine, and whether a source
+//! stores whole numbers as integers or as floats.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
-};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use sha2::{Digest, Sha256};
 
@@ -26,12 +24,14 @@ use crate::data::exchange::raw::{
     counterfactual_key_fields, raw_arrays, raw_schema, row_id_array, row_id_field,
 };
 use crate::data::rows::aligned::CounterfactualKeys;
+use crate::data::rows::content::ContentHash;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
-use crate::data::{FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Attribute, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
 use crate::exec::pieces::WorkerPool;
+use crate::num::seed::{h, named_seed};
 
 /// Largest number of rows of a part.
 pub(crate) const PART_ROWS: usize = 1_000_000;
@@ -47,6 +47,9 @@ pub(crate) const VALID: &str = "valid";
 
 /// The metadata that names a request.
 pub(crate) const REQUEST_NOTE: &str = "cfaudit.request";
+
+/// Seed of the hashes of keys.
+const KEY_SEED: u64 = 3;
 
 /// Number of key columns of factual rows.
 pub(crate) const FACTUAL_KEYS: usize = 1;
@@ -195,132 +198,85 @@ fn batch(schema: Schema, arrays: Vec<ArrayRef>) -> Result<RecordBatch> {
     })
 }
 
-/// The id of rows to score: SHA-256 over the names and types of their columns, then over the rows.
+/// The id of rows to score: SHA-256 over the names and types of their columns, then over what
+/// [`rows_hash`] gives of the rows.
 ///
-/// Integers and floats are of one type, `number`; the other types have Arrow's names. Every column
-/// of each row is hashed, in order: a byte with the kind of its value (0: null, 1: text, 2: whole
-/// number, 3: other number, 4: false, 5: true), then for text its length (8 bytes) and its UTF-8,
-/// for a whole number within 64 bits its integer of 8 bytes, for another one its float of 8 bytes.
-/// Byte order is little-endian; a zero has no sign.
-pub(crate) struct RequestDigest {
-    hash: Sha256,
-    n_rows: u64,
-}
-
-/// The bytes of some rows that enter the id.
-pub(crate) struct RequestPart {
-    bytes: Vec<u8>,
-    n_rows: u64,
-}
-
-impl RequestPart {
-    /// Number of rows.
-    pub(crate) fn n_rows(&self) -> u64 {
-        self.n_rows
-    }
-}
+/// Integers and floats are of one type, `number`; the other types have Arrow's names. Byte order is
+/// little-endian.
+pub(crate) struct RequestDigest(Sha256);
 
 impl RequestDigest {
-    /// A digest of no rows, with these columns.
-    pub(crate) fn new(schema: &Schema) -> Self {
-        let mut bytes = Vec::new();
-        for field in schema.fields() {
-            push_text(&mut bytes, field.name());
+    /// The digest of no rows, with the features of a layout.
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let mut digest = RequestDigest(Sha256::new());
+        // Digests of another version are never equal by accident.
+        digest.text("rows to score, 2");
+        for field in raw_schema(layout).fields() {
+            digest.text(field.name());
             match field.data_type() {
-                DataType::Int64 | DataType::Float64 => push_text(&mut bytes, "number"),
-                other => push_text(&mut bytes, &other.to_string()),
+                DataType::Int64 | DataType::Float64 => digest.text("number"),
+                other => digest.text(&other.to_string()),
             }
         }
-        RequestDigest { hash: Sha256::new().chain_update(bytes), n_rows: 0 }
+        digest
     }
 
-    /// The bytes of a batch; may be computed on any thread.
-    ///
-    /// # Errors
-    /// A column has a type that rows to score never have.
-    pub(crate) fn part(batch: &RecordBatch) -> Result<RequestPart> {
-        let columns = batch.columns().iter().map(RequestColumn::of).collect::<Result<Vec<_>>>()?;
-        let mut bytes = Vec::new();
-        for row in 0..batch.num_rows() {
-            columns.iter().for_each(|column| column.push(row, &mut bytes));
-        }
-        Ok(RequestPart { bytes, n_rows: batch.num_rows() as u64 })
+    /// Adds a text.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.0.update((text.len() as u64).to_le_bytes());
+        self.0.update(text.as_bytes());
     }
 
-    /// Adds the next rows.
-    pub(crate) fn push(&mut self, part: RequestPart) {
-        self.hash.update(part.bytes);
-        self.n_rows += part.n_rows;
+    /// Adds rows.
+    pub(crate) fn rows(&mut self, rows: &ContentHash) {
+        self.0.update(rows.n_rows().to_le_bytes());
+        self.text(&rows.hex());
     }
 
-    /// The id in hex, and the number of rows.
-    pub(crate) fn finish(self) -> (String, u64) {
-        (hex(&self.hash.finalize()), self.n_rows)
-    }
-}
-
-/// A column of rows to score.
-enum RequestColumn<'a> {
-    Text(&'a StringArray),
-    Int(&'a Int64Array),
-    Real(&'a Float64Array),
-    Bool(&'a BooleanArray),
-}
-
-impl<'a> RequestColumn<'a> {
-    fn of(array: &'a ArrayRef) -> Result<Self> {
-        let text = || array.as_string_opt().map(RequestColumn::Text);
-        let int = || array.as_primitive_opt().map(RequestColumn::Int);
-        let real = || array.as_primitive_opt().map(RequestColumn::Real);
-        let bool = || array.as_boolean_opt().map(RequestColumn::Bool);
-        text().or_else(int).or_else(real).or_else(bool).ok_or_else(|| {
-            let cause = format!("a column holds {}", array.data_type());
-            Error::operator(
-                "name",
-                "to-score",
-                cause,
-                "this is a bug in cfaudit: the rows to score have no such column",
-            )
-        })
-    }
-
-    fn push(&self, row: usize, bytes: &mut Vec<u8>) {
-        match self {
-            RequestColumn::Text(column) if column.is_valid(row) => {
-                bytes.push(1);
-                push_text(bytes, column.value(row));
-            }
-            RequestColumn::Int(column) if column.is_valid(row) => {
-                push_whole(bytes, column.value(row))
-            }
-            RequestColumn::Real(column) if column.is_valid(row) => {
-                let value = column.value(row);
-                // 2^63 is the first number above all 64-bit integers.
-                if value.fract() == 0.0
-                    && (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value)
-                {
-                    push_whole(bytes, value as i64);
-                } else {
-                    bytes.push(3);
-                    bytes.extend(value.to_le_bytes());
-                }
-            }
-            RequestColumn::Bool(column) if column.is_valid(row) => {
-                bytes.push(4 + u8::from(column.value(row)))
-            }
-            _ => bytes.push(0),
+    /// Adds that each row is in every other group of an attribute, with the value of that group in
+    /// the column of the attribute and nothing else changed.
+    pub(crate) fn every_other_group(&mut self, layout: &Layout, attribute: &Attribute) {
+        self.text("every other group");
+        for (group, &level) in attribute.groups.iter().zip(&attribute.level_of_group) {
+            self.text(group);
+            let levels = layout.features.get(attribute.feature).map(|feature| &feature.levels);
+            let level = levels.and_then(|levels| levels.get(level as usize));
+            self.text(level.map_or("", String::as_str));
         }
     }
+
+    /// The id in hex.
+    pub(crate) fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
 }
 
-fn push_whole(bytes: &mut Vec<u8>, value: i64) {
-    bytes.push(2);
-    bytes.extend(value.to_le_bytes());
+/// The hash of rows to score: of the features that models read, and of `key`, a hash of the key of
+/// each row ([`row_hash`], [`counterfactual_hash`]).
+///
+/// Rows are joined to their scores by key, so their order does not matter.
+pub(crate) fn rows_hash(
+    layout: &Layout,
+    rows: &FeatureRows,
+    key: impl Fn(usize) -> u64,
+) -> ContentHash {
+    let inputs: Vec<usize> = layout.inputs().collect();
+    ContentHash::of(&layout.features, &inputs, rows, key)
 }
 
-fn push_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend((text.len() as u64).to_le_bytes());
-    bytes.extend(text.as_bytes());
+/// The hash of the key of a row, and of the name of its group where it is that of an attribute.
+pub(crate) fn row_hash(row_key: u64, group: u64) -> u64 {
+    h(KEY_SEED, row_key, group)
+}
+
+/// The hash of the key of a counterfactual of a row with this [`row_hash`].
+pub(crate) fn counterfactual_hash(row: u64, to_group: u64, cf_index: u16) -> u64 {
+    h(row, to_group, u64::from(cf_index) + 1)
+}
+
+/// The hash of the name of each group of an attribute.
+pub(crate) fn group_hashes(attribute: &Attribute) -> Vec<u64> {
+    attribute.groups.iter().map(|name| named_seed(KEY_SEED, name)).collect()
 }
 
 /// The name of a part.
@@ -441,21 +397,20 @@ impl<'a> PartsWriter<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{
-        Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray,
-    };
+    use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
     use arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
     use super::{
         PartsWriter, REQUEST, REQUEST_NOTE, RequestDigest, RequestRow, counterfactual_batch,
-        part_name,
+        counterfactual_hash, group_hashes, part_name, row_hash, rows_hash,
     };
     use crate::data::rows::ids::RowIds;
     use crate::data::values::ValueClass;
     use crate::data::{
-        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, RowIdKind,
+        Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
     };
     use crate::exec::pieces::WorkerPool;
+    use crate::exec::accumulator::Accumulator;
     use crate::table::file::{FileOwner, ParquetFile};
 
     fn numbers(from: i64, n: i64) -> RecordBatch {
@@ -518,75 +473,118 @@ mod tests {
         );
     }
 
-    /// The id depends on the rows alone: not on batches or on how whole numbers are stored, but on
-    /// every name and value and on their order.
+    /// The id depends on the rows alone: not on batches, on the order of the rows, on the positions
+    /// of levels or on how whole numbers are stored, but on every name, key and value.
     #[test]
     fn an_id_is_that_of_the_rows() {
-        let table = |names: [&str; 3],
-                     ids: Vec<i64>,
-                     words: Vec<Option<&str>>,
-                     numbers: Vec<Option<f64>>| {
-            let columns: [ArrayRef; 3] = [
-                Arc::new(Int64Array::from(ids)),
-                Arc::new(StringArray::from(words)),
-                Arc::new(Float64Array::from(numbers)),
-            ];
-            RecordBatch::try_from_iter_with_nullable(
-                names.into_iter().zip(columns).map(|(name, array)| (name, array, true)),
-            )
-            .unwrap()
-        };
-        let id = |batch: &RecordBatch, cuts: &[usize]| {
-            let mut digest = RequestDigest::new(&batch.schema());
-            let mut from = 0;
-            for &n in cuts {
-                digest.push(RequestDigest::part(&batch.slice(from, n)).unwrap());
-                from += n;
+        /// Rows with a key, a number, a level of `sex` and a group.
+        type Row = (u64, f64, u32, usize);
+        const ROWS: [Row; 3] = [(1, -0.0, 0, 0), (2, 2.5, 1, 1), (3, f64::NAN, MISSING, 0)];
+        let layout = |age: &str, class, levels: [&str; 2]| Layout {
+            features: vec![
+                Feature {
+                    name: age.to_owned(),
+                    kind: FeatureKind::OrdinalNumber,
+                    levels: Vec::new(),
+                    class,
+                },
+                Feature {
+                    name: "sex".to_owned(),
+                    kind: FeatureKind::Sensitive,
+                    levels: levels.map(str::to_owned).to_vec(),
+                    class: ValueClass::Text,
+                },
+            ],
+            ..Layout {
+                weight: None,
+                hidden: Vec::new(),
+                derived: Vec::new(),
+                n_rows: 3,
+                row_id: RowIdKind::Integer,
+                label: None,
+                attributes: Vec::new(),
+                features: Vec::new(),
+                carried: Vec::new(),
+                strata: None,
+                slices: Vec::new(),
             }
-            assert_eq!(from, batch.num_rows());
+        };
+        let sex = Attribute {
+            name: "sex".to_owned(),
+            groups: vec!["f".to_owned(), "m".to_owned()],
+            reference: 0,
+            feature: 1,
+            level_of_group: vec![0, 1],
+        };
+        let groups = group_hashes(&sex);
+        let hash_of = |layout: &Layout, rows: &[Row], key: &dyn Fn(&Row) -> u64| {
+            let columns = vec![
+                FeatureColumn::Number(rows.iter().map(|row| row.1).collect()),
+                FeatureColumn::Code(rows.iter().map(|row| row.2).collect()),
+            ];
+            rows_hash(layout, &FeatureRows { n: rows.len(), columns }, |i| key(&rows[i]))
+        };
+        let own = |row: &Row| row_hash(row.0, groups[row.3]);
+        let id = |layout: &Layout, rows: &[Row], key: &dyn Fn(&Row) -> u64| {
+            let mut digest = RequestDigest::new(layout);
+            digest.rows(&hash_of(layout, rows, key));
             digest.finish()
         };
-        let names = ["row_id", "sex", "age"];
-        let rows = table(names, vec![1, 2], vec![Some("f"), None], vec![Some(-0.0), Some(2.5)]);
-        let (first, n) = id(&rows, &[2]);
-        // Made once by hashlib of Python from the description of `RequestDigest`.
-        assert_eq!(
-            (first.as_str(), n),
-            ("22e100f96adbfa78bfdf5d520a36b33f1a6e99c7bac7f749bdd609471ebdfcdb", 2)
-        );
-        assert_eq!(id(&rows, &[1, 0, 1]).0, first);
-        assert_eq!(
-            id(&table(names, vec![1, 2], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]), &[2])
-                .0,
-            first,
-            "a zero has no sign"
-        );
-        for other in [
-            table(
-                ["row_id", "sex", "years"],
-                vec![1, 2],
-                vec![Some("f"), None],
-                vec![Some(0.0), Some(2.5)],
-            ),
-            table(names, vec![1, 3], vec![Some("f"), None], vec![Some(0.0), Some(2.5)]),
-            table(names, vec![1, 2], vec![Some("f"), Some("")], vec![Some(0.0), Some(2.5)]),
-            table(names, vec![1, 2], vec![Some("f"), None], vec![None, Some(2.5)]),
-            table(names, vec![2, 1], vec![None, Some("f")], vec![Some(2.5), Some(0.0)]),
-            table(names, vec![1], vec![Some("f")], vec![Some(0.0)]),
+        let plain = layout("age", ValueClass::Float, ["f", "m"]);
+        let first = id(&plain, &ROWS, &own);
+        // It stands in files that wait for scores: an accidental change would refuse them.
+        assert_eq!(first, "b03a714496d3980b91932b268cf8081700f22c90603e15852fa6bb711c6f41d8");
+        let mut parts = hash_of(&plain, &ROWS[2..], &own);
+        parts.merge(hash_of(&plain, &ROWS[..2], &own));
+        let mut cut = RequestDigest::new(&plain);
+        cut.rows(&parts);
+        assert_eq!(cut.finish(), first, "in two parts, in another order");
+        let swapped = ROWS.map(|(key, age, sex, group)| {
+            (key, age, if sex == MISSING { sex } else { 1 - sex }, group)
+        });
+        for (layout, rows) in [
+            (layout("age", ValueClass::Int, ["f", "m"]), ROWS),
+            (layout("age", ValueClass::Float, ["m", "f"]), swapped),
+            (plain.clone(), [(1, 0.0, 0, 0), ROWS[1], ROWS[2]]),
         ] {
-            assert_ne!(id(&other, &[other.num_rows()]).0, first, "{other:?}");
+            assert_eq!(id(&layout, &rows, &own), first, "{layout:?} {rows:?}");
         }
-        let typed = |array: ArrayRef| {
-            RecordBatch::try_from_iter_with_nullable([("age", array, true)]).unwrap()
+        for (layout, rows) in [
+            (layout("years", ValueClass::Float, ["f", "m"]), ROWS),
+            (layout("age", ValueClass::Float, ["f", "x"]), ROWS),
+            (layout("age", ValueClass::Text, ["f", "m"]), ROWS),
+            (plain.clone(), [(4, -0.0, 0, 0), ROWS[1], ROWS[2]]),
+            (plain.clone(), [(1, 1.0, 0, 0), ROWS[1], ROWS[2]]),
+            (plain.clone(), [(1, -0.0, 1, 0), ROWS[1], ROWS[2]]),
+            (plain.clone(), [(1, -0.0, 0, 1), ROWS[1], ROWS[2]]),
+            // The values of two rows change places.
+            (plain.clone(), [(2, -0.0, 0, 0), (1, 2.5, 1, 1), ROWS[2]]),
+        ] {
+            assert_ne!(id(&layout, &rows, &own), first, "{layout:?} {rows:?}");
+        }
+        assert_ne!(id(&plain, &ROWS[..2], &own), first);
+        let to = |group: usize, index: u16| {
+            let groups = &groups;
+            id(&plain, &ROWS, &move |row: &Row| {
+                counterfactual_hash(row_hash(row.0, groups[row.3]), groups[group], index)
+            })
         };
-        let whole = |values: Vec<i64>| id(&typed(Arc::new(Int64Array::from(values))), &[2]).0;
-        let real = |values: Vec<f64>| id(&typed(Arc::new(Float64Array::from(values))), &[2]).0;
-        assert_eq!(whole(vec![0, -2]), real(vec![0.0, -2.0]));
-        assert_eq!(whole(vec![0, i64::MIN]), real(vec![-0.0, -2.0_f64.powi(63)]));
-        assert_ne!(real(vec![0.0, 2.0]), real(vec![0.0, 2.5]));
-        assert_ne!(whole(vec![0, i64::MAX]), real(vec![0.0, 2.0_f64.powi(63)]));
-        let words = typed(Arc::new(StringArray::from(vec!["0", "2"])));
-        assert_ne!(id(&words, &[2]).0, whole(vec![0, 2]));
+        let ids = [first, to(0, 0), to(1, 0), to(0, 1)];
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len());
+
+        // What naive counterfactuals are is said, not counted.
+        let naive = |layout: &Layout, attribute: &Attribute| {
+            let mut digest = RequestDigest::new(layout);
+            digest.rows(&hash_of(layout, &ROWS, &own));
+            digest.every_other_group(layout, attribute);
+            digest.finish()
+        };
+        let known = naive(&plain, &sex);
+        assert!(!ids.contains(&known));
+        let other = Attribute { groups: vec!["f".to_owned(), "x".to_owned()], ..sex.clone() };
+        assert_ne!(naive(&plain, &other), known);
+        let other = Attribute { level_of_group: vec![1, 0], ..sex.clone() };
+        assert_ne!(naive(&plain, &other), known);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::rows::split::RolesReader;
 use crate::data::rows::{RowsReader, feature_arrays, feature_fields, feature_rows, number_array};
-use crate::data::{Feature, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::table::file::{
@@ -136,7 +136,7 @@ impl CounterfactualEncoder {
 }
 
 /// Counterfactuals that need no file: every audited row of a declared group in every other group,
-/// once, without features.
+/// once, the attribute set and nothing else changed.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct NaiveKeys {
     /// Position of the attribute.
@@ -169,13 +169,13 @@ impl NaiveKeys {
         files::write_json(&folder.join(NAIVE_KEYS), &self)
     }
 
+    /// The keys in a row group whose rows have these groups.
     fn keys(
         self,
-        rows: &RowsReader,
-        roles: &RolesReader,
+        (rows, roles): (&RowsReader, &RolesReader),
         group: usize,
+        own: &[u16],
     ) -> Result<CounterfactualKeys> {
-        let own = rows.read_own_groups(group, self.attribute)?;
         let roles = roles.read(group)?;
         let n_groups = rows.layout().attributes[self.attribute].groups.len() as u16;
         let n = own.len() * usize::from(n_groups).saturating_sub(1);
@@ -184,7 +184,7 @@ impl NaiveKeys {
             to_group: Vec::with_capacity(n),
             cf_index: Vec::new(),
         };
-        for (i, &from) in (0..).zip(&own) {
+        for (i, &from) in (0..).zip(own) {
             if from == MISSING_GROUP || roles.audited(i as usize).is_none() {
                 continue;
             }
@@ -195,6 +195,24 @@ impl NaiveKeys {
         }
         keys.cf_index = vec![0; keys.parent.len()];
         Ok(keys)
+    }
+
+    /// Keys and features in a row group.
+    fn rows(
+        self,
+        (rows, roles): (&RowsReader, &RolesReader),
+        group: usize,
+    ) -> Result<(CounterfactualKeys, FeatureRows)> {
+        let people = rows.read_people(group, true)?;
+        let keys = self.keys((rows, roles), group, &people.groups[self.attribute])?;
+        let parents: Vec<usize> = keys.parent.iter().map(|&row| row as usize).collect();
+        let mut made = people.rows.take(&parents);
+        let attribute = &rows.layout().attributes[self.attribute];
+        if let Some(column) = made.columns.get_mut(attribute.feature) {
+            let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
+            *column = FeatureColumn::Code(keys.to_group.iter().map(level).collect());
+        }
+        Ok((keys, made))
     }
 }
 
@@ -243,16 +261,21 @@ impl CounterfactualReader {
         }
     }
 
-    /// The file; an error where there is none, because features or verdicts are asked of
-    /// counterfactuals that have neither.
+    /// Whether each row is in every other group, with the attribute set and nothing else changed.
+    pub(crate) fn is_naive_view(&self) -> bool {
+        matches!(self.source, CounterfactualSource::Naive(..))
+    }
+
+    /// The file; an error where there is none, because verdicts are asked of counterfactuals that
+    /// have none.
     fn file(&self) -> Result<&ParquetFile> {
         match &self.source {
             CounterfactualSource::File(file) => Ok(file),
             CounterfactualSource::Naive(..) => Err(Error::operator(
                 "read",
                 Path::new(NAIVE_KEYS),
-                "these counterfactuals have keys alone",
-                "this is a bug in cfaudit: a stage asks for features that it did not plan for",
+                "these counterfactuals follow from the rows, without verdicts",
+                "this is a bug in cfaudit: a stage asks for verdicts that it did not plan for",
             )),
         }
     }
@@ -264,7 +287,10 @@ impl CounterfactualReader {
     pub(crate) fn keys(&self, group: usize) -> Result<CounterfactualKeys> {
         let file = match &self.source {
             CounterfactualSource::File(file) => file,
-            CounterfactualSource::Naive(keys, of) => return keys.keys(&of.0, &of.1, group),
+            CounterfactualSource::Naive(keys, of) => {
+                let own = of.0.read_own_groups(group, keys.attribute)?;
+                return keys.keys((&of.0, &of.1), group, &own);
+            }
         };
         if is_judged(file) {
             let [parent, to_group, cf_index] = KEYS;
@@ -284,6 +310,9 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, FeatureRows)> {
+        if let CounterfactualSource::Naive(keys, of) = &self.source {
+            return keys.rows((&of.0, &of.1), group);
+        }
         let file = self.file()?;
         let batch = file.read_group(group, None)?;
         let batch = if is_judged(file) { valid(file, batch)? } else { batch };
@@ -299,8 +328,9 @@ impl CounterfactualReader {
         group: usize,
         layout: &Layout,
     ) -> Result<(CounterfactualKeys, Vec<bool>, FeatureRows)> {
-        let file = self.file()?;
-        if is_judged(file) {
+        if let CounterfactualSource::File(file) = &self.source
+            && is_judged(file)
+        {
             let (keys, judged, rows) = self.judged(group, layout)?;
             return Ok((keys, judged.valid, rows));
         }

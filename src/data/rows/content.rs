@@ -1,4 +1,5 @@
-//! A hash of the values that a fit reads, equal for equal values.
+//! A hash of values, those that a fit reads and those that are to be scored, equal for equal
+//! values.
 //!
 //! It does not depend on the order of the rows, their keys, the row groups of their file or the
 //! positions of their levels. Two sums of hashes over all rows, 128 bits together: different rows
@@ -69,6 +70,11 @@ impl ContentHash {
             }
         }
         hash
+    }
+
+    /// Number of rows.
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.rows
     }
 
     /// In hexadecimal: 32 digits.

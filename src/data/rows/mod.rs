@@ -106,7 +106,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, true)
+        self.read_some(group, true, true)
     }
 
     /// A row group without features.
@@ -114,28 +114,44 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_keys(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, false)
+        self.read_some(group, false, true)
     }
 
-    fn read_some(&self, group: usize, features: bool) -> Result<PreparedBatch> {
+    /// The keys, the groups and, where asked for, the features of a row group: neither outcomes nor
+    /// weights, carried columns, strata and slices.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_people(&self, group: usize, features: bool) -> Result<PreparedBatch> {
+        self.read_some(group, features, false)
+    }
+
+    fn read_some(&self, group: usize, features: bool, outcomes: bool) -> Result<PreparedBatch> {
         let layout = &self.layout;
-        let has_classes = layout.label.as_ref().is_some_and(|label| !label.classes.is_empty());
+        let label = layout.label.as_ref().filter(|_| outcomes);
+        let weight = layout.weight.as_ref().filter(|_| outcomes);
+        let strata = layout.strata.as_ref().filter(|_| outcomes);
+        let (carried, slices) = match outcomes {
+            true => (layout.carried.as_slice(), layout.slices.as_slice()),
+            false => (&[][..], &[][..]),
+        };
+        let has_classes = label.is_some_and(|label| !label.classes.is_empty());
         let features = if features { layout.features.as_slice() } else { &[] };
         let mut plain = self.key_columns();
-        plain.extend(layout.weight.iter().map(|_| "weight".to_owned()));
+        plain.extend(weight.iter().map(|_| "weight".to_owned()));
         plain.extend(features.iter().filter(|f| !f.kind.is_coded()).map(feature_name));
-        plain.extend(layout.carried.iter().map(|c| format!("carry.{c}")));
-        let mut coded: Vec<String> = layout.label.iter().map(|_| LABEL.to_owned()).collect();
+        plain.extend(carried.iter().map(|c| format!("carry.{c}")));
+        let mut coded: Vec<String> = label.iter().map(|_| LABEL.to_owned()).collect();
         coded.extend(has_classes.then(|| CLASS.to_owned()));
         coded.extend(layout.attributes.iter().map(group_name));
         coded.extend(features.iter().filter(|f| f.kind.is_coded()).map(feature_name));
-        coded.extend(layout.strata.iter().map(|_| STRATUM.to_owned()));
-        coded.extend(layout.slices.iter().map(slice_name));
+        coded.extend(strata.iter().map(|_| STRATUM.to_owned()));
+        coded.extend(slices.iter().map(slice_name));
         let mut columns = self.columns(group, &plain, &coded)?;
 
         let (row, row_key) = self.keys_of(group, &mut columns)?;
         let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
-        let label = match layout.label {
+        let label = match label {
             None => Vec::new(),
             Some(_) => self.codes(&columns, LABEL, is_positive)?,
         };
@@ -145,7 +161,7 @@ impl RowsReader {
                 self.codes(&columns, CLASS, |code| u8::try_from(code).unwrap_or(MISSING_CLASS))?
             }
         };
-        let weight = match layout.weight {
+        let weight = match weight {
             None => Vec::new(),
             Some(_) => values_or(self.column::<Float64Type>(&mut columns, "weight")?, f64::NAN),
         };
@@ -155,17 +171,16 @@ impl RowsReader {
             .iter()
             .map(|attribute| self.codes(&columns, &group_name(attribute), group_code))
             .collect::<Result<_>>()?;
-        let mut carried = |name: &str| {
+        let mut numbers = |name: &String| {
             self.column::<Float64Type>(&mut columns, &format!("carry.{name}"))
                 .map(|a| values_or(a, f64::NAN))
         };
-        let carried = layout.carried.iter().map(|c| carried(c)).collect::<Result<_>>()?;
-        let strata = match layout.strata {
+        let carried = carried.iter().map(&mut numbers).collect::<Result<_>>()?;
+        let strata = match strata {
             None => Vec::new(),
             Some(_) => self.codes(&columns, STRATUM, |code| code)?,
         };
-        let slices = layout
-            .slices
+        let slices = slices
             .iter()
             .map(|slices| self.codes(&columns, &slice_name(slices), |code| code))
             .collect::<Result<_>>()?;

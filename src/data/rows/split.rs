@@ -85,6 +85,7 @@ pub(crate) enum SplitMethod {
 pub struct RowRoles(pub Vec<u8>);
 
 /// The fold in which a row with this role is audited.
+#[inline]
 pub(crate) fn audited(role: u8) -> Option<u8> {
     (role < TRAIN).then_some(role)
 }
@@ -96,6 +97,7 @@ pub(crate) fn trains(role: u8, fold: u8, by_folds: bool) -> bool {
 
 impl RowRoles {
     /// The fold in which the row at this position is audited; `None` if it is not audited.
+    #[inline]
     pub fn audited(&self, i: usize) -> Option<u8> {
         self.0.get(i).copied().and_then(audited)
     }

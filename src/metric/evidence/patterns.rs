@@ -89,6 +89,7 @@ impl<T: PatternSummand> PatternTally<T> {
     /// # Panics
     /// Where a group is not below the number of groups, or a counterfactual leads to the person's
     /// own group.
+    #[inline]
     pub(crate) fn add(
         &mut self,
         (group, label, predicted): (usize, Option<bool>, Option<bool>),
@@ -169,6 +170,7 @@ impl<T: PatternSummand> PatternTally<T> {
 
     /// Two bits per other group, 0 for none, else 1 + the state of the prediction; none where a
     /// target comes twice.
+    #[inline]
     fn targets_code(&self, group: usize, counterfactuals: &[ScoredCounterfactual]) -> Option<u128> {
         let mut code = 0;
         for counterfactual in counterfactuals {

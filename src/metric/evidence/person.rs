@@ -3,6 +3,7 @@
 use crate::metric::rate::{Rate, Undefined};
 
 /// A yes, a no, or not known, as an index: unknown 0, no 1, yes 2.
+#[inline]
 pub(crate) fn answer_state(answer: Option<bool>) -> usize {
     answer.map_or(0, |yes| 1 + usize::from(yes))
 }
@@ -281,6 +282,7 @@ pub struct ScoredCounterfactual {
 }
 
 /// The cell and the two scores of a counterfactual, if it counts.
+#[inline]
 pub(crate) fn scored_pair(
     person: &ScoredPerson,
     counterfactual: &ScoredCounterfactual,
@@ -293,6 +295,7 @@ pub(crate) fn scored_pair(
 }
 
 /// The index of a cell in [`CELLS`].
+#[inline]
 pub(crate) fn cell_index(label: Option<bool>, predicted: bool, predicted_cf: bool) -> usize {
     4 * label.map_or(2, usize::from) + 2 * usize::from(predicted) + usize::from(predicted_cf)
 }

@@ -243,15 +243,18 @@ pub(crate) const fn edges<const N: usize>(first: f64, unit: f64) -> [f64; N] {
 }
 
 /// The last bin whose lower edge is not above the score; the upper end belongs to the last bin.
+#[inline]
 pub(crate) fn score_bin(score: f64) -> usize {
     last_edge((score * SCORE_BINS as f64) as usize, score, &SCORE_EDGES)
 }
 
+#[inline]
 pub(crate) fn change_bin(change: f64) -> usize {
     last_edge(((change + 1.0) * (CHANGE_BINS / 2) as f64) as usize, change, &CHANGE_EDGES)
 }
 
 /// Rounding may put the guess one bin away: the edges themselves decide.
+#[inline]
 pub(crate) fn last_edge<const N: usize>(guess: usize, value: f64, edges: &[f64; N]) -> usize {
     let guess = guess.min(N - 2);
     let up = usize::from(guess + 2 < N && value >= edges[guess + 1]);

@@ -39,6 +39,7 @@ pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     ranks
 }
 
+#[inline]
 fn known_score(score: f64) -> Option<f64> {
     (!score.is_nan()).then_some(score)
 }
@@ -65,6 +66,7 @@ fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
 }
 
 /// Units that a row weighs; 1 where the job has no weights.
+#[inline]
 pub(crate) fn weight_units(layout: &Layout, batch: &PreparedBatch, i: usize) -> u64 {
     layout.weight.as_ref().map_or(1, |weight| weight.unit.units_of(batch.weight[i]))
 }
@@ -230,6 +232,7 @@ pub(crate) fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute:
 }
 
 /// The label of a row, where it has one.
+#[inline]
 pub(crate) fn label(layout: &Layout, batch: &PreparedBatch, i: usize) -> Option<bool> {
     layout.label.as_ref().and_then(|_| batch.label[i])
 }

@@ -17,6 +17,7 @@ use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::strategy::naive::NaiveGenerator;
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::VariableOptions;
+use crate::counterfactual::write_back::WriteBack;
 use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{Layout, MISSING_LEVEL};
@@ -222,7 +223,9 @@ impl<'a> SetInputs<'a> {
             write_backs: &write_backs,
             with_features,
             // Those of an experiment are read next to the roles of a fold.
-            is_view: knobs.is_none() && !with_features && !in_experiment,
+            is_view: knobs.is_none()
+                && !in_experiment
+                && write_backs.iter().all(WriteBack::is_empty),
             judged: knobs.is_some(),
             untaught: &untaught,
         };

@@ -5,8 +5,8 @@
 //! | --- | --- | --- |
 //! | score | `request`, `request/set=SET` | the id of the rows to score, and how many they are |
 //!
-//! The id is the SHA-256 of the rows to score ([`crate::data::exchange::to_score`]): of the rows as
-//! they are, or of one set. The rows that are handed out carry it, and a file of scores that hands
+//! The id is a hash of the rows to score ([`crate::data::exchange::to_score`]): of the rows as they
+//! are, or of one set. The rows that are handed out carry it, and a file of scores that hands
 //! it on is taken for these rows alone. Of a file that does not, the first request that it was
 //! taken for is remembered for each set, in the cache and in the manifest of the output folder: for
 //! another one of the set, or after one of a set that the job has no more, it is refused. Two sets
@@ -19,13 +19,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::keyed::KeyedScores;
 use crate::data::exchange::to_score::{
-    RequestDigest, RequestRow, RowsBatch, counterfactual_batch, counterfactual_schema,
-    factual_batch, factual_schema,
+    RequestDigest, counterfactual_hash, group_hashes, row_hash, rows_hash,
 };
+use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::CounterfactualReader;
-use crate::data::{FeatureRows, MISSING_GROUP};
+use crate::data::rows::content::ContentHash;
+use crate::data::rows::split::RowRoles;
+use crate::data::{Layout, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
 use crate::exec::StageContext;
+use crate::exec::accumulator::Accumulator;
 use crate::exec::files::write_json;
 use crate::folder::manifest::AnsweredRequest;
 use crate::job::Job;
@@ -55,7 +58,7 @@ const SHOWN: usize = 12;
 /// The rows to score of one set, or the rows as they are.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RowsToScore {
-    /// SHA-256 in hex.
+    /// 64 digits in hex.
     pub(crate) id: String,
     /// How many there are.
     pub(crate) rows: u64,
@@ -116,53 +119,6 @@ pub(crate) struct RequestSource {
     pub(crate) recheck: Option<RecheckSample>,
 }
 
-/// The audited rows of a row group as they are.
-pub(crate) fn factual_part(ground: RowContext<'_>, g: usize) -> Result<RowsBatch> {
-    let (batch, ids, roles) =
-        (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
-    let audited: Vec<usize> =
-        (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()).collect();
-    factual_batch(ground.rows.layout(), &ids, &batch.rows, &audited)
-}
-
-/// The counterfactuals of a row group over the attributes of a set, and how many rows as they are
-/// go with them.
-pub(crate) fn counterfactual_part(
-    ground: RowContext<'_>,
-    sources: &[RequestSource],
-    g: usize,
-) -> Result<(RowsBatch, u64)> {
-    let layout = ground.rows.layout();
-    let (batch, ids, roles) =
-        (ground.rows.read(g)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
-    // Part 0 holds the rows as they are.
-    let mut worlds: Vec<FeatureRows> = Vec::new();
-    let mut asked = Vec::new();
-    let mut n_again = 0;
-    for source in sources {
-        let (keys, rows) = source.counterfactuals.rows(g, layout)?;
-        worlds.push(rows);
-        let attribute = source.attribute;
-        asked.extend(RequestRow::of_keys(&keys, attribute, worlds.len()));
-        if let Some(again) = &source.recheck {
-            let rows = again.rows(&batch, &roles, Some(attribute));
-            n_again += rows.len() as u64;
-            let own =
-                |row: usize| batch.groups[attribute].get(row).copied().unwrap_or(MISSING_GROUP);
-            asked.extend(rows.into_iter().map(|row| RequestRow {
-                row,
-                attribute,
-                to_group: own(row),
-                cf_index: 0,
-                source: (0, row),
-            }));
-        }
-    }
-    asked.sort_unstable();
-    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&worlds).collect();
-    Ok((counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)?, n_again))
-}
-
 impl Stage for RequestStage {
     type Output = Self;
     const KIND: UnitKind = UnitKind::Request;
@@ -175,43 +131,127 @@ impl Stage for RequestStage {
         }
         let sources = RequestSources::need(b, &unit.set)?;
         work(move |ctx| {
-            rows.with(ctx, 1, |ground| {
-                let sources = sources.open(ctx, ground)?;
-                let mut digest = RequestDigest::new(&counterfactual_schema(ground.rows.layout()));
-                let mut again = 0;
-                ground.row_groups().in_order(
-                    |g| {
-                        let (batch, n_again) = counterfactual_part(ground, &sources, g)?;
-                        let part = RequestDigest::part(&batch)?;
-                        Ok((part.n_rows(), (part, n_again)))
-                    },
-                    |_, (part, n_again)| {
-                        again += n_again;
-                        digest.push(part);
-                        Ok(())
-                    },
-                )?;
-                let (id, rows) = digest.finish();
-                write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again })
-            })
+            rows.with(ctx, 1, |ground| write_request(ctx, ground, &sources.open(ctx, ground)?))
         })
     }
 }
 
 fn write_factual_request(ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
-    let mut digest = RequestDigest::new(&factual_schema(ground.rows.layout()));
-    ground.row_groups().in_order(
-        |g| {
-            let part = RequestDigest::part(&factual_part(ground, g)?)?;
-            Ok((part.n_rows(), part))
-        },
-        |_, part| {
-            digest.push(part);
-            Ok(())
-        },
-    )?;
-    let (id, rows) = digest.finish();
+    let layout = ground.rows.layout();
+    let add = |sum: &mut ContentHash, g: usize| {
+        let (people, roles) = (ground.rows.read_people(g, true)?, ground.roles.read(g)?);
+        let n = people.row_key.len();
+        let audited: Vec<usize> = (0..n).filter(|&i| roles.audited(i).is_some()).collect();
+        sum.merge(hash_of(layout, &people, &audited, |i| row_hash(people.row_key[i], 0)));
+        Ok(n as u64)
+    };
+    let sum = ground.row_groups().fold(ContentHash::default, add, ContentHash::merge)?;
+    let mut digest = RequestDigest::new(layout);
+    digest.rows(&sum);
+    let (id, rows) = (digest.finish(), sum.n_rows());
     write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: 0 })
+}
+
+fn write_request(
+    ctx: &StageContext<'_>,
+    ground: RowContext<'_>,
+    sources: &[RequestSource],
+) -> Result<()> {
+    let layout = ground.rows.layout();
+    // Of each source the counterfactuals, and the rows that are asked for again.
+    let empty = || vec![[ContentHash::default(); 2]; sources.len()];
+    let add = |sums: &mut Vec<[ContentHash; 2]>, g: usize| {
+        let (people, roles) = (ground.rows.read_people(g, true)?, ground.roles.read(g)?);
+        for ([made, again], source) in sums.iter_mut().zip(sources) {
+            made.merge(source.hash(g, layout, &people, &roles)?);
+            if let Some(sample) = &source.recheck {
+                let rows = sample.rows(&people, &roles, Some(source.attribute));
+                let key = source.row_hashes(layout, &people);
+                again.merge(hash_of(layout, &people, &rows, key));
+            }
+        }
+        Ok(people.row_key.len() as u64)
+    };
+    let merge = |whole: &mut Vec<[ContentHash; 2]>, part: Vec<[ContentHash; 2]>| {
+        let sums = whole.iter_mut().flatten().zip(part.into_iter().flatten());
+        sums.for_each(|(whole, part)| whole.merge(part));
+    };
+    let sums = ground.row_groups().fold(empty, add, merge)?;
+    let mut digest = RequestDigest::new(layout);
+    let (mut rows, mut n_again) = (0, 0);
+    for ([made, again], source) in sums.iter().zip(sources) {
+        let attribute = &layout.attributes[source.attribute];
+        digest.text(&attribute.name);
+        if source.counterfactuals.is_naive_view() {
+            digest.every_other_group(layout, attribute);
+        }
+        digest.rows(made);
+        digest.rows(again);
+        n_again += again.n_rows();
+        rows += source.n_counterfactuals(made) + again.n_rows();
+    }
+    let id = digest.finish();
+    write_json(&ctx.out().join(REQUEST), &RowsToScore { id, rows, again: n_again })
+}
+
+impl RequestSource {
+    /// The hash of a row and its own group of the attribute, by position.
+    fn row_hashes<'a>(
+        &self,
+        layout: &Layout,
+        people: &'a PreparedBatch,
+    ) -> impl Fn(usize) -> u64 + 'a {
+        let names = group_hashes(&layout.attributes[self.attribute]);
+        let own = &people.groups[self.attribute];
+        // Only rows of a declared group have counterfactuals.
+        let name = move |row: usize| names.get(usize::from(own[row])).copied().unwrap_or(0);
+        move |row| row_hash(people.row_key[row], name(row))
+    }
+
+    /// The hash of the counterfactuals of a row group; of naive ones, which follow from the rows,
+    /// that of the rows that have them.
+    fn hash(
+        &self,
+        g: usize,
+        layout: &Layout,
+        people: &PreparedBatch,
+        roles: &RowRoles,
+    ) -> Result<ContentHash> {
+        let key = self.row_hashes(layout, people);
+        if self.counterfactuals.is_naive_view() {
+            let own = &people.groups[self.attribute];
+            let has = |&i: &usize| own[i] != MISSING_GROUP && roles.audited(i).is_some();
+            let rows: Vec<usize> = (0..own.len()).filter(has).collect();
+            return Ok(hash_of(layout, people, &rows, key));
+        }
+        let (keys, rows) = self.counterfactuals.rows(g, layout)?;
+        let names = group_hashes(&layout.attributes[self.attribute]);
+        Ok(rows_hash(layout, &rows, |k| {
+            let to = names[usize::from(keys.to_group[k])];
+            counterfactual_hash(key(keys.parent[k] as usize), to, keys.cf_index[k])
+        }))
+    }
+
+    /// Number of counterfactuals, where these are the rows that were hashed.
+    fn n_counterfactuals(&self, hashed: &ContentHash) -> u64 {
+        match self.counterfactuals.is_naive_view() {
+            true => self.counterfactuals.n_rows(),
+            false => hashed.n_rows(),
+        }
+    }
+}
+
+/// The hash of the rows at these positions, in ascending order, of a row group.
+fn hash_of(
+    layout: &Layout,
+    people: &PreparedBatch,
+    rows: &[usize],
+    key: impl Fn(usize) -> u64,
+) -> ContentHash {
+    if rows.len() == people.rows.n {
+        return rows_hash(layout, &people.rows, key);
+    }
+    rows_hash(layout, &people.rows.take(rows), |k| key(rows[k]))
 }
 
 /// Where the rows to score of a set come from, to be opened.

@@ -57,7 +57,7 @@ impl RecheckSample {
         let mut lowest: Vec<u64> = Vec::new();
         ground.row_groups().in_order(
             |g| {
-                let batch = ground.rows.read_keys(g)?;
+                let batch = ground.rows.read_people(g, false)?;
                 let roles = ground.roles.read(g)?;
                 let rows = (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i));
                 let mut hashes: Vec<u64> = rows.map(|i| all.hash(batch.row_key[i])).collect();
@@ -311,7 +311,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) 
         cf_index: 0,
     };
     let read = |g: usize| {
-        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+        let (batch, roles) = (ground.rows.read_people(g, false)?, ground.roles.read(g)?);
         let n_scores = batch.row.len();
         let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
         let row: Vec<u32> = audited.collect();
@@ -322,7 +322,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) 
         Ok(WantedGroup { row_key, to: row.clone(), row, n_scores, ..Default::default() })
     };
     let known = |g: usize| {
-        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+        let (batch, roles) = (ground.rows.read_people(g, false)?, ground.roles.read(g)?);
         let left = |i: usize| {
             if roles.audited(i).is_some() {
                 LeftoverScore::Duplicate
@@ -367,7 +367,7 @@ pub(crate) fn join_counterfactuals(
         WantedKey { key, own: Some(batch.groups[attribute][row]), row, to: Some(k) }
     };
     let read = |g: usize| {
-        let (batch, keys) = (ground.rows.read_keys(g)?, counterfactuals.keys(g)?);
+        let (batch, keys) = (ground.rows.read_people(g, false)?, counterfactuals.keys(g)?);
         let row_of = |&row: &u32| row as usize;
         let n_scores = keys.parent.len();
         let mut wanted = WantedGroup {
@@ -390,7 +390,7 @@ pub(crate) fn join_counterfactuals(
         u16::try_from(ground.rows.layout().attributes[attribute].groups.len()).unwrap_or(u16::MAX);
     let known = |g: usize| {
         let (batch, keys, roles) =
-            (ground.rows.read_keys(g)?, counterfactuals.keys(g)?, ground.roles.read(g)?);
+            (ground.rows.read_people(g, false)?, counterfactuals.keys(g)?, ground.roles.read(g)?);
         let mut known: Vec<(ScoreKey, LeftoverScore)> = (0..keys.parent.len())
             .map(|k| (of_keys(&batch, &keys, k).key, LeftoverScore::Duplicate))
             .collect();
@@ -614,7 +614,7 @@ impl ScoreFileJoin<'_> {
                 for (key, left) in known(g)? {
                     judged.entry(key).and_modify(|judged| *judged = Some(left));
                 }
-                rows.read_keys(g)?.row_key.iter().for_each(|row| {
+                rows.read_row_keys(g)?.iter().for_each(|row| {
                     strange.remove(row);
                 });
             }

@@ -36,6 +36,13 @@ use crate::param::Seed;
 /// People and pairs that wait for each other at most.
 const WAITING: (usize, usize) = (1 << 18, 1 << 21);
 
+/// People of a block who wait, in the mean: enough to add the sums of a block seldom, and few
+/// enough to stay close to the processor where there are two groups.
+const WAITING_IN_BLOCK: usize = 64;
+
+/// The least number of people who wait.
+const LEAST_WAITING: usize = 1 << 12;
+
 /// The factors that make the sums of factual and counterfactual scores of each scope equal,
 /// estimated from some people.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,10 +221,12 @@ impl SwitchAccumulator {
             }
         }
         let first = self.waiting.pairs.len();
-        self.waiting.pairs.extend(counterfactuals.iter().filter_map(|counterfactual| {
-            let (cell, _, score_cf) = scored_pair(person, counterfactual)?;
-            Some(WaitingPair { score_cf, to: counterfactual.to as u16, cell: cell as u8 })
-        }));
+        for counterfactual in counterfactuals {
+            if let Some((cell, _, score_cf)) = scored_pair(person, counterfactual) {
+                let (to, cell) = (counterfactual.to as u16, cell as u8);
+                self.waiting.pairs.push(WaitingPair { score_cf, to, cell });
+            }
+        }
         let Some(score) = person.score.filter(|_| self.waiting.pairs.len() > first) else {
             return;
         };
@@ -229,7 +238,9 @@ impl SwitchAccumulator {
             score,
             weight: person.weight,
         });
-        let (people, pairs) = WAITING;
+        let (most, pairs) = WAITING;
+        let buckets = self.counts.groups() * self.blocks.n_blocks();
+        let people = (buckets * WAITING_IN_BLOCK).clamp(LEAST_WAITING, most);
         if self.waiting.people.len() >= people || self.waiting.pairs.len() >= pairs {
             self.flush(room);
         }

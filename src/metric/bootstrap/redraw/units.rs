@@ -353,6 +353,7 @@ impl ShiftBlocks {
     }
 
     /// The block of a person.
+    #[inline]
     pub(crate) fn block_of(&self, key: u64) -> u64 {
         match self.n_blocks {
             1 => 0,

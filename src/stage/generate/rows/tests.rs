@@ -94,9 +94,9 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let layout = rows.layout();
     let (keys, made) =
         CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
-    // The keys follow from the rows alone: without features they are not written.
+    // The keys follow from the rows alone.
     let view = tempfile::tempdir().unwrap();
-    let making = GenerateInputs { is_view: true, with_features: false, ..making };
+    let making = GenerateInputs { is_view: true, write_backs: &[], ..making };
     generate(ground, &making, view.path()).unwrap();
     let viewed = CounterfactualReader::open(view.path(), &rows, &roles).unwrap();
     assert_eq!(
@@ -104,8 +104,14 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
         (keys.clone(), keys.parent.len() as u64)
     );
     assert!(
-        viewed.rows(0, layout).is_err() && CounterfactualReader::open_file(view.path()).is_err()
+        viewed.judged(0, layout).is_err() && CounterfactualReader::open_file(view.path()).is_err()
     );
+    // So do the features where nothing is written back.
+    let plain = tempfile::tempdir().unwrap();
+    generate(ground, &GenerateInputs { is_view: false, ..making }, plain.path()).unwrap();
+    let written = CounterfactualReader::open_file(plain.path()).unwrap();
+    assert_eq!(viewed.rows(0, layout).unwrap(), written.rows(0, layout).unwrap());
+    assert_ne!(viewed.rows(0, layout).unwrap().1, made);
     let race = layout.feature("race").unwrap();
     assert!(
         keys.to_group
