@@ -97,27 +97,42 @@ pub struct PlausibilityFilter {
 /// Number of rows that are scored at a time.
 const BLOCK_ROWS: usize = 1024;
 
+/// Scores of a row that are added side by side; the last of them may stand for no component.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Some scores of a row.
+type ScoreLanes = [f64; SIDE_BY_SIDE];
+
 /// What a variable adds to the scores of some rows.
 enum RowTerm<'a> {
     Number {
         values: Cow<'a, [f64]>,
         mean: f64,
         sd: f64,
-        weights: &'a [f64],
+        weights: Vec<ScoreLanes>,
     },
     /// The level of each row, and what each level adds; nothing for the last, which is missing.
     Levels {
         levels: Vec<u32>,
-        adds: Vec<f64>,
+        adds: Vec<ScoreLanes>,
     },
+}
+
+/// Scores in lanes; the last ones are 0 where there are fewer.
+fn lanes(scores: &[f64]) -> impl Iterator<Item = ScoreLanes> {
+    scores.chunks(SIDE_BY_SIDE).map(|part| {
+        let mut lanes = [0.0; SIDE_BY_SIDE];
+        lanes[..part.len()].copy_from_slice(part);
+        lanes
+    })
 }
 
 impl<'a> RowTerm<'a> {
     fn new(
         variable: &StrategyVariable,
-        term: &'a ComponentTerm,
+        term: &ComponentTerm,
         rows: &'a FeatureRows,
-        width: usize,
+        n_lanes: usize,
     ) -> Self {
         match term {
             ComponentTerm::Number { mean, sd, weights } => RowTerm::Number {
@@ -127,11 +142,15 @@ impl<'a> RowTerm<'a> {
                 },
                 mean: *mean,
                 sd: *sd,
-                weights,
+                weights: lanes(weights).collect(),
             },
             ComponentTerm::Levels(adds) => RowTerm::Levels {
                 levels: variable.digits(rows, adds.len() as u32),
-                adds: adds.iter().flatten().copied().chain(vec![0.0; width]).collect(),
+                adds: adds
+                    .iter()
+                    .flat_map(|level| lanes(level))
+                    .chain(vec![[0.0; SIDE_BY_SIDE]; n_lanes])
+                    .collect(),
             },
         }
     }
@@ -140,12 +159,31 @@ impl<'a> RowTerm<'a> {
 /// The scores of rows, row by row.
 pub(crate) struct ComponentScores {
     width: usize,
-    cells: Vec<f64>,
+    /// Of each row.
+    n_lanes: usize,
+    cells: Vec<ScoreLanes>,
 }
 
 impl ComponentScores {
     pub(crate) fn row(&self, row: usize) -> &[f64] {
-        &self.cells[row * self.width..(row + 1) * self.width]
+        &self.cells[row * self.n_lanes..][..self.n_lanes].as_flattened()[..self.width]
+    }
+}
+
+/// Adds to each score its weight times a number.
+#[inline(always)]
+fn add_times(scores: &mut [ScoreLanes], weights: &[ScoreLanes], times: f64) {
+    let n = scores.len().min(weights.len());
+    let (scores, weights) = (&mut scores[..n], &weights[..n]);
+    let mut i = 0;
+    // No iterator in pairs: beginning one costs as much as the few sums of a row.
+    while i < n {
+        let ([a, b, c, d], sums) = (weights[i], &mut scores[i]);
+        sums[0] += times * a;
+        sums[1] += times * b;
+        sums[2] += times * c;
+        sums[3] += times * d;
+        i += 1;
     }
 }
 
@@ -162,36 +200,34 @@ impl PlausibilityFilter {
         rows: &FeatureRows,
     ) -> ComponentScores {
         let width = self.n_components;
-        let mut matrix = ComponentScores { width, cells: vec![0.0; rows.n * width] };
+        let n_lanes = width.div_ceil(SIDE_BY_SIDE);
+        let cells = vec![[0.0; SIDE_BY_SIDE]; rows.n * n_lanes];
+        let mut matrix = ComponentScores { width, n_lanes, cells };
         let terms: Vec<RowTerm<'_>> = variables
             .iter()
             .zip(&self.terms)
-            .map(|(variable, term)| RowTerm::new(variable, term, rows, width))
+            .map(|(variable, term)| RowTerm::new(variable, term, rows, n_lanes))
             .collect();
         // Block by block, so that the sums stay in the processor's cache.
         for (first, block) in
-            (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * width))
+            (0..).step_by(BLOCK_ROWS).zip(matrix.cells.chunks_mut(BLOCK_ROWS * n_lanes))
         {
             for term in &terms {
                 match term {
                     RowTerm::Number { values, mean, sd, weights } => {
                         let values = &values[first..];
-                        for (scores, x) in block.chunks_exact_mut(width).zip(values) {
+                        for (i, scores) in block.chunks_exact_mut(n_lanes).enumerate() {
+                            let x = values[i];
                             if !x.is_nan() {
-                                let z = (x - mean) / sd;
-                                for (k, score) in scores.iter_mut().enumerate() {
-                                    *score += z * weights[k];
-                                }
+                                add_times(scores, weights, (x - mean) / sd);
                             }
                         }
                     }
                     RowTerm::Levels { levels, adds } => {
                         let levels = &levels[first..];
-                        for (scores, &level) in block.chunks_exact_mut(width).zip(levels) {
-                            let adds = &adds[level as usize * width..][..width];
-                            for (k, score) in scores.iter_mut().enumerate() {
-                                *score += adds[k];
-                            }
+                        for (i, scores) in block.chunks_exact_mut(n_lanes).enumerate() {
+                            let adds = &adds[levels[i] as usize * n_lanes..][..n_lanes];
+                            add_times(scores, adds, 1.0);
                         }
                     }
                 }

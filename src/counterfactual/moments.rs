@@ -39,6 +39,9 @@ const EXACT_PRODUCTS: f64 = (1_u64 << 20) as f64;
 /// Such products that are summed before the sum may be inexact.
 const EXACT_ROWS: usize = 4096;
 
+/// Terms of an exact sum that are added side by side.
+const SIDE_BY_SIDE: usize = 8;
+
 /// Where a number lies: about its mean, in about its standard deviation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct NumberFrame {
@@ -420,22 +423,33 @@ fn sum_of_products(a: &[f64], b: &[f64], exact: bool) -> FixedSum {
         return sum;
     }
     for (a, b) in a.chunks(EXACT_ROWS).zip(b.chunks(EXACT_ROWS)) {
-        // No order of exact sums matters, so these may run side by side.
-        let (mut sums, fours) = ([0.0; 4], (a.chunks_exact(4), b.chunks_exact(4)));
-        let (rest_a, rest_b) = (fours.0.remainder(), fours.1.remainder());
-        for (a, b) in fours.0.zip(fours.1) {
-            sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
-        }
-        sums.iter_mut().zip(rest_a.iter().zip(rest_b)).for_each(|(sum, (a, b))| *sum += a * b);
-        sum.add_wide(sums.iter().sum());
+        sum.add_wide(exact_sum(a.len().min(b.len()), |i| a[i] * b[i]));
     }
     sum
+}
+
+/// The sum of `n` terms, which is exact, so that no order of them matters: they run side by side.
+#[inline(always)]
+fn exact_sum(n: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let mut sums = [0.0; SIDE_BY_SIDE];
+    let whole = n - n % SIDE_BY_SIDE;
+    let mut first = 0;
+    while first < whole {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            *sum += term(first + k);
+        }
+        first += SIDE_BY_SIDE;
+    }
+    let rest: f64 = (whole..n).map(&term).sum();
+    sums.iter().sum::<f64>() + rest
 }
 
 fn sum_of(values: &[f64], exact: bool) -> FixedSum {
     let mut sum = FixedSum::ZERO;
     match exact {
-        true => values.chunks(EXACT_ROWS).for_each(|part| sum.add_wide(part.iter().sum())),
+        true => values
+            .chunks(EXACT_ROWS)
+            .for_each(|part| sum.add_wide(exact_sum(part.len(), |i| part[i]))),
         false => values.iter().for_each(|&x| sum.add_wide(x)),
     }
     sum

@@ -65,6 +65,11 @@ impl DecisionRule {
         self.decision.decide(score, self.threshold_at(batch, fold, i))
     }
 
+    /// Whether each row carries its own threshold.
+    pub(crate) fn reads_carried(&self) -> bool {
+        matches!(self.threshold, RowThreshold::Carried(_))
+    }
+
     /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
     pub(crate) fn check(
         &self,

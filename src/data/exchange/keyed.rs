@@ -284,8 +284,7 @@ impl KeyedScores {
         let groups = |name: &str| -> Option<Vec<u16>> {
             let texts = self.texts(batch, name).ok()?;
             let Some(texts) = texts else { return Some(Vec::new()) };
-            let groups = GroupColumn::new(texts, attribute);
-            (0..n).map(|i| groups.at(attribute, i)).collect()
+            GroupColumn::new(texts, attribute).all(attribute, n)
         };
         columns.to_group = groups("to_group").filter(|to| to.len() == n)?;
         columns.from_group = groups("from_group")?;
@@ -549,6 +548,22 @@ impl GroupColumn {
             TextColumn::Listed(_, list) => list.iter().map(|text| position(of, text?)).collect(),
         };
         GroupColumn { texts, listed }
+    }
+
+    /// The groups of the first `n` rows; `None` where one is missing or unknown.
+    fn all(&self, of: &Attribute, n: usize) -> Option<Vec<u16>> {
+        let TextColumn::Listed(listed, _) = &self.texts else {
+            return (0..n).map(|i| self.at(of, i)).collect();
+        };
+        let keys = listed.keys();
+        if keys.null_count() > 0 {
+            return None;
+        }
+        let mut all = Vec::with_capacity(n);
+        for &key in keys.values().get(..n)? {
+            all.push(self.listed.get(usize::try_from(key).ok()?).copied().flatten()?);
+        }
+        Some(all)
     }
 
     /// The group of a row; `None` where it is missing or unknown.

@@ -106,7 +106,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, true, true)
+        self.read_some(group, true, true, true)
     }
 
     /// A row group without features.
@@ -114,7 +114,7 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub fn read_keys(&self, group: usize) -> Result<PreparedBatch> {
-        self.read_some(group, false, true)
+        self.read_some(group, false, true, true)
     }
 
     /// The keys, the groups and, where asked for, the features of a row group: neither outcomes nor
@@ -123,18 +123,30 @@ impl RowsReader {
     /// # Errors
     /// A damaged file.
     pub(crate) fn read_people(&self, group: usize, features: bool) -> Result<PreparedBatch> {
-        self.read_some(group, features, false)
+        self.read_some(group, features, false, false)
     }
 
-    fn read_some(&self, group: usize, features: bool, outcomes: bool) -> Result<PreparedBatch> {
+    /// A row group without features, and with carried columns only where they are asked for.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_counted(&self, group: usize, carried: bool) -> Result<PreparedBatch> {
+        self.read_some(group, false, true, carried)
+    }
+
+    fn read_some(
+        &self,
+        group: usize,
+        features: bool,
+        outcomes: bool,
+        carried: bool,
+    ) -> Result<PreparedBatch> {
         let layout = &self.layout;
         let label = layout.label.as_ref().filter(|_| outcomes);
         let weight = layout.weight.as_ref().filter(|_| outcomes);
         let strata = layout.strata.as_ref().filter(|_| outcomes);
-        let (carried, slices) = match outcomes {
-            true => (layout.carried.as_slice(), layout.slices.as_slice()),
-            false => (&[][..], &[][..]),
-        };
+        let carried = if carried { layout.carried.as_slice() } else { &[] };
+        let slices = if outcomes { layout.slices.as_slice() } else { &[] };
         let has_classes = label.is_some_and(|label| !label.classes.is_empty());
         let features = if features { layout.features.as_slice() } else { &[] };
         let mut plain = self.key_columns();

@@ -176,7 +176,7 @@ pub(crate) fn count_rows(
     let folds = ground.row_groups().fold(
         || vec![counting.empty(); n_folds],
         |parts, g| {
-            let batch = ground.rows.read_keys(g)?;
+            let batch = ground.rows.read_counted(g, cut.reads_carried())?;
             let scores = scores.read(g)?;
             let roles = ground.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
@@ -328,7 +328,7 @@ impl ScoredGroup {
 
     pub(crate) fn read(ground: RowContext<'_>, scored: CountInputs<'_>, g: usize) -> Result<Self> {
         Ok(ScoredGroup {
-            batch: ground.rows.read_keys(g)?,
+            batch: ground.rows.read_counted(g, scored.rule.reads_carried())?,
             roles: ground.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             scores: scored.scores.read(g)?,
