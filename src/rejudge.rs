@@ -5,7 +5,7 @@
 //! summary, page and manifest. Where nothing changes nothing is written, so a folder that may not
 //! be written can be judged again as it was.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::diff::{self, DiffResult};
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ use crate::stage::report;
 use crate::stage::report::exports::{export_file, export_text, write_exports};
 use crate::stage::score::recheck::unsteady_of;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, MetricRow};
+use crate::table::{ChangeRow, CountRow, GateRow, GroupRow, HistoryRow, MetricRow, TableRow};
 
 /// A folder judged again.
 #[derive(Debug, Clone)]
@@ -156,7 +156,14 @@ fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder>
 /// # Errors
 /// The folder is none of cfaudit's, its tables are of another version, another process writes it,
 /// or it cannot be written.
-pub(crate) fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) -> Result<()> {
+///
+/// With `history` the page shows those earlier runs; without, the ones that it showed before.
+pub(crate) fn render(
+    folder: &Path,
+    title: Option<&str>,
+    history: &[PathBuf],
+    cancel: &CancelFlag,
+) -> Result<()> {
     let (mut manifest, bytes) = baseline::verified(folder)?;
     let claimed = OutputFolder::claim(folder, &manifest.job, false)?;
     check_unchanged(folder, &sha256(&bytes))?;
@@ -164,7 +171,13 @@ pub(crate) fn render(folder: &Path, title: Option<&str>, cancel: &CancelFlag) ->
         title.clone_into(&mut manifest.words.title);
     }
     let scratch = claimed.scratch()?;
-    link_all(folder, scratch.path(), &manifest, |name| PAGES.contains(&name))?;
+    let table = format!("tables/{}", HistoryRow::TABLE.file());
+    link_all(folder, scratch.path(), &manifest, |name| {
+        PAGES.contains(&name) || name == table && !history.is_empty()
+    })?;
+    if !history.is_empty() {
+        report::write_history(scratch.path(), &mut manifest, history)?;
+    }
     report::write_page_and_manifest(scratch.path(), &mut manifest, title)?;
     claimed.publish(scratch.path(), &extras(folder)?, cancel).map(|_| ())
 }

@@ -67,6 +67,10 @@ pub(crate) enum CommandVerb {
         /// Another title.
         #[arg(long)]
         title: Option<String>,
+        /// Output folders of earlier runs, the oldest first: the page shows how each limit was kept
+        /// from run to run; left out: those that the folder was made with.
+        #[arg(long, value_name = "DIR", num_args = 1..)]
+        history: Vec<PathBuf>,
     },
     /// Print the manual page, or write a page for each verb into a folder
     Man {
@@ -108,6 +112,10 @@ pub(crate) struct RunArgs {
     /// are judged.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
+    /// Output folders of earlier runs, the oldest first: the page shows how each limit was kept
+    /// from run to run.
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub(crate) history: Vec<PathBuf>,
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,

@@ -82,8 +82,8 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Data(args) => preview::data(&args),
         CommandVerb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
         CommandVerb::Schema { of } => schema(of),
-        CommandVerb::Report { dir, title } => {
-            crate::rejudge::render(&dir, title.as_deref(), &CancelFlag::default())
+        CommandVerb::Report { dir, title, history } => {
+            crate::rejudge::render(&dir, title.as_deref(), &history, &CancelFlag::default())
                 .map(|()| Exit::Done)
         }
         CommandVerb::Man { dir } => manual::man(dir.as_deref()),
@@ -136,6 +136,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
         until: None,
         force: None,
         baseline: None,
+        history: Vec::new(),
         gates_report_only: false,
         replace: false,
         rehash: flags.rehash,
@@ -220,6 +221,7 @@ fn run(args: &RunArgs) -> Result<Exit> {
         .iter()
         .chain(usual.iter().filter(|_| args.out.is_none()))
         .chain(&args.baseline)
+        .chain(&args.history)
         .map(PathBuf::as_path)
         .collect();
     check_own_files(&folders, args.summary_file.as_deref(), &args.job_flags.log)?;
@@ -292,6 +294,7 @@ fn run_job(
     let settings = RunSettings {
         out: args.out.clone(),
         baseline: args.baseline.clone(),
+        history: args.history.clone(),
         until: args.until.clone(),
         force: args.force.clone(),
         gates_report_only: args.gates == GatePolicy::Report,

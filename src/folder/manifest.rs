@@ -86,6 +86,9 @@ pub(crate) struct Manifest {
     /// nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_after: Option<String>,
+    /// The earlier runs that `--history` named, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<EarlierRun>,
     /// Files of scores that were not there; where there is one, nothing was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<AwaitedScores>,
@@ -387,6 +390,18 @@ pub(crate) struct AnsweredRequest {
     /// Whether the file names them itself; else nothing but its keys says that it answers these
     /// rows.
     pub named: bool,
+}
+
+/// An earlier run of the same job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EarlierRun {
+    /// Its id.
+    pub run: String,
+    /// Version of the model in the words of its job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// SHA-256 of its `manifest.json`.
+    pub fingerprint: String,
 }
 
 /// How a run was compared with an earlier one, the old of the two.

@@ -673,6 +673,7 @@ impl FolderSample {
         Manifest {
             baseline: None,
             stopped_after: None,
+            history: Vec::new(),
             answers: Vec::new(),
             cfaudit: 1,
             program: "0.1.0".to_owned(),

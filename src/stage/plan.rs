@@ -29,6 +29,8 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) batch_rows: usize,
     /// SHA-256 of the manifest of the baseline, where one is named.
     pub(crate) baseline: Option<String>,
+    /// SHA-256 of the manifest of each folder of the history.
+    pub(crate) history: Vec<String>,
     /// Whether features travel with the rows and their counterfactuals.
     pub(crate) features: bool,
     /// The key that values of variables are hashed with.
@@ -49,6 +51,8 @@ impl<'a> StagePlan<'a> {
         let job = &checked.job;
         let batch_rows = settings.batch_rows.unwrap_or_else(|| default_batch_rows(job, settings));
         let baseline = settings.baseline.as_deref().map(read::fingerprint).transpose()?;
+        let history = settings.history.iter().map(|folder| read::fingerprint(folder));
+        let history = history.collect::<Result<_>>()?;
         let (memory, secret) = (AnswerMemory::load(job, settings), entries.secret()?);
         let features = true;
         let mut plan = StagePlan {
@@ -60,6 +64,7 @@ impl<'a> StagePlan<'a> {
             run_id,
             batch_rows,
             baseline,
+            history,
             features,
             memory,
             secret,

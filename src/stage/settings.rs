@@ -45,6 +45,8 @@ pub struct RunSettings {
     pub force: Option<String>,
     /// The output folder of an earlier run that this one is compared with.
     pub baseline: Option<PathBuf>,
+    /// Output folders of earlier runs whose verdicts the page shows next to those of this run.
+    pub history: Vec<PathBuf>,
     /// Whether the exit status is 0 whatever the gates say.
     pub gates_report_only: bool,
     /// Whether a folder of another job may be replaced.

@@ -83,3 +83,38 @@ table! {
         flags: SharedText,
     }
 }
+
+table! {
+    /// `history`: the verdicts of earlier runs of the job; only where `--history` names folders.
+    pub struct HistoryRow in "history", version 1, key 5,
+    one row per "earlier run and row of its gates", written by "report", read by "report" {
+        /// the run's place in `--history`, from 1
+        position: i64,
+        /// name of the gate
+        gate: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// id of the earlier run
+        run: SharedText,
+        /// version of the model in the words of its job; empty = none given
+        model_version: SharedText,
+        /// the metric judged
+        metric: SharedText,
+        /// pass, fail, inconclusive, skipped
+        verdict: SharedText,
+        /// the value judged; null = undefined
+        value: Option<f64>,
+        /// lower end of the interval that judged it; null = none
+        lo: Option<f64>,
+        /// upper end of the interval that judged it; null = none
+        hi: Option<f64>,
+        /// the limit
+        limit: f64,
+        /// at_most or at_least, rise_at_most or fall_at_most, with what decides
+        rule: SharedText,
+    }
+}

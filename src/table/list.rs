@@ -6,9 +6,9 @@ use crate::table::recourse::{
 };
 use crate::table::{
     ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ChangeRow,
-    ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow, IssueRow, MetricRow,
-    NodeRow, OutcomeRow, ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow, ThresholdRow,
-    TransitionRow, WorldPeopleRow, WorldRow,
+    ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow, HistoryRow, IssueRow,
+    MetricRow, NodeRow, OutcomeRow, ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow,
+    ThresholdRow, TransitionRow, WorldPeopleRow, WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -42,6 +42,7 @@ pub const TABLES: &[&TableDef] = &[
     RankingRow::TABLE,
     AggregatedRankingRow::TABLE,
     GateRow::TABLE,
+    HistoryRow::TABLE,
     FilterRow::TABLE,
     IssueRow::TABLE,
     OutcomeRow::TABLE,

@@ -20,7 +20,7 @@ pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod rows;
 
-pub use changes::{ChangeRow, REFITTED};
+pub use changes::{ChangeRow, HistoryRow, REFITTED};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
 pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow};

@@ -1008,3 +1008,71 @@ fn folders_of_other_versions() {
         work.cfaudit(5, verb).says(&["metrics.parquet", "column `value` is missing", "damaged"]);
     }
 }
+
+/// Three versions of a model: the page of the last shows how the limit was kept, from the run or
+/// from the folder alone, and folders that do not fit are refused.
+#[test]
+fn a_history_shows_how_limits_were_kept() {
+    let work = Work::new();
+    let gates = "gates:\n  keep: {metric: nsr, model: gbm, counterfactual: flip, \
+                 direction: {sex: [Female, Male]}, at_most: 0.2, decide_by: estimate, level: warn}\n";
+    let [light, fair] = [&LIGHTGBM, &FAIRGBM].map(people);
+    let ids = numbered(&light);
+    audit(&work, "v1", &ids, &light, gates, "", 0);
+    audit(&work, "v2", &numbered(&fair), &fair, gates, "", 0);
+    audit(&work, "v3", &ids, &light, gates, "--history v1 v2", 0);
+
+    let history = read_frame(&work.path("v3/tables"), "history");
+    let told: Vec<(i64, &str, &str, f64)> = history
+        .records()
+        .map(|row| {
+            let value = row.real("value").unwrap();
+            (row.int("position").unwrap(), row.text("model_version"), row.text("verdict"), value)
+        })
+        .collect();
+    let expected = [(1, "v1", "pass", 16.0 / 122.0), (2, "v2", "fail", 35.0 / 137.0)];
+    assert_eq!(told, expected);
+    let manifest: Json =
+        serde_json::from_slice(&fs::read(work.path("v3/manifest.json")).unwrap()).unwrap();
+    let versions: Vec<&Json> =
+        manifest["history"].as_array().unwrap().iter().map(|run| &run["version"]).collect();
+    assert_eq!(versions, ["v1", "v2"]);
+    let page = fs::read_to_string(work.path("v3/report.html")).unwrap();
+    for words in [
+        "How were the limits kept from run to run?",
+        "In this run and 2 earlier runs the limit was broken at least once.",
+        "broken in 1 of 3 runs",
+        "href=\"#sq\"",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+
+    // Rendered again from the tables alone, the page keeps its history.
+    let before = files(&work.path("v3"));
+    work.cfaudit(0, "report v3");
+    assert_same(&before, &files(&work.path("v3")), "rendered again");
+    // A folder that was made without one gets it afterwards.
+    audit(&work, "v3", &ids, &light, gates, "", 0);
+    assert!(!work.path("v3/tables/history.parquet").exists());
+    work.cfaudit(0, "report v3 --history v1 v2");
+    let after = files(&work.path("v3"));
+    let read =
+        |files: &std::collections::BTreeMap<String, Vec<u8>>, name: &str| files[name].clone();
+    for name in ["report.html", "tables/history.parquet"] {
+        assert!(read(&before, name) == read(&after, name), "{name}");
+    }
+
+    for (folders, why) in [
+        ("v1 v1", "named before"),
+        ("v1 no-such", "no readable manifest.json"),
+        ("v1 other", "it is of the job `other`"),
+    ] {
+        if folders.ends_with("other") {
+            let job = fs::read_to_string(work.path("v1.yaml")).unwrap();
+            work.write("other.yaml", &job.replace("name: versions", "name: other"));
+            work.cfaudit(0, "run other.yaml --out other --cache cache");
+        }
+        let refused = work.cfaudit(5, &format!("report v3 --history {folders}"));
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+    }
+}

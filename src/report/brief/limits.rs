@@ -234,7 +234,8 @@ impl AuditLimit {
         if self.is_of_change() { kind.of_change() } else { kind }
     }
 
-    fn unit(&self) -> AxisUnit {
+    /// The unit of its axis.
+    pub(crate) fn unit(&self) -> AxisUnit {
         match self.kind() {
             NumberFormat::Share => AxisUnit::Percent,
             NumberFormat::Points | NumberFormat::Distance => AxisUnit::Points,
@@ -243,8 +244,16 @@ impl AuditLimit {
     }
 
     /// The limit as it is drawn: that of a fall is a negative change.
-    fn drawn(&self) -> f64 {
+    pub(crate) fn drawn(&self) -> f64 {
         if self.bound == LimitBound::FallAtMost { -self.limit } else { self.limit }
+    }
+
+    /// The side of the limit on which values must not lie.
+    pub(crate) fn forbidden(&self) -> ForbiddenSide {
+        match self.bound {
+            LimitBound::AtMost | LimitBound::RiseAtMost => ForbiddenSide::Above,
+            LimitBound::AtLeast | LimitBound::FallAtMost => ForbiddenSide::Below,
+        }
     }
 
     /// `10 %`, `1 point`, `0.80`.
@@ -265,7 +274,8 @@ impl AuditLimit {
         }
     }
 
-    fn is_count(&self) -> bool {
+    /// Whether its values are numbers of things.
+    pub(crate) fn is_count(&self) -> bool {
         self.parts.first().is_some_and(|part| part.metric == UNFAIR_SUBGROUPS)
     }
 
@@ -386,7 +396,8 @@ impl AuditLimit {
         words
     }
 
-    fn label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> String {
+    /// What a part of it is called.
+    pub(crate) fn label(&self, part: &LimitPart, voice: &AuditVoice<'_>) -> String {
         let (key, attribute) = (&part.key, part.key.attribute.as_str());
         let pair = (key.from.as_str(), key.to.as_str());
         let both = !key.from.is_empty() && !key.to.is_empty();
@@ -436,11 +447,7 @@ impl AuditLimit {
         href: &dyn Fn(&str) -> String,
     ) -> Vec<PlotLine> {
         let mut lines = Vec::new();
-        let kind = self.kind();
-        let side = match self.bound {
-            LimitBound::AtMost | LimitBound::RiseAtMost => ForbiddenSide::Above,
-            LimitBound::AtLeast | LimitBound::FallAtMost => ForbiddenSide::Below,
-        };
+        let (kind, side) = (self.kind(), self.forbidden());
         for part in &self.parts {
             let Some(point) = self.point(part, audit) else { continue };
             let label = self.label(part, voice);

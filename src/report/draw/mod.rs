@@ -5,3 +5,4 @@ pub(crate) mod palette;
 pub(crate) mod panel;
 pub(crate) mod plot;
 pub(crate) mod shapes;
+pub(crate) mod trend;

@@ -33,6 +33,7 @@ pub(crate) const DEFS: &str = concat!(
     r##"<svg width="0" height="0" class="defs" aria-hidden="true" focusable="false"><defs>"##,
     r##"<path id="dn" d="M-5.5-4.6H5.5L0 5.4Z"/><path id="up" d="M-5.5 4.6H5.5L0-5.4Z"/>"##,
     r##"<circle id="dot" r="5"/><circle id="ring" r="4.5"/><path id="end" d="M0-3V3"/>"##,
+    r##"<rect id="sq" x="-4.5" y="-4.5" width="9" height="9"/>"##,
     r##"<path id="tip" d="M-7-4.5L0 0L-7 4.5Z"/>"##,
     r##"<symbol id="i-fail" viewBox="0 0 20 20"><path fill="none" stroke="currentColor" "##,
     r##"stroke-width="3" stroke-linecap="round" d="M5 5L15 15M15 5L5 15"/></symbol>"##,

@@ -8,6 +8,7 @@ mod recourse;
 mod retraining;
 mod scores;
 mod switches;
+mod trend;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::brief::BriefSection;
@@ -26,6 +27,7 @@ pub(crate) fn sections(
         retraining::section(inputs, glossary),
         recourse::section(inputs),
         against::section(inputs, glossary),
+        trend::section(inputs),
     ];
     sections.into_iter().flatten().collect()
 }

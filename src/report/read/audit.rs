@@ -20,8 +20,8 @@ use crate::report::read::recourse;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::{
-    ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow, GroupRow, IssueRow,
-    MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
+    ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow, GroupRow,
+    HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -92,6 +92,8 @@ pub(crate) struct AuditFolder {
     pub(crate) spreads: Vec<ArmFoldRow>,
     /// `changes`.
     pub(crate) changes: Vec<ChangeRow>,
+    /// `history`.
+    pub(crate) history: Vec<HistoryRow>,
     /// `gates`.
     pub(crate) gates: Vec<GateRow>,
     /// `filters`.
@@ -248,6 +250,7 @@ impl AuditFolder {
                 ),
             groups: sorted(&tables)?,
             changes: sorted(&tables)?,
+            history: sorted(&tables)?,
             gates: sorted(&tables)?,
             comparisons: sorted(&tables)?,
             thresholds: sorted(&tables)?,

@@ -134,13 +134,17 @@ impl<'a> FolderInputs<'a> {
 
 /// What makes an output folder stale beside what it is made of.
 pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Vec<(String, String)> {
-    vec![
+    let mut inputs = vec![
         ("job".to_owned(), plan.checked.hash.clone()),
         ("run".to_owned(), plan.run_id.to_owned()),
         ("--set".to_owned(), canonical_text(&plan.checked.sets)),
         ("job file".to_owned(), plan.settings.job_file.clone()),
         ("inputs".to_owned(), canonical_text(&plan.input.files)),
-    ]
+    ];
+    if !plan.history.is_empty() {
+        inputs.push(("--history".to_owned(), plan.history.join(" ")));
+    }
+    inputs
 }
 
 /// Where a folder comes from, to be opened.

@@ -11,7 +11,7 @@ mod stage;
 pub(crate) mod words;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use words::manifest;
@@ -23,6 +23,7 @@ use crate::exec::files::{self, copy, make_folder, write, write_json};
 use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, StageRecord};
+use crate::folder::history::{self, RunHistory};
 use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
@@ -52,8 +53,8 @@ use crate::stage::{RunRecord, advice};
 use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::{
-    self, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, IssueRow, MetricRow,
-    OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
+    self, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, HistoryRow, IssueRow,
+    MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
@@ -246,6 +247,9 @@ pub(crate) fn assemble(
         manifest.baseline = Some(baseline::read_comparison(folder)?.compared);
     }
     record_written(&mut manifest, followed);
+    if !origins.settings.history.is_empty() {
+        write_history(out, &mut manifest, &origins.settings.history)?;
+    }
     manifest.answers = made.answers.open(ctx)?;
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();
@@ -265,6 +269,21 @@ pub(crate) fn assemble(
         report: "report.html".to_owned(),
     };
     finish(ctx, origins, &mut manifest, &summary)
+}
+
+/// Writes the verdicts of earlier runs, and names these in the manifest.
+///
+/// # Errors
+/// A folder cannot be read or is not of this job, or the disk refuses.
+pub(crate) fn write_history(
+    out: &Path,
+    manifest: &mut Manifest,
+    folders: &[PathBuf],
+) -> Result<()> {
+    let RunHistory { runs, rows } = history::read(&manifest.job, folders)?;
+    manifest.history = runs;
+    manifest.tables.insert(HistoryRow::TABLE.name.to_owned(), HistoryRow::TABLE.version);
+    write_rows(&out.join("tables"), &rows)
 }
 
 /// Letters of the headline numbers: the summary line stays below 4 kB.

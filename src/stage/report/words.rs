@@ -107,6 +107,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         policies: policies(),
         baseline: None,
         stopped_after: None,
+        history: Vec::new(),
         awaited: Vec::new(),
         answers: Vec::new(),
         files: BTreeMap::new(),
@@ -390,8 +391,13 @@ fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
         .baseline
         .iter()
         .map(|folder| format!(" --baseline {}", quote(&folder.to_string_lossy())));
+    let history = settings.history.iter().map(|folder| quote(&folder.to_string_lossy()));
+    let history = history.fold(String::new(), |all, folder| match all.is_empty() {
+        true => format!(" --history {folder}"),
+        false => format!("{all} {folder}"),
+    });
     format!(
-        "cfaudit run {}{}{}",
+        "cfaudit run {}{}{}{history}",
         quote(&settings.job_file),
         sets.collect::<String>(),
         baseline.collect::<String>()

@@ -69,6 +69,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         until: None,
         force: None,
         baseline: None,
+        history: Vec::new(),
         gates_report_only: false,
         replace: false,
         rehash: false,
