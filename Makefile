@@ -9,10 +9,11 @@ KILLS ?= 200
 AXE_JOBS ?= demo adult adult-recourse compas
 TEST = $(CARGO) test --locked $(FEATURES)
 AIRFLOW = CFAUDIT_AIRFLOW=$(TARGET)/airflow/venv/bin/airflow
+PYTHON = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow airflow dvc kills fuzz axe lint schema golden clean bench dist dist-test
+.PHONY: help tools run check diff test test-slow airflow dvc python kills fuzz axe lint schema golden clean bench dist dist-test
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -42,6 +43,9 @@ airflow: $(TARGET)/airflow/ready .tools/env  ## the recipe of jobs/recipes/ unde
 
 dvc: $(TARGET)/dvc/ready .tools/env  ## summary.json under the real dvc, fetched into target/dvc
 	$(ENV) $(DVC) $(TEST) --test it -- --include-ignored --nocapture dvc
+
+python: $(TARGET)/python/ready .tools/env  ## models of Python under real scikit-learn and LightGBM, fetched into target/python
+	$(ENV) $(PYTHON) $(TEST) --test it -- --nocapture python
 
 kills: .tools/env  ## kills runs of every shape at 200 random moments: the same bytes in the end
 	$(ENV) CFAUDIT_KILLS=$(KILLS) $(TEST) --test it -- --nocapture killed_at_any_moment

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::exec::event::{COUNTED_ONCE, Event, Observer};
+use crate::exec::event::{ANSWERED, COUNTED_ONCE, Event, Observer};
 use crate::report::diff::on_one_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -193,7 +193,11 @@ fn words(event: &Event) -> String {
         Event::CommandStart { stage, text } => format!("{stage}: starts `{text}`"),
         Event::CommandEnd { stage, code, ms, text } => {
             let last: String = text.lines().map(|line| format!("\n  | {line}")).collect();
-            format!("{stage}: the command ended with {code} after {}{last}", seconds(*ms))
+            let did = match code.as_str() {
+                ANSWERED => "answered and goes on".to_owned(),
+                code => format!("ended with {code}"),
+            };
+            format!("{stage}: the command {did} after {}{last}", seconds(*ms))
         }
         Event::GateVerdict { code, path, text, .. } => format!("{path}: {code}: {text}"),
         Event::Problem { text, .. } => text.clone(),

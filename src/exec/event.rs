@@ -70,12 +70,12 @@ pub enum Event {
         /// The program and its arguments.
         text: String,
     },
-    /// `command.end`: that program ended.
+    /// `command.end`: that program ended, or has answered and waits for the next question.
     CommandEnd {
         /// Id of the stage that started it.
         stage: String,
         /// How it ended: `exit status 0`, `signal 9 (SIGKILL)`, `time limit`, or `killed` where the
-        /// run or its own output ended it.
+        /// run or its own output ended it; `answered` where it goes on.
         code: String,
         /// Milliseconds that it took.
         ms: u64,
@@ -120,6 +120,9 @@ pub enum Event {
 
 /// Code of the [`Event::Problem`] that needs no action: rows behind a link, which count once.
 pub const COUNTED_ONCE: &str = "counted-once";
+
+/// Code of the [`Event::CommandEnd`] of a program that has answered and goes on.
+pub(crate) const ANSWERED: &str = "answered";
 
 /// The names of all events in logs.
 pub const EVENT_NAMES: &[&str] = &[

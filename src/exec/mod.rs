@@ -179,6 +179,27 @@ struct ChosenStage<'s, 'a> {
     forced: bool,
 }
 
+impl<'a> StageContext<'a> {
+    /// The interface of work outside of a run, which writes nothing.
+    pub(crate) fn outside(
+        stage: &'a str,
+        observer: &'a dyn Observer,
+        cancel: &'a CancelFlag,
+    ) -> Self {
+        StageContext {
+            stage,
+            out: Path::new(""),
+            needs: BTreeMap::new(),
+            observer,
+            cancel,
+            started: Instant::now(),
+            rows: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            next_report: AtomicU64::new(0),
+        }
+    }
+}
+
 impl StageContext<'_> {
     /// The folder to write to: empty at the start, kept when the stage returns `Ok`, else removed.
     pub fn out(&self) -> &Path {

@@ -11,6 +11,7 @@ use crate::exec::misfit;
 use crate::exec::{StageContext, files};
 use crate::job::blocks::experiments::PredictionSource;
 use crate::job::{self, ModelBlock};
+use crate::model::lightgbm::file::LightgbmScorer;
 use crate::model::onnx::OnnxParams;
 #[cfg(feature = "onnx")]
 use crate::model::onnx::library;
@@ -55,9 +56,12 @@ impl<'a> StagePlan<'a> {
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
         let (n_folds, threads, secret) =
             (self.n_folds(), self.settings.threads, self.secret.as_deref());
+        let program = self.programs.get(name)?;
         Some(CommandCall {
             model: name,
-            command: model.command.as_ref()?,
+            key: model.kinds().first()?.key(),
+            command: &program.command,
+            kept: program.kept.as_ref(),
             checked: self.checked,
             n_folds,
             first_fold: 0,
@@ -70,6 +74,24 @@ impl<'a> StagePlan<'a> {
     /// A fault with the line of the key that asks for what is faulty.
     pub(crate) fn with_model_place(&self, error: Error, keys: &[&str]) -> Error {
         error.asked_at(self.checked.places.at(&job::check::path(keys)).filter(|p| p.line > 0))
+    }
+
+    /// The model from its file; none for one that is no file.
+    pub(crate) fn load_scorer(
+        &self,
+        name: &str,
+        model: &ModelBlock,
+        layout: &Layout,
+    ) -> Result<Option<Box<dyn Scorer>>> {
+        let (key, loaded) = if let Some(onnx) = &model.onnx {
+            ("onnx", self.load_onnx(trainer::onnx_params(onnx, layout)))
+        } else if let Some(lightgbm) = &model.lightgbm {
+            let loaded = LightgbmScorer::load(&trainer::lightgbm_params(lightgbm, layout));
+            ("lightgbm", loaded.map(|scorer| Box::new(scorer) as Box<dyn Scorer>))
+        } else {
+            return Ok(None);
+        };
+        loaded.map(Some).map_err(|e| self.with_model_place(e, &["models", name, key]))
     }
 
     #[cfg(feature = "onnx")]
@@ -257,6 +279,9 @@ impl<'a> AskedModels<'a> {
         if let Some(onnx) = &block.onnx {
             b.value("onnx", onnx);
         }
+        if let Some(lightgbm) = &block.lightgbm {
+            b.value("lightgbm", lightgbm);
+        }
         b.texts(call.iter().flat_map(CommandCall::score_inputs));
         model_files(b, models.name);
         Ok(AskedModels { models, call, train })
@@ -279,10 +304,8 @@ impl<'a> AskedModels<'a> {
         layout: &Layout,
     ) -> Result<Vec<Box<dyn Scorer>>> {
         let UnitModels { plan, name, block, n, .. } = &self.models;
-        if let Some(onnx) = &block.onnx {
-            let loaded = plan.load_onnx(trainer::onnx_params(onnx, layout));
-            let loaded = loaded.map(|scorer| vec![scorer]);
-            return loaded.map_err(|e| plan.with_model_place(e, &["models", name, "onnx"]));
+        if let Some(loaded) = plan.load_scorer(name, block, layout)? {
+            return Ok(vec![loaded]);
         }
         match &self.train {
             Some(train) => train.scorers(ctx, block, *n),

@@ -6,7 +6,7 @@ use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::store::ResultStore;
 use crate::job::check::CheckedJob;
-use crate::job::{self, Job};
+use crate::job::{self, Job, ModelBlock};
 use crate::param::ColumnName;
 use crate::stage::settings::RunSettings;
 use std::path::Path;
@@ -100,7 +100,7 @@ pub(crate) fn open_store(
     if job
         .models
         .values()
-        .filter_map(|model| model.command.as_ref())
+        .filter_map(ModelBlock::program)
         .any(|command| !command.pass_env.is_empty())
     {
         store.make_secret()?;

@@ -1,14 +1,17 @@
 //! What the stages of one job share.
 
+use std::collections::BTreeMap;
+
 use crate::data::prepare::params::PrepareParams;
 use crate::error::Result;
+use crate::exec::child::KeptProgram;
 use crate::exec::misfit;
 use crate::exec::pieces::WorkerPool;
 use crate::exec::store::StoreView;
 use crate::exec::{ExecSettings, ResultState};
 use crate::folder::read;
 use crate::job::check::CheckedJob;
-use crate::job::{CounterfactualSet, Job, ModelBlock};
+use crate::job::{CommandBlock, CounterfactualSet, Job, ModelBlock};
 use crate::param::{ColumnName, Name};
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::JobInputs;
@@ -17,6 +20,24 @@ use crate::stage::params::prepare_params;
 use crate::stage::settings::{KINDS, RunSettings};
 use crate::table::file::{BATCH_ROWS, BLOCK_ROWS};
 use crate::unit::{AuditUnit, StageKind, is_forced};
+
+/// A model that is a program.
+#[derive(Debug)]
+pub(crate) struct ModelProgram {
+    pub(crate) command: CommandBlock,
+    /// The process that serves the whole run; none where every question starts one.
+    pub(crate) kept: Option<KeptProgram>,
+}
+
+fn programs_of(job: &Job) -> BTreeMap<&str, ModelProgram> {
+    let program = |model: &ModelBlock| {
+        let (_, knobs) = model.brought()?;
+        let kept = knobs.is_kept().then(KeptProgram::default);
+        Some(ModelProgram { command: knobs.program()?, kept })
+    };
+    let models = job.models.iter();
+    models.filter_map(|(name, model)| Some((name.as_str(), program(model)?))).collect()
+}
 
 /// Everything the stages of one job share.
 pub(crate) struct StagePlan<'a> {
@@ -37,6 +58,8 @@ pub(crate) struct StagePlan<'a> {
     pub(crate) secret: Option<Vec<u8>>,
     /// Which requests files of scores were taken for.
     pub(crate) memory: AnswerMemory,
+    /// The models that are programs.
+    pub(crate) programs: BTreeMap<&'a str, ModelProgram>,
 }
 
 impl<'a> StagePlan<'a> {
@@ -68,6 +91,7 @@ impl<'a> StagePlan<'a> {
             features,
             memory,
             secret,
+            programs: programs_of(job),
         };
         plan.features = reads_features(job) || plan.has_features(entries)?;
         Ok(plan)
@@ -226,11 +250,10 @@ pub(crate) fn publishes_rows(job: &Job, settings: &RunSettings) -> bool {
 }
 
 /// Whether anybody reads features: the job keeps counterfactuals, a strategy that moves them, a
-/// model that is trained here, a command, a platform that scores the rows (they are part of its
-/// request), an attribute whose groups are written back to columns, or the flip test.
+/// model that is run here, a platform that scores the rows (they are part of its request), an
+/// attribute whose groups are written back to columns, or the flip test.
 pub(crate) fn reads_features(job: &Job) -> bool {
-    let models =
-        job.models.values().any(|m| m.is_trained_here() || m.onnx.is_some() || m.command.is_some());
+    let models = job.models.values().any(|m| m.omitted().is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
     models
         || job.run.keeps_counterfactuals()

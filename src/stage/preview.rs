@@ -22,8 +22,9 @@ use crate::exec::event::Observer;
 use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::StageWatch;
 use crate::exec::store::StoreView;
-use crate::exec::{ExecSettings, ResultState, StageRecord};
+use crate::exec::{ExecSettings, ResultState, StageContext, StageRecord};
 use crate::job::check::CheckedJob;
+use crate::model::kind::python::PythonBlock;
 use crate::stage::advice::{self, IssueNote};
 use crate::stage::artifact::ROLES;
 use crate::stage::gate::blind;
@@ -169,6 +170,7 @@ pub(crate) fn check_data(
         for (name, model) in &plan.job.models {
             plan.trainer(name.as_str(), model, rows.layout(), look.trained)?;
         }
+        look_outside(plan, rows.layout(), observer, cancel)?;
         warnings.retain(|issue| {
             issue.severity == IssueSeverity::Warning.as_str()
                 && params.reports_issue(&issue.code, &issue.place)
@@ -180,6 +182,24 @@ pub(crate) fn check_data(
         seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
     })
+}
+
+/// Looks for what the models of a run need from outside: programs, Python modules, the runtime and
+/// the files of ONNX models.
+fn look_outside(
+    plan: &StagePlan<'_>,
+    layout: &Layout,
+    observer: &dyn Observer,
+    cancel: &CancelFlag,
+) -> Result<()> {
+    let ctx = StageContext::outside("check", observer, cancel);
+    for (name, model) in &plan.job.models {
+        if let Some(call) = plan.call(name.as_str(), model) {
+            call.look(&ctx, model.python.as_ref().and_then(PythonBlock::module))?;
+        }
+        plan.load_scorer(name.as_str(), model, layout)?;
+    }
+    Ok(())
 }
 
 /// Gates whose direction cannot see harm to the group with the lowest share of favourable

@@ -119,6 +119,15 @@ impl<'a> TableRecord<'a> {
         }
     }
 
+    /// The key of a row; none where it is null.
+    #[track_caller]
+    pub(crate) fn key(&self, name: &str) -> Option<u64> {
+        match self.typed(name, &DataType::UInt64) {
+            TableCell::Key(value) => Some(*value),
+            _ => None,
+        }
+    }
+
     /// The wide whole number of a column; none where it is null.
     #[track_caller]
     pub(crate) fn wide(&self, name: &str) -> Option<i128> {

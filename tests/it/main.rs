@@ -39,6 +39,7 @@ mod older;
 mod oracle;
 mod page;
 mod power;
+mod python;
 mod recourse;
 mod refits;
 mod roles;

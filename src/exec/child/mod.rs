@@ -10,6 +10,9 @@
 //!   cannot be read, and soon after its output turns out to be unusable.
 //! - The last lines of its standard error are kept for messages. Values of variables that are
 //!   passed on by name are blanked wherever messages show its output.
+//! - A program that answers again and again ([`KeptProgram`]) goes on after an answer and gets what
+//!   it is asked next on the same pipes. It is ended with the run: its standard input is closed,
+//!   and what has not ended soon after is killed.
 //!
 //! The contents of the pipes are the caller's concern.
 
@@ -18,12 +21,13 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::panic;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
@@ -32,8 +36,8 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::event::Event;
-use super::{StageContext, millis};
+use super::event::{ANSWERED, Event};
+use super::{StageContext, files, millis};
 use crate::error::{Error, Fault, Result};
 
 /// How often a thread that waits for a pipe checks whether it must stop.
@@ -227,13 +231,16 @@ struct ChildFlags {
     not_fed: AtomicBool,
     /// Its output was unusable.
     unusable: AtomicBool,
+    /// It has answered, and is to go on.
+    answered: AtomicBool,
     /// Number of output pipes that are still read.
     open: AtomicUsize,
 }
 
-/// Why a program ended.
+/// Why a program ended, or is no longer waited for.
 enum EndCause {
     Exited,
+    Answered,
     TimedOut,
     NotFed,
     Unusable,
@@ -256,115 +263,239 @@ pub(crate) fn run<T: Send>(
     feed: impl FnOnce(&mut ProgramInput<'_>) -> Result<()>,
     read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
 ) -> Result<(T, ProgramExit)> {
-    let mut ended = ProgramExit {
-        name: program.name.clone(),
-        env: program.env.clone(),
-        command: shell_line(&program.argv),
-        status: None,
-        tail: Vec::new(),
-    };
-    ctx.check()?;
-    let started = Instant::now();
-    let mut child = ProcessGroup(start(program).map_err(|e| not_started(program, &e))?);
-    ctx.emit(&Event::CommandStart { stage: ctx.stage().to_owned(), text: ended.command.clone() });
-    let signs = ChildFlags { open: AtomicUsize::new(2), ..ChildFlags::default() };
-    let pid = Pid::from_child(&child.0);
-    let (Some(stdin), Some(stdout), Some(stderr)) =
-        (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take())
-    else {
-        return Err(Error::io(
-            "open the pipes of",
-            Path::new(&program.argv[0]),
-            &io::ErrorKind::BrokenPipe.into(),
-        ));
-    };
-    fcntl_setfl(&stdin, OFlags::NONBLOCK)
-        .map_err(|e| Error::io("feed", Path::new(&program.argv[0]), &e.into()))?;
-    let tail = Mutex::new(OutputTail::default());
-    let (fed, given, end) = thread::scope(|scope| {
-        let reader = scope.spawn(|| {
-            let mut output = ProgramOutput { pipe: stdout, stop: &signs.stop, held_open: false };
-            let result = read(&mut output);
-            signs.unusable.store(result.is_err(), Ordering::Relaxed);
-            drain_output(&mut output, result.is_ok().then_some(&tail), &signs.stop);
-            signs.open.fetch_sub(1, Ordering::Relaxed);
-            (result, output.held_open)
-        });
-        scope.spawn(|| {
-            drain_output(
-                &mut ProgramOutput { pipe: stderr, stop: &signs.stop, held_open: false },
-                Some(&tail),
-                &signs.stop,
-            );
-            signs.open.fetch_sub(1, Ordering::Relaxed);
-        });
-        let watcher = scope.spawn(|| watch(ctx, pid, started, program.time_limit, &signs));
-        let mut input = ProgramInput { pipe: stdin, stop: &signs.stop, closed: false };
-        let mut fed = feed(&mut input);
-        // A program need not read all its input; its output decides whether it succeeded.
-        if input.closed {
-            fed = Ok(());
-        }
-        signs.not_fed.store(fed.is_err(), Ordering::Relaxed);
-        drop(input);
-        (fed, joined(reader), joined(watcher))
-    });
-    let status =
-        child.0.wait().map_err(|e| Error::io("wait for", Path::new(&program.argv[0]), &e))?;
-    let code = match end {
-        EndCause::Exited => status_words(status),
-        EndCause::TimedOut => "time limit".to_owned(),
-        EndCause::NotFed | EndCause::Unusable | EndCause::Stopped(_) => "killed".to_owned(),
-    };
-    ended.tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner).lines(&program.env);
-    let ms = millis(started.elapsed());
-    ctx.emit(&Event::CommandEnd {
-        stage: ctx.stage().to_owned(),
-        code: code.clone(),
-        ms,
-        text: ended.tail.join("\n"),
-    });
-    if let EndCause::Stopped(error) = end {
-        return Err(error);
+    let started = RunningProgram::start(ctx, program)?;
+    let (value, ended, _) = started.exchange(ctx, program, AfterAnswer::Ends, feed, read)?;
+    Ok((value, ended))
+}
+
+/// A program that is started once and asked again and again, until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct KeptProgram(Mutex<Option<RunningProgram>>);
+
+impl KeptProgram {
+    /// Asks the program, which is started where it does not run; otherwise as [`run`]. `feed`
+    /// writes one question and `read` reads the whole answer to it and no more.
+    ///
+    /// # Errors
+    /// As [`run`]; the program then no longer runs.
+    pub(crate) fn ask<T: Send>(
+        &self,
+        ctx: &StageContext<'_>,
+        program: &ChildProgram,
+        feed: impl FnOnce(&mut ProgramInput<'_>) -> Result<()>,
+        read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
+    ) -> Result<(T, ProgramExit)> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = match kept.take() {
+            Some(running) => running,
+            None => RunningProgram::start(ctx, program)?,
+        };
+        let (value, ended, running) =
+            running.exchange(ctx, program, AfterAnswer::GoesOn, feed, read)?;
+        *kept = running;
+        Ok((value, ended))
     }
-    fed?;
-    let (result, held_open) = given;
-    match (end, result) {
-        (_, Err(error)) if !matches!(error, Error::Data(_)) => Err(error),
-        (EndCause::TimedOut, _) => {
-            let what = format!(
-                "did not end within its time limit of {} s",
-                program.time_limit.as_secs_f64()
-            );
-            Err(ended
-                .fault("command-failed", &what)
-                .hint(
-                    "give it more under `time_limit`, or see what it waits for: it must read its \
-                     standard input to the end",
-                )
-                .into())
-        }
-        (EndCause::Exited, _) if !status.success() => Err(failed(&ended, status).into()),
-        (_, Err(_)) if held_open => Err(ended
-            .fault(
-                "command-failed",
-                "ended, and a process that it had started went on holding its standard output",
-            )
-            .hint("the program must wait for the processes that it starts")
-            .into()),
-        (_, Err(Error::Data(fault))) => {
-            ended.status = Some(code);
-            Err(ended.complete(*fault).into())
-        }
-        (_, Err(error)) => Err(error),
-        (_, Ok(value)) => {
-            ended.status = Some(code);
-            Ok((value, ended))
+}
+
+impl Drop for KeptProgram {
+    fn drop(&mut self) {
+        let kept = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = kept.take() {
+            running.end();
         }
     }
 }
 
+/// What becomes of a program once it has answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterAnswer {
+    /// It ends by itself, and is waited for.
+    Ends,
+    /// It waits for the next question.
+    GoesOn,
+}
+
+/// A program that was started, with its pipes.
+#[derive(Debug)]
+struct RunningProgram {
+    process: ProcessGroup,
+    ended: ProgramExit,
+    input: ChildStdin,
+    output: ChildStdout,
+    signs: Arc<ChildFlags>,
+    tail: Arc<Mutex<OutputTail>>,
+}
+
+impl RunningProgram {
+    fn start(ctx: &StageContext<'_>, program: &ChildProgram) -> Result<Self> {
+        let ended = ProgramExit {
+            name: program.name.clone(),
+            env: program.env.clone(),
+            command: shell_line(&program.argv),
+            status: None,
+            tail: Vec::new(),
+        };
+        ctx.check()?;
+        let mut process = ProcessGroup(start(program).map_err(|e| not_started(program, &e))?);
+        ctx.emit(&Event::CommandStart {
+            stage: ctx.stage().to_owned(),
+            text: ended.command.clone(),
+        });
+        let signs = Arc::new(ChildFlags { open: AtomicUsize::new(1), ..ChildFlags::default() });
+        let child = &mut process.0;
+        let (Some(input), Some(output), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Error::io(
+                "open the pipes of",
+                Path::new(&program.argv[0]),
+                &io::ErrorKind::BrokenPipe.into(),
+            ));
+        };
+        fcntl_setfl(&input, OFlags::NONBLOCK)
+            .map_err(|e| Error::io("feed", Path::new(&program.argv[0]), &e.into()))?;
+        let tail = Arc::new(Mutex::new(OutputTail::default()));
+        let (flags, lines) = (Arc::clone(&signs), Arc::clone(&tail));
+        let drain = move || {
+            drain_output(
+                &mut ProgramOutput { pipe: stderr, stop: &flags.stop, held_open: false },
+                Some(&lines),
+                &flags.stop,
+            );
+            flags.open.fetch_sub(1, Ordering::Relaxed);
+        };
+        thread::Builder::new()
+            .spawn(drain)
+            .map_err(|e| Error::operator("start", "threads", e, None))?;
+        Ok(RunningProgram { process, ended, input, output, signs, tail })
+    }
+
+    /// Asks once; the program is given back where it goes on.
+    fn exchange<T: Send>(
+        self,
+        ctx: &StageContext<'_>,
+        program: &ChildProgram,
+        after: AfterAnswer,
+        feed: impl FnOnce(&mut ProgramInput<'_>) -> Result<()>,
+        read: impl FnOnce(&mut dyn Read) -> Result<T> + Send,
+    ) -> Result<(T, ProgramExit, Option<Self>)> {
+        let started = Instant::now();
+        let RunningProgram { mut process, mut ended, input, output, signs, tail } = self;
+        let (goes_on, pid) = (after == AfterAnswer::GoesOn, Pid::from_child(&process.0));
+        for sign in [&signs.not_fed, &signs.unusable, &signs.answered] {
+            sign.store(false, Ordering::Relaxed);
+        }
+        signs.open.fetch_add(1, Ordering::Relaxed);
+        let (fed, given, end, input) = thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut output =
+                    ProgramOutput { pipe: output, stop: &signs.stop, held_open: false };
+                let result = read(&mut output);
+                signs.unusable.store(result.is_err(), Ordering::Relaxed);
+                if !goes_on || result.is_err() {
+                    drain_output(&mut output, result.is_ok().then_some(&*tail), &signs.stop);
+                }
+                signs.open.fetch_sub(1, Ordering::Relaxed);
+                (result, output.held_open, output.pipe)
+            });
+            let watcher = scope.spawn(|| watch(ctx, pid, started, program.time_limit, &signs));
+            let mut input = ProgramInput { pipe: input, stop: &signs.stop, closed: false };
+            let mut fed = feed(&mut input);
+            // A program need not read all its input; its output decides whether it succeeded.
+            if input.closed {
+                fed = Ok(());
+            }
+            signs.not_fed.store(fed.is_err(), Ordering::Relaxed);
+            let input = (goes_on && fed.is_ok() && !input.closed).then_some(input.pipe);
+            let given = joined(reader);
+            signs.answered.store(input.is_some() && given.0.is_ok(), Ordering::Relaxed);
+            (fed, given, joined(watcher), input)
+        });
+        ended.tail = tail.lock().unwrap_or_else(PoisonError::into_inner).lines(&program.env);
+        let (result, held_open, output) = given;
+        if let (EndCause::Answered, Some(input)) = (&end, input) {
+            let value = result?;
+            ctx.emit(&Event::CommandEnd {
+                stage: ctx.stage().to_owned(),
+                code: ANSWERED.to_owned(),
+                ms: millis(started.elapsed()),
+                text: ended.tail.join("\n"),
+            });
+            let running =
+                RunningProgram { process, ended: ended.clone(), input, output, signs, tail };
+            return Ok((value, ended, Some(running)));
+        }
+        let status =
+            process.0.wait().map_err(|e| Error::io("wait for", Path::new(&program.argv[0]), &e))?;
+        let code = match end {
+            EndCause::Exited | EndCause::Answered => status_words(status),
+            EndCause::TimedOut => "time limit".to_owned(),
+            EndCause::NotFed | EndCause::Unusable | EndCause::Stopped(_) => "killed".to_owned(),
+        };
+        let ms = millis(started.elapsed());
+        ctx.emit(&Event::CommandEnd {
+            stage: ctx.stage().to_owned(),
+            code: code.clone(),
+            ms,
+            text: ended.tail.join("\n"),
+        });
+        if let EndCause::Stopped(error) = end {
+            return Err(error);
+        }
+        fed?;
+        match (end, result) {
+            (_, Err(error)) if !matches!(error, Error::Data(_)) => Err(error),
+            (EndCause::TimedOut, _) => {
+                let what = format!(
+                    "did not end within its time limit of {} s",
+                    program.time_limit.as_secs_f64()
+                );
+                Err(ended
+                    .fault("command-failed", &what)
+                    .hint(
+                        "give it more under `time_limit`, or see what it waits for: it must read \
+                         its standard input to the end",
+                    )
+                    .into())
+            }
+            (EndCause::Exited, _) if !status.success() => Err(failed(&ended, status).into()),
+            (_, Err(_)) if held_open => Err(ended
+                .fault(
+                    "command-failed",
+                    "ended, and a process that it had started went on holding its standard output",
+                )
+                .hint("the program must wait for the processes that it starts")
+                .into()),
+            (_, Err(Error::Data(fault))) => {
+                ended.status = Some(code);
+                Err(ended.complete(*fault).into())
+            }
+            (_, Err(error)) => Err(error),
+            (_, Ok(value)) => {
+                ended.status = Some(code);
+                Ok((value, ended, None))
+            }
+        }
+    }
+
+    /// Ends a program that waits for the next question: without input it has nothing left to do.
+    fn end(self) {
+        let RunningProgram { mut process, input, output, signs, .. } = self;
+        let pid = Pid::from_child(&process.0);
+        drop((input, output));
+        let closed = Instant::now();
+        while !has_ended(pid) && closed.elapsed() < LINGER {
+            thread::sleep(Duration::from_millis(1));
+        }
+        // Fails where no process is left.
+        let _ = kill_process_group(pid, Signal::KILL);
+        let _ = process.0.wait();
+        signs.stop.store(true, Ordering::Relaxed);
+    }
+}
+
 /// The process that was started; dropping this kills the rest of its group.
+#[derive(Debug)]
 struct ProcessGroup(Child);
 
 impl Drop for ProcessGroup {
@@ -390,6 +521,32 @@ fn start(program: &ChildProgram) -> io::Result<Child> {
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
+}
+
+/// Looks whether a program can be started, as far as its file tells.
+///
+/// # Errors
+/// Its file is not there, or may not be executed; says where it was looked for.
+pub(crate) fn check_program(program: &ChildProgram) -> Result<()> {
+    let name = program.argv.first().map_or("", String::as_str);
+    let may = |path: &Path| {
+        let found = files::metadata_if_there(path).ok().flatten().ok_or(io::ErrorKind::NotFound)?;
+        let runs = found.is_file() && found.permissions().mode() & 0o111 != 0;
+        if runs { Ok(()) } else { Err(io::Error::from(io::ErrorKind::PermissionDenied)) }
+    };
+    let there = if name.contains('/') {
+        may(Path::new(name))
+    } else {
+        let folders = program.env.iter().find(|v| v.name == "PATH").map(|v| &v.value);
+        let found = folders.map(|folders| std::env::split_paths(folders).map(|f| f.join(name)));
+        let mut found = found.into_iter().flatten().filter(|path| path.is_file());
+        if found.any(|path| may(&path).is_ok()) {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    };
+    there.map_err(|e| not_started(program, &e))
 }
 
 fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
@@ -449,7 +606,14 @@ fn status_words(status: ExitStatus) -> String {
     }
 }
 
-/// Waits for the end of the process and kills what is left of its group.
+/// Whether the process has ended. It is not reaped: as long as it is a zombie, no other process
+/// gets its number or that of its group.
+fn has_ended(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None) | Err(Errno::INTR))
+}
+
+/// Waits for the answer or the end of the process; at its end it kills what is left of its group.
 fn watch(
     ctx: &StageContext<'_>,
     pid: Pid,
@@ -460,10 +624,10 @@ fn watch(
     let mut pause = Duration::from_millis(1);
     let mut unusable_since = None;
     let end = loop {
-        // Checked without reaping: as long as it is a zombie, no other process gets its number or
-        // that of its group.
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if !matches!(waitid(WaitId::Pid(pid), options), Ok(None) | Err(Errno::INTR)) {
+        if signs.answered.load(Ordering::Relaxed) {
+            return EndCause::Answered;
+        }
+        if has_ended(pid) {
             break EndCause::Exited;
         }
         if let Err(error) = ctx.check() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process_group};
 
-use super::{ChildProgram, EnvVariable, ProgramInput, run};
+use super::{ChildProgram, EnvVariable, KeptProgram, ProgramInput, run};
 use crate::error::{Error, Fault, Result, StopSignal};
 use crate::exec::StageContext;
 use crate::exec::cancel::CancelFlag;
@@ -101,6 +101,70 @@ fn a_program_may_read_and_write_in_any_order() {
     // A program need not read its input: its output decides.
     assert_eq!(ran(&shell("echo done")).unwrap(), b"done\n");
     assert_eq!(ran(&shell("exec <&-; sleep 0.2; echo done")).unwrap(), b"done\n");
+}
+
+/// A line to a program that answers line by line, and its answer.
+fn asked(
+    kept: &KeptProgram,
+    program: &ChildProgram,
+    heard: &ChildEvents,
+    word: &str,
+) -> Result<String> {
+    let read_line = |output: &mut dyn Read| {
+        let (mut line, mut byte) = (Vec::new(), [0]);
+        while output.read(&mut byte).unwrap_or_default() > 0 && byte != *b"\n" {
+            line.push(byte[0]);
+        }
+        let told = Fault::new("bad-output", "wrote no line");
+        if line.is_empty() { Err(told.into()) } else { Ok(String::from_utf8(line).unwrap()) }
+    };
+    let write = |input: &mut ProgramInput<'_>| {
+        writeln!(input, "{word}").map_err(|e| Error::io("feed", Path::new("stdin"), &e))
+    };
+    let cancel = CancelFlag::default();
+    on_stage(&cancel, heard, |ctx| kept.ask(ctx, program, write, read_line)).map(|(line, _)| line)
+}
+
+#[test]
+fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = folder.path().join("ended");
+    let lines = format!(
+        "echo $$; while read line; do [ $line = die ] && {{ echo why >&2; exit 4; }}; \
+         [ $line = sleep ] && sleep 300; echo $line $$; done; echo well > {}",
+        ended.display()
+    );
+    let (kept, heard) = (KeptProgram::default(), ChildEvents::default());
+    let mut program = shell(&lines);
+    let pid = asked(&kept, &program, &heard, "one").unwrap();
+    assert_eq!(asked(&kept, &program, &heard, "two").unwrap(), format!("one {pid}"));
+    assert_eq!(asked(&kept, &program, &heard, "three").unwrap(), format!("two {pid}"));
+    let seen: Vec<&str> = heard.0.lock().unwrap().iter().map(Event::name).collect();
+    assert_eq!(seen, ["command.start", "command.end", "command.end", "command.end"]);
+    assert!(!ended.exists());
+    drop(kept);
+    assert_eq!(std::fs::read_to_string(&ended).unwrap(), "well\n");
+    let alive = |pid: &str| test_kill_process_group(Pid::from_raw(pid.parse().unwrap()).unwrap());
+    assert!(alive(&pid).is_err(), "nobody is left");
+    // One that fails is started anew for the next question, and one that is late is killed.
+    let kept = KeptProgram::default();
+    let first = asked(&kept, &program, &heard, "one").unwrap();
+    let died = asked(&kept, &program, &heard, "die");
+    let failed =
+        fault(died.and_then(|_| asked(&kept, &program, &heard, "three")).map(String::into_bytes));
+    assert!(failed.what.contains("failed with exit status 4") && failed.what.ends_with("| why"));
+    let second = asked(&kept, &program, &heard, "one").unwrap();
+    assert!(first != second && alive(&first).is_err());
+    program.time_limit = Duration::from_millis(300);
+    asked(&kept, &program, &heard, "sleep").unwrap();
+    let late = fault(asked(&kept, &program, &heard, "two").map(String::into_bytes));
+    assert!(late.what.contains("time limit of 0.3 s"), "{}", late.what);
+    // Who is orphaned is reaped by the system, at its own pace.
+    let killed = Instant::now();
+    while alive(&second).is_ok() {
+        assert!(killed.elapsed() < Duration::from_secs(40), "somebody is left");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

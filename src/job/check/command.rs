@@ -45,10 +45,21 @@ impl JobChecker<'_> {
             }
         }
         self.inputs(at, name, &command.omit);
-        self.paths(at, command);
-        self.variables(&format!("{at}.pass_env"), &command.pass_env);
-        self.variables(&format!("{at}.secret_env"), &command.secret_env);
-        if let Some(name) = command.secret_env.iter().find(|name| command.pass_env.contains(name)) {
+        self.surroundings(at, &command.watch, &command.pass_env, &command.secret_env);
+    }
+
+    /// The files that a program rests on, and the variables that it sees.
+    pub(super) fn surroundings(
+        &mut self,
+        at: &str,
+        watch: &[String],
+        pass_env: &[String],
+        secret_env: &[String],
+    ) {
+        self.watched(at, watch);
+        self.variables(&format!("{at}.pass_env"), pass_env);
+        self.variables(&format!("{at}.secret_env"), secret_env);
+        if let Some(name) = secret_env.iter().find(|name| pass_env.contains(name)) {
             let what = format!("`{name}` stands under `pass_env` and under `secret_env`");
             self.push_problem(
                 "duplicate-value",
@@ -152,7 +163,7 @@ impl JobChecker<'_> {
         }
     }
 
-    fn no_placeholder(&mut self, at: String, path: &str) {
+    pub(super) fn no_placeholder(&mut self, at: String, path: &str) {
         if let Some(word) = CommandArgument(path.to_owned()).placeholders().first() {
             let hint = "this path holds no placeholders; variables are written `${vars.NAME}`";
             self.push_problem(
@@ -164,15 +175,12 @@ impl JobChecker<'_> {
         }
     }
 
-    fn paths(&mut self, at: &str, command: &CommandBlock) {
+    fn watched(&mut self, at: &str, watch: &[String]) {
         let at = format!("{at}.watch");
-        if command.watch.is_empty()
-            || !self.is_sound(&[&at])
-            || !self.check_distinct(&at, "file", &command.watch)
-        {
+        if watch.is_empty() || !self.is_sound(&[&at]) || !self.check_distinct(&at, "file", watch) {
             return;
         }
-        for (i, path) in command.watch.iter().enumerate() {
+        for (i, path) in watch.iter().enumerate() {
             if path.is_empty() {
                 self.push_problem(
                     "empty-value",

@@ -228,15 +228,15 @@ impl JobChecker<'_> {
         }
         let job = self.job;
         for (model, block) in &job.models {
-            let kind = match (&block.scores, &block.command) {
-                (Some(scores), _) if scores.counterfactual.is_some() => "has scores made elsewhere",
-                (_, Some(_)) => "is a command",
-                _ if block.onnx.is_some() => "is an ONNX file",
-                _ => continue,
-            };
+            let Some((_, brought)) = block.brought() else { continue };
+            if block.scores.as_ref().is_some_and(|scores| scores.counterfactual.is_none()) {
+                continue;
+            }
+            let is = if block.scores.is_some() { "has" } else { "is" };
+            let kind = brought.noun();
             let what = format!(
                 "counterfactuals of `{name}` have levels by halves and counts below 0, which only \
-                 models trained here can read, and the model `{model}` {kind}"
+                 models trained here can read, and the model `{model}` {is} {kind}"
             );
             self.push_problem(
                 "not-offered",

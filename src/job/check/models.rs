@@ -127,8 +127,8 @@ impl JobChecker<'_> {
             let trained: Vec<String> = trained.collect();
             let hint = format!(
                 "write {} to train one here, `onnx: {{model: FILE}}`, `scores: {{factual: \
-                 {{column: score}}}}` for scores made elsewhere, or `command: {{score: \
-                 [./score]}}` for a program",
+                 {{column: score}}}}` for scores made elsewhere, `command: {{score: [./score]}}` \
+                 for a program, or `python: {{pickle: FILE}}` for a pickled model",
                 any(&trained)
             );
             self.push_problem("one-of", at, what, hint);
@@ -150,6 +150,12 @@ impl JobChecker<'_> {
         }
         if let Some(command) = &model.command {
             self.command(&format!("{at}.command"), name, command);
+        }
+        if let Some(lightgbm) = &model.lightgbm {
+            self.lightgbm(&format!("{at}.lightgbm"), name, lightgbm);
+        }
+        if let Some(python) = &model.python {
+            self.python(&format!("{at}.python"), name, python);
         }
     }
 

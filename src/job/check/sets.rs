@@ -142,11 +142,7 @@ impl JobChecker<'_> {
         }
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
         if let Some((name, model)) = elsewhere {
-            let why = match model {
-                ModelBlock { scores: Some(_), .. } => "scores made elsewhere",
-                ModelBlock { onnx: Some(_), .. } => "an ONNX file",
-                _ => "a command",
-            };
+            let why = model.brought().map_or("made elsewhere", |(_, knobs)| knobs.noun());
             let what = format!(
                 "a placebo makes counterfactuals again and again, and the model `{name}` is {why}"
             );

@@ -1,9 +1,10 @@
-//! The block `command` of a model: any program.
+//! The block `command` of a model: any program; and what the rest asks of the kinds of models that
+//! are made elsewhere, which may be programs underneath.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::param::{ColumnName, CommandArgument, TimeLimit};
+use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive
 /// columns under their source names, never the label, and gives one score in [0, 1] per row, in the
@@ -46,8 +47,71 @@ pub struct CommandBlock {
     pub omit: Vec<ColumnName>,
 }
 
-fn an_hour() -> TimeLimit {
+/// The time limit of a program that names none.
+pub(crate) fn an_hour() -> TimeLimit {
     TimeLimit::seconds(3600).expect("an hour is a time limit")
+}
+
+/// The block of a model in a job that is made elsewhere: what the rest of the program asks of its
+/// kind.
+pub trait BroughtKnobs {
+    /// Columns that the model does not see; none for scores, which read what they like.
+    fn omit(&self) -> Option<&[ColumnName]>;
+
+    /// What messages call it: "an ONNX file".
+    fn noun(&self) -> &'static str;
+
+    /// What it is, for the report; `classes` are those of a label that has several.
+    fn words(&self, classes: Option<&[Word]>) -> String;
+
+    /// Whether it is asked for the scores of some rows a second time.
+    fn is_asked_twice(&self) -> bool;
+
+    /// The program that scores, where it is one.
+    fn program(&self) -> Option<CommandBlock> {
+        None
+    }
+
+    /// Whether one process of that program serves the whole run.
+    fn is_kept(&self) -> bool {
+        false
+    }
+}
+
+/// The end of a sentence about a model: the columns that it does not see.
+pub(crate) fn without(omit: &[ColumnName]) -> String {
+    let names: Vec<&str> = omit.iter().map(ColumnName::as_str).collect();
+    if names.is_empty() { String::new() } else { format!(", without {}", names.join(", ")) }
+}
+
+impl BroughtKnobs for CommandBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(&self.omit)
+    }
+
+    fn noun(&self) -> &'static str {
+        "a command"
+    }
+
+    fn words(&self, _: Option<&[Word]>) -> String {
+        let line = |arguments: &[CommandArgument]| {
+            arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        let how = match (&self.train, &self.model) {
+            (Some(train), _) => format!(", trained in this run by `{}`", line(train)),
+            (None, Some(model)) => format!(", model file {model}"),
+            (None, None) => String::new(),
+        };
+        format!("scores of a program: `{}`{how}{}", line(&self.score), without(&self.omit))
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        true
+    }
+
+    fn program(&self) -> Option<CommandBlock> {
+        Some(self.clone())
+    }
 }
 
 /// How rows and scores travel between cfaudit and a program.

@@ -6,8 +6,10 @@
 pub(crate) mod boosting;
 pub(crate) mod command;
 pub(crate) mod forest;
+pub(crate) mod lightgbm_file;
 pub(crate) mod logistic;
 pub(crate) mod onnx;
+pub(crate) mod python;
 pub(crate) mod scores;
 pub(crate) mod threshold_key;
 pub(crate) mod trees;
@@ -17,10 +19,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::TrainedKnobs;
 use crate::model::kind::boosting::BoostingBlock;
-use crate::model::kind::command::CommandBlock;
+use crate::model::kind::command::{BroughtKnobs, CommandBlock};
 use crate::model::kind::forest::ForestBlock;
+use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::logistic::LogisticBlock;
 use crate::model::kind::onnx::OnnxBlock;
+use crate::model::kind::python::PythonBlock;
 use crate::model::kind::scores::ScoresBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::ColumnName;
@@ -85,6 +89,14 @@ macro_rules! model_kinds {
                     $(ModelKind::$other_variant(_) => None,)+
                 }
             }
+
+            /// The knobs, where the model is made elsewhere.
+            pub fn brought(self) -> Option<&'a dyn BroughtKnobs> {
+                match self {
+                    $(ModelKind::$variant(_) => None,)+
+                    $(ModelKind::$other_variant(block) => Some(block),)+
+                }
+            }
         }
 
         impl ModelBlock {
@@ -112,10 +124,14 @@ model_kinds! {
     elsewhere {
         /// A model in an ONNX file.
         onnx = "onnx": Onnx(OnnxBlock);
+        /// A model file of LightGBM.
+        lightgbm = "lightgbm": Lightgbm(LightgbmBlock);
         /// Scores made elsewhere.
         scores = "scores": Scores(ScoresBlock);
         /// Any program: rows in, scores out.
         command = "command": Command(CommandBlock);
+        /// A Python function or a pickled model.
+        python = "python": Python(PythonBlock);
     }
 }
 
@@ -123,6 +139,16 @@ impl ModelBlock {
     /// Its kind and its knobs, where the run itself fits it to the training rows.
     pub fn trained_here(&self) -> Option<(ModelKind<'_>, &dyn TrainedKnobs)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
+    }
+
+    /// Its kind and its knobs, where it is made elsewhere.
+    pub fn brought(&self) -> Option<(ModelKind<'_>, &dyn BroughtKnobs)> {
+        self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought()?)))
+    }
+
+    /// The program that scores, where it is one.
+    pub fn program(&self) -> Option<CommandBlock> {
+        self.brought().and_then(|(_, knobs)| knobs.program())
     }
 
     /// Whether the run itself fits the model to the training rows.
@@ -139,9 +165,7 @@ impl ModelBlock {
     /// what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
         let trained = self.trained_here().map(|(_, knobs)| knobs.omit());
-        let onnx = self.onnx.as_ref().map(|onnx| onnx.omit.as_slice());
-        let command = self.command.as_ref().map(|command| command.omit.as_slice());
-        trained.or(onnx).or(command)
+        trained.or_else(|| self.brought().and_then(|(_, knobs)| knobs.omit()))
     }
 }
 

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::kind::command::{BroughtKnobs, without};
 use crate::param::{ColumnName, Word};
 
 /// A model file of the ONNX format, scored by the ONNX runtime, which is looked for in
@@ -31,4 +32,22 @@ pub struct OnnxBlock {
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
+}
+
+impl BroughtKnobs for OnnxBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(&self.omit)
+    }
+
+    fn noun(&self) -> &'static str {
+        "an ONNX file"
+    }
+
+    fn words(&self, _: Option<&[Word]>) -> String {
+        format!("ONNX file {}{}", self.model, without(&self.omit))
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        true
+    }
 }

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::kind::command::BroughtKnobs;
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
 /// Scores made elsewhere: numbers in [0, 1], the probability of the positive class, or of each of
@@ -78,4 +79,38 @@ pub struct CounterfactualScores {
     /// class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<IndexMap<Word, ColumnName>>,
+}
+
+impl BroughtKnobs for ScoresBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        None
+    }
+
+    fn noun(&self) -> &'static str {
+        "scores made elsewhere"
+    }
+
+    fn words(&self, classes: Option<&[Word]>) -> String {
+        let columns = |columns: Vec<&ColumnName>| match columns[..] {
+            [column] => format!("column {column}"),
+            _ => format!(
+                "columns {}",
+                columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
+            ),
+        };
+        let mine = columns(self.factual.score_columns(classes));
+        let factual = match &self.factual.parquet {
+            None => format!("{mine} of the rows"),
+            Some(path) => format!("{mine} of {path}"),
+        };
+        let other = self.counterfactual.as_ref().map_or_else(
+            || "no scores of counterfactuals".to_owned(),
+            |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
+        );
+        format!("scores made elsewhere: {factual}; counterfactuals: {other}")
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        false
+    }
 }

@@ -15,6 +15,8 @@
 //! byte; time is linear in rows, columns and trees. Training cannot be stopped half-way, so it runs
 //! on a thread of its own: an interrupted run ends at once and abandons that thread.
 
+pub(crate) mod file;
+
 use crate::data::Feature;
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::error::{Fault, Result};

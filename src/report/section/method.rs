@@ -322,8 +322,8 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
         let (why, how) = match model.kind.as_str() {
-            "command" | "onnx" => ("a model that does not answer alike", "twice"),
-            _ => ("scores of another version", "again together with the counterfactuals"),
+            "scores" => ("scores of another version", "again together with the counterfactuals"),
+            _ => ("a model that does not answer alike", "twice"),
         };
         let differ = if recheck.differ > 0 {
             format!(", and {} of them differ", count(recheck.differ))

@@ -30,6 +30,9 @@ use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
 use crate::job::{self, CatalogRows, CommandBlock, Job, RowSource};
+use crate::model::kind::MODEL_KINDS;
+use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::python::PythonBlock;
 use crate::model::onnx::external;
 use crate::param::ColumnName;
 use crate::stage::applied_set::canonical_text;
@@ -240,12 +243,13 @@ impl JobInputs {
         self.files.iter().find(|f| f.what == what)
     }
 
-    /// The files that decide what the command or the ONNX file of a model says.
+    /// The files that decide what a model says that is made elsewhere and asked here.
     pub(crate) fn files_of_model<'s>(
         &'s self,
         model: &str,
     ) -> impl Iterator<Item = &'s InputFile> + use<'s> {
-        let whats = [command_what(model), onnx_what(model)];
+        let kinds = MODEL_KINDS.iter().filter(|kind| **kind != "scores");
+        let whats: Vec<String> = kinds.map(|kind| model_what(kind, model)).collect();
         self.files.iter().filter(move |f| whats.contains(&f.what))
     }
 
@@ -255,12 +259,9 @@ impl JobInputs {
     }
 }
 
-fn onnx_what(model: &str) -> String {
-    format!("onnx {model}")
-}
-
-fn command_what(model: &str) -> String {
-    format!("command {model}")
+/// What messages call a file of a model of this kind.
+fn model_what(kind: &str, model: &str) -> String {
+    format!("{kind} {model}")
 }
 
 fn scores_what(model: &str, set: Option<&str>) -> String {
@@ -427,8 +428,21 @@ pub(crate) fn locate(
             locate_onnx(&mut search, name.as_str(), Path::new(&onnx.model), place)
                 .map_err(|error| error.asked_at(place))?;
         }
-        if let Some(command) = &model.command {
-            locate_command(&mut search, checked, name.as_str(), command)?;
+        if let Some(lightgbm) = &model.lightgbm {
+            let at = job::check::path(&["models", name.as_str(), "lightgbm", "file"]);
+            let what = model_what("lightgbm", name.as_str());
+            search.add(&what, Path::new(&lightgbm.file), checked.places.at(&at))?;
+        }
+        for kind in model.kinds() {
+            if let Some(command) = kind.brought().and_then(BroughtKnobs::program) {
+                locate_command(&mut search, checked, (name.as_str(), kind.key()), &command)?;
+            }
+        }
+        if let Some(module) = model.python.as_ref().and_then(PythonBlock::module) {
+            let at = job::check::path(&["models", name.as_str(), "python", "call"]);
+            let place = checked.places.at(&at);
+            let file = module_file(module).map_err(|error| error.asked_at(place))?;
+            search.add(&model_what("python", name.as_str()), &file, place)?;
         }
     }
     let mut input = search.hash(workers)?;
@@ -546,7 +560,7 @@ fn locate_onnx(
     model: &Path,
     place: Option<&FilePlace>,
 ) -> Result<()> {
-    search.add(&onnx_what(name), model, place)?;
+    search.add(&model_what("onnx", name), model, place)?;
     let fault = |what: String| Fault::new("bad-model", what).in_file(model);
     let found = external::locations(model).map_err(|cause| {
         let what = format!("`{}` cannot be read as an ONNX model: {cause}", model.display());
@@ -566,28 +580,32 @@ fn locate_onnx(
         }
         files.insert(model.parent().unwrap_or(Path::new("")).join(parts().collect::<PathBuf>()));
     }
-    files.iter().try_for_each(|file| search.add(&onnx_what(name), file, place))
+    files.iter().try_for_each(|file| search.add(&model_what("onnx", name), file, place))
 }
 
 /// The files of a command: those under `watch`, and its model.
 fn locate_command(
     search: &mut InputSearch<'_>,
     checked: &CheckedJob,
-    name: &str,
+    (name, kind): (&str, &str),
     command: &CommandBlock,
 ) -> Result<()> {
-    let at = job::check::path(&["models", name, "command"]);
+    let at = job::check::path(&["models", name, kind]);
     let watched =
         command.watch.iter().enumerate().map(|(i, pattern)| (format!("{at}.watch[{i}]"), pattern));
     let mut files = BTreeSet::new();
-    for (key, pattern) in
-        watched.chain(command.model.iter().map(|model| (format!("{at}.model"), model)))
-    {
+    for (key, pattern) in watched.chain(command.model.iter().map(|model| {
+        let key = if kind == "python" { "pickle" } else { "model" };
+        (format!("{at}.{key}"), model)
+    })) {
         let place = checked.places.at(&key);
         files.extend(files_at(pattern).map_err(|error| error.asked_at(place))?);
     }
     for file in &files {
-        search.add(&command_what(name), file, checked.places.at(&at))?;
+        search.add(&model_what(kind, name), file, checked.places.at(&at))?;
+    }
+    if kind != "command" {
+        return Ok(());
     }
     let unwatched = &mut search.input.unwatched;
     for arguments in [Some(&command.score), command.train.as_ref()] {
@@ -607,6 +625,19 @@ fn locate_command(
         }
     }
     Ok(())
+}
+
+/// The file of a Python module: it must lie below the working directory, so that a change of it
+/// scores again.
+fn module_file(module: &str) -> Result<PathBuf> {
+    let path = PathBuf::from(module.replace('.', "/"));
+    let files = [path.with_extension("py"), path.join("__init__.py")];
+    files.iter().find(|file| file.is_file()).cloned().ok_or_else(|| {
+        let what = format!("there is no file `{}`, the module that is called", files[0].display());
+        let hint = "the module must lie below the working directory of cfaudit, so that a change \
+                    of it scores again; let it import what is installed";
+        Fault::new("missing-file", what).hint(hint).into()
+    })
 }
 
 /// Whether two relative paths are the same but for `.` in them.

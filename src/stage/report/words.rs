@@ -21,8 +21,9 @@ use crate::job::check::CheckedJob;
 use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
+use crate::model::kind::command::without;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
-use crate::param::{ColumnName, CommandArgument, Name, Word};
+use crate::param::{ColumnName, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::measure::catalog;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
@@ -256,60 +257,10 @@ fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
 const FITTED: &str = "a threshold fitted to its training rows";
 
 fn model_words(name: &str, model: &job::ModelBlock, classes: Option<&[Word]>) -> ModelWords {
-    let without = |omit: &[ColumnName]| match omit {
-        [] => String::new(),
-        omit => format!(
-            ", without {}",
-            omit.iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
-        ),
-    };
-    let (kind, words) = match (model.trained_here(), &model.scores, &model.command) {
-        (Some((kind, knobs)), ..) => {
-            (kind.key(), format!("{}{}", knobs.words(), without(knobs.omit())))
-        }
-        (None, Some(scores), _) => {
-            let columns = |columns: Vec<&ColumnName>| match columns[..] {
-                [column] => format!("column {column}"),
-                _ => format!(
-                    "columns {}",
-                    columns.into_iter().map(ColumnName::as_str).collect::<Vec<_>>().join(", ")
-                ),
-            };
-            let mine = columns(scores.factual.score_columns(classes));
-            let factual = match &scores.factual.parquet {
-                None => format!("{mine} of the rows"),
-                Some(path) => format!("{mine} of {path}"),
-            };
-            let other = scores.counterfactual.as_ref().map_or_else(
-                || "no scores of counterfactuals".to_owned(),
-                |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
-            );
-            ("scores", format!("scores made elsewhere: {factual}; counterfactuals: {other}"))
-        }
-        (None, None, Some(command)) => {
-            let line = |arguments: &[CommandArgument]| {
-                arguments.iter().map(|a| a.0.as_str()).collect::<Vec<_>>().join(" ")
-            };
-            let how = match (&command.train, &command.model) {
-                (Some(train), _) => format!(", trained in this run by `{}`", line(train)),
-                (None, Some(model)) => format!(", model file {model}"),
-                (None, None) => String::new(),
-            };
-            (
-                "command",
-                format!(
-                    "scores of a program: `{}`{how}{}",
-                    line(&command.score),
-                    without(&command.omit)
-                ),
-            )
-        }
-        (None, None, None) => {
-            let onnx = model.onnx.as_ref().map_or(String::new(), |onnx| {
-                format!("ONNX file {}{}", onnx.model, without(&onnx.omit))
-            });
-            ("onnx", onnx)
-        }
+    let kind = model.kinds().first().map_or("", |kind| kind.key());
+    let words = match (model.trained_here(), model.brought()) {
+        (Some((_, knobs)), _) => format!("{}{}", knobs.words(), without(knobs.omit())),
+        (None, brought) => brought.map_or_else(String::new, |(_, knobs)| knobs.words(classes)),
     };
     let threshold = match &model.threshold {
         ThresholdBlock::Fixed(share) => share.get().to_string(),

@@ -10,18 +10,19 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::data::exchange::row_stream::{RawColumns, RowFile, RowSink, RowStream};
-use crate::data::exchange::score_stream::{read_file, read_stream};
+use crate::data::exchange::score_stream::{read_answer, read_file, read_stream};
 use crate::data::rows::aligned::{CounterfactualReader, create_scores};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{Attribute, FeatureRows, Layout, RowIdKind};
 use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
-use crate::exec::child::{self, ChildProgram, EnvVariable, ProgramExit};
-use crate::exec::files::{make_folder, remove_file, remove_folder};
+use crate::exec::child::{self, ChildProgram, EnvVariable, KeptProgram, ProgramExit, ProgramInput};
+use crate::exec::files::{self, make_folder, remove_file, remove_folder};
 use crate::exec::hash::keyed_hash;
 use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
+use crate::model::kind::python::SCRIPT;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::row_context::RowContext;
@@ -42,8 +43,12 @@ const SCRATCH: &str = "scratch";
 pub(crate) struct CommandCall<'a> {
     /// The model's name in the job.
     pub model: &'a str,
+    /// The key of its kind in the job.
+    pub key: &'static str,
     /// The command.
     pub command: &'a CommandBlock,
+    /// The process that serves the whole run; none where every question starts one.
+    pub kept: Option<&'a KeptProgram>,
     /// The job, for places in messages.
     pub checked: &'a CheckedJob,
     /// Number of folds that are trained and scored; 1 without.
@@ -80,6 +85,13 @@ struct CommandAnswer {
     /// Scores that are handed out.
     n: u64,
     ended: ProgramExit,
+}
+
+/// The interpreter of a Python model that names none.
+pub(crate) fn default_python() -> String {
+    let below = |folder: OsString| PathBuf::from(folder).join("bin/python3");
+    let active = std::env::var_os("VIRTUAL_ENV").map(below).filter(|python| python.is_file());
+    active.map_or_else(|| "python3".to_owned(), |python| python.to_string_lossy().into_owned())
 }
 
 fn has_placeholder(arguments: &[CommandArgument], word: &str) -> bool {
@@ -145,8 +157,13 @@ impl<'a> CommandCall<'a> {
             .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
     }
 
+    /// What messages call the program.
+    fn noun(&self) -> &'static str {
+        if self.key == "python" { "Python" } else { "command" }
+    }
+
     fn place(&self, key: &str) -> Option<&FilePlace> {
-        self.checked.places.at(&path(&["models", self.model, "command", key]))
+        self.checked.places.at(&path(&["models", self.model, self.key, key]))
     }
 
     /// A fault without a place gets that of a part of the command.
@@ -165,6 +182,7 @@ impl<'a> CommandCall<'a> {
             "seed" => Some(self.checked.job.run.seed.0.to_string()),
             "threads" => Some(self.threads.to_string()),
             "fold" => Some((self.first_fold + fold).to_string()),
+            "python" => Some(default_python()),
             _ => files
                 .iter()
                 .find(|(name, _)| *name == word)
@@ -175,7 +193,7 @@ impl<'a> CommandCall<'a> {
         let of_fold =
             if by_fold { format!(", fold {}", self.first_fold + fold) } else { String::new() };
         Ok(ChildProgram {
-            name: format!("the command of model `{}`{arm}{of_fold}", self.model),
+            name: format!("the {} of model `{}`{arm}{of_fold}", self.noun(), self.model),
             argv: arguments.iter().map(|a| a.fill(fill)).collect(),
             env: self.environment()?,
             time_limit: self.command.time_limit.get(),
@@ -203,8 +221,9 @@ impl<'a> CommandCall<'a> {
         for (key, name) in self.passed_variables() {
             let value = std::env::var_os(name).ok_or_else(|| {
                 let what = format!(
-                    "the environment has no variable `{name}`, which the command of \
-                     model `{}` is to see",
+                    "the environment has no variable `{name}`, which the {} of model `{}` is to \
+                     see",
+                    self.noun(),
                     self.model
                 );
                 Fault::new("missing-variable", what)
@@ -215,6 +234,40 @@ impl<'a> CommandCall<'a> {
             env.push(variable(name, value, true));
         }
         Ok(env)
+    }
+
+    /// Looks for its programs, and lets Python import what it will need; scores nothing. `module`
+    /// is what a Python model is called from.
+    ///
+    /// # Errors
+    /// A variable or a program is not there, or an import fails.
+    pub(crate) fn look(&self, ctx: &StageContext<'_>, module: Option<&str>) -> Result<()> {
+        let programs =
+            [("score", Some(&self.command.score)), ("train", self.command.train.as_ref())];
+        for (key, arguments) in programs {
+            let Some(arguments) = arguments else { continue };
+            let program = self.program(arguments, 0, &[])?;
+            child::check_program(&program).map_err(|e| self.with_place(e, key))?;
+        }
+        if !has_placeholder(&self.command.score, "script") {
+            return Ok(());
+        }
+        let mut program = self.program(&self.command.score[..1], 0, &[])?;
+        let modules: Vec<&str> = ["pyarrow"].into_iter().chain(module).collect();
+        program.argv.extend(["-c".to_owned(), format!("import {}", modules.join(", "))]);
+        let told = child::run(ctx, &program, |_| Ok(()), |_| Ok(()));
+        told.map(|_| ()).map_err(|error| {
+            let error = match error {
+                Error::Data(fault) => fault
+                    .hint(
+                        "this interpreter must be able to import it: install it there, or name \
+                         another interpreter under `with`",
+                    )
+                    .into(),
+                other => other,
+            };
+            self.with_place(error, "score")
+        })
     }
 
     /// Trains the model of a fold, counted from the first one, on these rows into
@@ -421,28 +474,39 @@ impl<'a> CommandCall<'a> {
     ) -> Result<CommandAnswer> {
         let scratch = ctx.out().join(SCRATCH);
         let (rows, scores) = (scratch.join("rows.parquet"), scratch.join("scores.parquet"));
+        let script = scratch.join("python.py");
+        if has_placeholder(&self.command.score, "script") {
+            files::write(&script, SCRIPT)?;
+        }
         let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, false);
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(
             &self.command.score,
             fold,
-            &[("model", model), ("rows", &rows), ("scores", &scores)],
+            &[("model", model), ("rows", &rows), ("scores", &scores), ("script", &script)],
         )?;
         let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
         let ended = match self.command.stream {
             StreamFormat::Arrow => {
-                let take = |output: &mut dyn Read| {
-                    read_stream(output, n_rows, &|bytes| program.excerpt(bytes), &mut |part| {
-                        spool.push(part)
-                    })
+                let mut take = |part: &[f64]| spool.push(part);
+                let shown = |bytes: &[u8]| program.excerpt(bytes);
+                let ask = |input: &mut ProgramInput<'_>| {
+                    send(RowStream::start(input, &columns)?, &mut feed)
                 };
-                child::run(
-                    ctx,
-                    &program,
-                    |input| send(RowStream::start(input, &columns)?, &mut feed),
-                    take,
-                )?
-                .1
+                match self.kept {
+                    None => {
+                        child::run(ctx, &program, ask, |output| {
+                            read_stream(output, n_rows, &shown, &mut take)
+                        })?
+                        .1
+                    }
+                    Some(kept) => {
+                        kept.ask(ctx, &program, ask, |output| {
+                            read_answer(output, n_rows, &shown, &mut take)
+                        })?
+                        .1
+                    }
+                }
             }
             StreamFormat::ParquetFiles => {
                 send(RowFile::create(&rows, &columns)?, &mut feed)?;

@@ -92,10 +92,10 @@ impl Stage for ScoreStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let (_, model) = plan.model_of(unit)?;
+        let (name, model) = plan.model_of(unit)?;
         let world = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
         if let Some((world, graphs)) = world.as_ref().and_then(|w| Some((w, w.graphs()?)))
-            && model.command.is_none()
+            && !plan.programs.contains_key(name)
         {
             return discover::plan_graph_score(unit, world, graphs, b);
         }

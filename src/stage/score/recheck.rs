@@ -92,7 +92,8 @@ impl RecheckInputs {
     /// Those of the job: what was trained here answers alike by construction, and scores made
     /// elsewhere are checked by `recheck`.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
-        let is_asked = |model: &ModelBlock| model.command.is_some() || model.onnx.is_some();
+        let is_asked =
+            |model: &ModelBlock| model.brought().is_some_and(|(_, knobs)| knobs.is_asked_twice());
         let models = b.plan.job.models.iter().filter(|(_, model)| is_asked(model));
         let asked = models.map(|(name, _)| {
             Ok((name.to_string(), b.need::<RecheckStage>(&AuditUnit::of_model(name.as_str()))?))
@@ -147,8 +148,7 @@ fn score_again(
 
 /// The same of a finished folder.
 pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
-    let asked =
-        manifest.models.iter().filter(|model| ["command", "onnx"].contains(&model.kind.as_str()));
+    let asked = manifest.models.iter().filter(|model| model.kind != "scores");
     let found = asked.filter_map(|model| Some((model.name.clone(), model.recheck?)));
     let unsteady = found.filter(|(_, recheck)| recheck.largest > RECHECK_TOLERANCE);
     unsteady

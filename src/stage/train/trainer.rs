@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use crate::data::Layout;
 use crate::error::{Fault, Result};
 use crate::job::ModelBlock;
+use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::onnx::OnnxBlock;
+use crate::model::lightgbm::file::LightgbmParams;
 use crate::model::onnx::OnnxParams;
 use crate::model::{ModelTrainer, TrainedModel};
 use crate::param::{ColumnName, Seed};
@@ -86,6 +88,16 @@ pub(crate) fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
             .into_iter()
             .chain(layout.hidden_names().map(str::to_owned))
             .collect(),
+    }
+}
+
+/// What a model file of LightGBM needs to know of the rows.
+pub(crate) fn lightgbm_params(block: &LightgbmBlock, layout: &Layout) -> LightgbmParams {
+    LightgbmParams {
+        path: PathBuf::from(&block.file),
+        columns: block.columns.iter().map(|column| column.as_str().to_owned()).collect(),
+        features: layout.features.clone(),
+        hidden: layout.hidden_names().map(str::to_owned).collect(),
     }
 }
 

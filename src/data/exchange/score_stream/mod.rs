@@ -44,13 +44,34 @@ fn stream_fault(what: impl Into<String>) -> Fault {
     Fault::new("bad-output", what).hint(STREAM_HINT)
 }
 
-/// Reads a stream to its end; passes the scores to `sink` in order.
+/// Reads a stream, after which nothing may follow; passes the scores to `sink` in order.
 ///
 /// `fit` makes a text of the beginning of output that is not a stream, without secret values.
 ///
 /// # Errors
 /// The output is not such a stream, or has not exactly `n_rows` scores; or the error of `sink`.
 pub fn read_stream(
+    source: &mut dyn Read,
+    n_rows: u64,
+    fit: &dyn Fn(&[u8]) -> String,
+    sink: &mut dyn FnMut(&[f64]) -> Result<()>,
+) -> Result<()> {
+    read_answer(source, n_rows, fit, sink)?;
+    if fill(source, &mut [0])? > 0 {
+        return Err(stream_fault(
+            "went on writing to its standard output after the end of the stream",
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Reads one stream up to its end mark and no more, as [`read_stream`] does: of a program that goes
+/// on, another may follow.
+///
+/// # Errors
+/// As [`read_stream`].
+pub(crate) fn read_answer(
     source: &mut dyn Read,
     n_rows: u64,
     fit: &dyn Fn(&[u8]) -> String,
@@ -79,12 +100,6 @@ pub fn read_stream(
     }
     if n_scores < n_rows {
         return Err(too_few_scores_fault(n_scores, n_rows).into());
-    }
-    if fill(source, &mut [0])? > 0 {
-        return Err(stream_fault(
-            "went on writing to its standard output after the end of the stream",
-        )
-        .into());
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::ipc::writer::{FileWriter, StreamWriter};
 
-use super::{read_file, read_stream};
+use super::{read_answer, read_file, read_stream};
 use crate::error::{Error, Result};
 
 fn stream(batches: &[Vec<(&str, ArrayRef)>]) -> Vec<u8> {
@@ -100,6 +100,25 @@ fn wrong_columns_and_types() {
         read(&stream(&[vec![("score", Arc::new(StringArray::from(vec!["0.5"])))]]), 1),
         "of type Utf8, expected Float64",
     );
+}
+
+/// A program that goes on answers with one stream after the other, and no byte of the next is
+/// taken.
+#[test]
+fn answers_follow_each_other() {
+    let mut bytes = stream(&[vec![("score", doubles(&[Some(0.25), Some(0.5)]))]]);
+    bytes.extend(stream(&[vec![("score", doubles(&[Some(0.75)]))]]));
+    let mut source = bytes.as_slice();
+    for (n, expected) in [(2, vec![0.25, 0.5]), (1, vec![0.75])] {
+        let mut found = Vec::new();
+        let mut take = |part: &[f64]| {
+            found.extend_from_slice(part);
+            Ok(())
+        };
+        read_answer(&mut source, n, &|_| String::new(), &mut take).unwrap();
+        assert_eq!(found, expected);
+    }
+    assert!(source.is_empty());
 }
 
 #[test]

@@ -1,0 +1,24 @@
+//! Checks the block `lightgbm` of models: what of it can be known without the file.
+
+use crate::model::kind::lightgbm_file::LightgbmBlock;
+use crate::model::kind::trees::rebuild;
+use crate::param::Name;
+
+use super::JobChecker;
+
+impl JobChecker<'_> {
+    /// One block `lightgbm`.
+    pub(super) fn lightgbm(&mut self, at: &str, name: &Name, block: &LightgbmBlock) {
+        if !cfg!(feature = "lightgbm") {
+            self.push_problem(
+                "not-built",
+                at,
+                "this build of cfaudit does without LightGBM",
+                rebuild("LightGBM", "lightgbm"),
+            );
+        }
+        self.path_alone(format!("{at}.file"), &block.file);
+        self.inputs(at, name, &[]);
+        self.columns_in_order(at, &block.columns, &[]);
+    }
+}

@@ -1,0 +1,38 @@
+//! The block `lightgbm` of a model: a model file of LightGBM, made elsewhere and scored here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::kind::command::BroughtKnobs;
+use crate::param::{ColumnName, Word};
+
+/// A model file of LightGBM, as `save_model` writes it, with the objective `binary` or
+/// `cross_entropy`. It gets the columns that it names, by LightGBM's own rules for categories and
+/// missing values; it never sees the label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LightgbmBlock {
+    /// The file.
+    pub file: String,
+    /// The columns that the model gets, in order. Left out: those of the names that the file holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnName>,
+}
+
+impl BroughtKnobs for LightgbmBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(&[])
+    }
+
+    fn noun(&self) -> &'static str {
+        "a LightGBM file"
+    }
+
+    fn words(&self, _: Option<&[Word]>) -> String {
+        format!("LightGBM file {}", self.file)
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,119 @@
+//! The block `python` of a model: a function or a pickled model of Python, asked by a program that
+//! ships with cfaudit.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, an_hour, without};
+use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
+
+/// The program that asks the function or the pickled model, for `{script}`.
+pub(crate) const SCRIPT: &str = include_str!("python.py");
+
+/// A Python function or pickled model that scores rows, by an interpreter with pyarrow. It sees the
+/// features and the sensitive columns under their source names, never the label. One process serves
+/// a whole run: the module is imported, or the model loaded, once. What it sees of the environment
+/// is what a `command` sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PythonBlock {
+    /// `module:function`. The module is a file below the working directory, which is hashed. The
+    /// function gets a pandas frame (a pyarrow table where there is no pandas) of at most 65,536
+    /// rows and returns one number in [0, 1] for each, the probability of the positive class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<String>,
+    /// In the place of `call`: a pickled model with `predict_proba`, such as a scikit-learn
+    /// pipeline. Loading a pickle runs what is in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pickle: Option<String>,
+    /// The positive class of a pickled model, as its `classes_` name it. Left out: the classes must
+    /// be 0 and 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<Word>,
+    /// The columns of a pickled model that knows them by their position, in order. Left out: those
+    /// that it names itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<ColumnName>,
+    /// The interpreter. Left out: that of the environment VIRTUAL_ENV, else `python3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<String>,
+    /// Further files, folders or globs that decide the scores: when one changes, it runs again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watch: Vec<String>,
+    /// Names of further environment variables that it sees; a changed value runs it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
+    /// Names of variables with secrets that it sees; they are never hashed or written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_env: Vec<String>,
+    /// How long the scores of the rows, or of one counterfactual set, may take.
+    #[serde(default = "an_hour")]
+    pub time_limit: TimeLimit,
+    /// Columns that it does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+impl PythonBlock {
+    /// The name of the module, where a function is called.
+    pub fn module(&self) -> Option<&str> {
+        self.call.as_deref().and_then(|call| call.split(':').next())
+    }
+}
+
+impl BroughtKnobs for PythonBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(&self.omit)
+    }
+
+    fn noun(&self) -> &'static str {
+        "a Python model"
+    }
+
+    fn words(&self, _: Option<&[Word]>) -> String {
+        let what = match (&self.call, &self.pickle) {
+            (Some(call), _) => format!("scores of the Python function `{call}`"),
+            (None, pickle) => {
+                format!("scores of the pickled model {}", pickle.as_deref().unwrap_or_default())
+            }
+        };
+        format!("{what}{}", without(&self.omit))
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        true
+    }
+
+    fn program(&self) -> Option<CommandBlock> {
+        let mut score = vec![self.with.clone().unwrap_or_else(|| "{python}".to_owned())];
+        score.push("{script}".to_owned());
+        let mut option = |name: &str, value: &str| {
+            score.extend([name.to_owned(), value.to_owned()]);
+        };
+        if let Some(call) = &self.call {
+            option("--call", call);
+        }
+        if self.pickle.is_some() {
+            option("--pickle", "{model}");
+        }
+        if let Some(positive) = &self.positive {
+            option("--positive", positive.as_str());
+        }
+        self.columns.iter().for_each(|column| option("--column", column.as_str()));
+        Some(CommandBlock {
+            score: score.into_iter().map(CommandArgument).collect(),
+            model: self.pickle.clone(),
+            train: None,
+            stream: StreamFormat::Arrow,
+            watch: self.watch.clone(),
+            pass_env: self.pass_env.clone(),
+            secret_env: self.secret_env.clone(),
+            time_limit: self.time_limit,
+            omit: self.omit.clone(),
+        })
+    }
+
+    fn is_kept(&self) -> bool {
+        true
+    }
+}

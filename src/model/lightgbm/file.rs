@@ -1,0 +1,365 @@
+//! A model file of LightGBM: what it says of its columns, and scores by the library.
+//!
+//! The library reads the file and walks its trees; here its columns are found among the features of
+//! the rows. A column that the file names gets the feature of that name, blanks written as `_` as
+//! LightGBM does. A category is a whole number in the model. Which number a text has is known to
+//! the file alone (`pandas_categorical`): a text that is not in the list, like one that is missing,
+//! is a missing value, as in LightGBM's own package. Where it is not clear which list belongs to
+//! which column, the file is refused.
+//! Choice: the library's handle of a model cannot be shared by threads, so each block of rows reads
+//! the model anew; on blocks of 65,536 rows that is some hundredth of the time.
+//! Source: `src/io/gbdt_model_text.cpp` and `python-package/lightgbm/basic.py` of LightGBM 4.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::data::values::ValueClass;
+use crate::data::{Feature, FeatureColumn, FeatureRows, MISSING};
+use crate::error::{Error, Fault, Result};
+use crate::exec::files;
+use crate::model::Scorer;
+
+/// What the job says of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct LightgbmParams {
+    /// The file.
+    pub path: PathBuf,
+    /// The columns in order, where the job names them.
+    pub columns: Vec<String>,
+    /// The features of the rows.
+    pub features: Vec<Feature>,
+    /// Features that the model must not see.
+    pub hidden: Vec<String>,
+}
+
+/// A model from a file of LightGBM.
+#[derive(Debug)]
+pub(crate) struct LightgbmScorer {
+    path: PathBuf,
+    text: String,
+    /// What the model gets, in the order of its columns.
+    inputs: Vec<ModelColumn>,
+}
+
+/// The feature that a column of the model gets, and the numbers of its levels where it has levels.
+#[derive(Debug, Clone, PartialEq)]
+struct ModelColumn {
+    feature: usize,
+    codes: Option<Vec<f64>>,
+}
+
+/// What the file says of its columns.
+#[derive(Debug, Clone, PartialEq)]
+struct LightgbmHead {
+    names: Vec<String>,
+    /// Positions of the categories, ascending.
+    categories: Vec<usize>,
+    /// The levels of each category in order, where the file knows them.
+    levels: Vec<Vec<Value>>,
+}
+
+fn unclear(path: &Path, what: impl Into<String>) -> Fault {
+    Fault::new("bad-model", what).in_file(path)
+}
+
+impl LightgbmHead {
+    /// Reads the head and the end of a model file.
+    fn parse(path: &Path, text: &str) -> Result<Self> {
+        let fault = |what: String| {
+            unclear(path, what).hint("name a model file that LightGBM's `save_model` has written")
+        };
+        let value = |key: &str| {
+            let head = text.lines().take_while(|line| !line.starts_with("Tree="));
+            head.filter_map(|line| line.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
+        };
+        if text.contains('\0') || !text.starts_with("tree\n") || !text.contains("\nend of trees") {
+            return Err(fault("this is no whole model file of LightGBM".to_owned()).into());
+        }
+        let objective = value("objective").unwrap_or("none");
+        if !matches!(objective.split(' ').next(), Some("binary" | "cross_entropy")) {
+            let what = format!("its objective is `{objective}`, which gives no probability");
+            let hint = "train it with `objective: binary`, or score elsewhere (`scores`, `python`)";
+            return Err(fault(what).hint(hint).into());
+        }
+        let names: Vec<String> =
+            value("feature_names").unwrap_or_default().split(' ').map(str::to_owned).collect();
+        let infos: Vec<&str> = value("feature_infos").unwrap_or_default().split(' ').collect();
+        if names.len() != infos.len() || names.iter().any(String::is_empty) {
+            return Err(
+                fault("its columns and what it says of them do not match".to_owned()).into()
+            );
+        }
+        let listed = parameter(text, "categorical_feature").unwrap_or_default();
+        let listed: Option<BTreeSet<usize>> = listed
+            .split(',')
+            .filter(|word| !word.is_empty())
+            .map(|word| word.parse().ok().filter(|&at: &usize| at < names.len()))
+            .collect();
+        // Ranges are of numbers, lists are of categories, `none` is a column without any split.
+        let is_list = |info: &str| !info.starts_with('[') && info != "none";
+        let used: BTreeSet<usize> = (0..infos.len()).filter(|&at| is_list(infos[at])).collect();
+        let known = listed.filter(|listed| {
+            used.is_subset(listed) && listed.iter().all(|&at| !infos[at].starts_with('['))
+        });
+        let Some(categories) = known else {
+            let what = "its parameter `categorical_feature` and its columns do not agree on which \
+                        columns are categories";
+            return Err(fault(what.to_owned()).into());
+        };
+        let categories: Vec<usize> = categories.into_iter().collect();
+        let levels = text.lines().rev().find_map(|line| line.strip_prefix("pandas_categorical:"));
+        let levels: Vec<Vec<Value>> = match levels.map(serde_json::from_str::<Option<_>>) {
+            None | Some(Ok(None)) => Vec::new(),
+            Some(Ok(Some(levels))) => levels,
+            Some(Err(e)) => {
+                return Err(fault(format!("its line `pandas_categorical` is damaged: {e}")).into());
+            }
+        };
+        if !levels.is_empty() && levels.len() != categories.len() {
+            let what = format!(
+                "it has {} columns of categories and lists the levels of {}, so that nobody can \
+                 tell which levels belong to which column",
+                categories.len(),
+                levels.len()
+            );
+            let hint = "train it with all categories as unordered columns of the type `category`, \
+                        or ask it by `python`";
+            return Err(unclear(path, what).hint(hint).into());
+        }
+        Ok(LightgbmHead { names, categories, levels })
+    }
+}
+
+/// A parameter of the training, as the end of the file lists them.
+fn parameter<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let lines = text.lines().skip_while(|line| *line != "parameters:");
+    let mut values = lines.filter_map(|line| line.strip_prefix('[')?.split_once(": "));
+    values.find(|(key, _)| *key == name).map(|(_, value)| value.trim_end_matches(']'))
+}
+
+impl LightgbmScorer {
+    /// Reads the file and finds its columns among the features.
+    ///
+    /// # Errors
+    /// The file cannot be read, is no such model, wants columns that are not there, or leaves open
+    /// which number a category has.
+    pub(crate) fn load(params: &LightgbmParams) -> Result<Self> {
+        let path = &params.path;
+        let text = files::read_text(path)?;
+        let head = LightgbmHead::parse(path, &text)?;
+        let mut inputs = Vec::new();
+        let wanted = params.wanted(&head)?;
+        for (at, feature) in wanted.into_iter().enumerate() {
+            let category = head.categories.iter().position(|&category| category == at);
+            let codes = match category {
+                None => numbers_of(path, &params.features[feature])?,
+                Some(k) => categories_of(path, &params.features[feature], head.levels.get(k))?,
+            };
+            inputs.push(ModelColumn { feature, codes });
+        }
+        library::check(&text, inputs.len()).map_err(|e| {
+            unclear(path, format!("LightGBM cannot read it: {e}"))
+                .hint("name a model file that LightGBM's `save_model` has written")
+        })?;
+        Ok(LightgbmScorer { path: path.clone(), text, inputs })
+    }
+}
+
+impl LightgbmParams {
+    /// The feature of each column of the model.
+    fn wanted(&self, head: &LightgbmHead) -> Result<Vec<usize>> {
+        let fault = |what: String, hint: &str| Error::from(unclear(&self.path, what).hint(hint));
+        let seen = || {
+            let features = self.features.iter().enumerate();
+            features.filter(|(_, feature)| !self.hidden.contains(&feature.name))
+        };
+        if !self.columns.is_empty() {
+            if self.columns.len() != head.names.len() {
+                let what = format!(
+                    "the model takes {} columns, and `columns` names {}",
+                    head.names.len(),
+                    self.columns.len()
+                );
+                return Err(fault(what, "name one column for each of the model's, in its order"));
+            }
+            let find = |name: &String| {
+                let found = seen().find(|(_, feature)| feature.name == *name).map(|(at, _)| at);
+                found.ok_or_else(|| {
+                    fault(
+                        format!(
+                            "the model is to get the column `{name}`, which is none of its \
+                             inputs"
+                        ),
+                        "name features and sensitive columns",
+                    )
+                })
+            };
+            return self.columns.iter().map(find).collect();
+        }
+        let unnamed = |(at, name): (usize, &String)| *name == format!("Column_{at}");
+        if head.names.iter().enumerate().all(unnamed) {
+            let what = "the model was trained without names of columns";
+            return Err(fault(what.to_owned(), "list its columns in order: `columns: [...]`"));
+        }
+        let written = |name: &str| name.replace(char::is_whitespace, "_");
+        let find = |name: &String| {
+            let mut found = seen().filter(|(_, feature)| written(&feature.name) == *name);
+            match (found.next(), found.next()) {
+                (Some((at, _)), None) => Ok(at),
+                (None, _) => Err(fault(
+                    format!("the model wants a column `{name}`, which the job does not have"),
+                    "declare it as a feature or a sensitive column, or list the model's columns \
+                     in order under `columns`",
+                )),
+                (Some((_, one)), Some((_, other))) => Err(fault(
+                    format!("its column `{name}` may be `{}` or `{}`", one.name, other.name),
+                    "list the model's columns in order under `columns`",
+                )),
+            }
+        };
+        head.names.iter().map(find).collect()
+    }
+}
+
+/// A number for each level of a feature that the model takes as a number; none for a feature that
+/// holds numbers.
+fn numbers_of(path: &Path, feature: &Feature) -> Result<Option<Vec<f64>>> {
+    if feature.levels.is_empty() {
+        return Ok(None);
+    }
+    let number = |level: &String| match (feature.class, level.as_str()) {
+        (ValueClass::Bool, "true") => Some(1.0),
+        (ValueClass::Bool, "false") => Some(0.0),
+        (ValueClass::Int | ValueClass::Float, level) => level.parse().ok(),
+        _ => None,
+    };
+    let codes: Option<Vec<f64>> = feature.levels.iter().map(number).collect();
+    codes.map(Some).ok_or_else(|| {
+        let what =
+            format!("the column `{}` holds text, and the model takes numbers for it", feature.name);
+        let hint = "which number stands for a text is not in the file: train it with the column as \
+                    the type `category`, or ask it by `python`";
+        unclear(path, what).hint(hint).into()
+    })
+}
+
+/// The code of each level of a feature that the model takes as a category; none for a feature that
+/// holds the codes themselves.
+fn categories_of(
+    path: &Path,
+    feature: &Feature,
+    levels: Option<&Vec<Value>>,
+) -> Result<Option<Vec<f64>>> {
+    let Some(levels) = levels else { return numbers_of(path, feature) };
+    if feature.levels.is_empty() {
+        let what = format!(
+            "the column `{}` is a continuous feature, and the model knows it as a category",
+            feature.name
+        );
+        return Err(unclear(path, what).hint("declare it under `features.nominal`").into());
+    }
+    let is = |level: &str, known: &Value| match known {
+        Value::String(text) => feature.class == ValueClass::Text && text == level,
+        Value::Bool(flag) => feature.class == ValueClass::Bool && level == flag.to_string(),
+        Value::Number(number) => {
+            matches!(feature.class, ValueClass::Int | ValueClass::Float)
+                && level.parse::<f64>().ok() == number.as_f64()
+        }
+        _ => false,
+    };
+    let code = |level: &String| {
+        let at = levels.iter().position(|known| is(level, known));
+        // As LightGBM: what training did not see is missing.
+        at.map_or(f64::NAN, |at| at as f64)
+    };
+    let codes: Vec<f64> = feature.levels.iter().map(code).collect();
+    if codes.iter().all(|code| code.is_nan()) {
+        let known: Vec<String> = levels.iter().take(5).map(Value::to_string).collect();
+        let what = format!(
+            "the model knows none of the levels of `{}`; it knows {}",
+            feature.name,
+            known.join(", ")
+        );
+        let hint = "the levels must be written as in its training, in a column of the same type";
+        return Err(unclear(path, what).hint(hint).into());
+    }
+    Ok(Some(codes))
+}
+
+impl Scorer for LightgbmScorer {
+    fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()> {
+        if rows.n == 0 {
+            return Ok(());
+        }
+        let width = self.inputs.len();
+        let mut values = vec![f64::NAN; rows.n * width];
+        for (at, input) in self.inputs.iter().enumerate() {
+            let places = values.iter_mut().skip(at).step_by(width);
+            match &rows.columns[input.feature] {
+                FeatureColumn::Number(numbers) => {
+                    places.zip(numbers).for_each(|(place, number)| *place = *number);
+                }
+                FeatureColumn::Code(codes) => {
+                    let of = |code: u32| {
+                        let known = input.codes.as_ref().filter(|_| code != MISSING);
+                        known.and_then(|codes| codes.get(code as usize)).copied()
+                    };
+                    places
+                        .zip(codes)
+                        .for_each(|(place, &code)| *place = of(code).unwrap_or(f64::NAN));
+                }
+            }
+        }
+        let given = library::predict(&self.text, &values, width)
+            .map_err(|e| unclear(&self.path, format!("LightGBM failed: {e}")))?;
+        let is_score = |score: &f64| (0.0..=1.0).contains(score);
+        if given.len() != rows.n || !given.iter().all(is_score) {
+            let what = format!("it does not give one probability for each of {} rows", rows.n);
+            return Err(unclear(&self.path, what).into());
+        }
+        scores.extend(given);
+        Ok(())
+    }
+}
+
+#[cfg(feature = "lightgbm")]
+mod library {
+    //! The calls of the library.
+
+    use lightgbm3::Booster;
+
+    /// Reads the model once.
+    pub(super) fn check(text: &str, width: usize) -> Result<(), String> {
+        let model = Booster::from_string(text).map_err(|e| e.to_string())?;
+        let columns = usize::try_from(model.num_features()).unwrap_or_default();
+        if columns == width && model.num_classes() == 1 {
+            return Ok(());
+        }
+        Err(format!("it has {columns} columns and {} classes", model.num_classes()))
+    }
+
+    /// The probability of the positive class for rows of so many columns.
+    pub(super) fn predict(text: &str, rows: &[f64], width: usize) -> Result<Vec<f64>, String> {
+        let model = Booster::from_string(text).map_err(|e| e.to_string())?;
+        let width = i32::try_from(width).map_err(|e| e.to_string())?;
+        let told = model.predict_with_params(rows, width, true, "num_threads=1 verbosity=-1");
+        told.map_err(|e| e.to_string())
+    }
+}
+
+#[cfg(not(feature = "lightgbm"))]
+mod library {
+    //! Replaces the library in builds without it; `check` has refused jobs that need it.
+
+    const ABSENT: &str = "this build of cfaudit does without it";
+
+    pub(super) fn check(_: &str, _: usize) -> Result<(), String> {
+        Err(ABSENT.to_owned())
+    }
+
+    pub(super) fn predict(_: &str, _: &[f64], _: usize) -> Result<Vec<f64>, String> {
+        Err(ABSENT.to_owned())
+    }
+}

@@ -1,0 +1,409 @@
+//! Models that are Python functions or pickles: the same scores as the library gives, one process
+//! for a whole run, and what is said when Python fails.
+//!
+//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
+//! (`make python` fetches one); without it `python3` is tried.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+
+use crate::frame::read_frame;
+use crate::work::{Going, Work, assert_same, column};
+
+const JOB: &str = r#"
+cfaudit: 1
+name: python
+data:
+  rows: {parquet: rows.parquet}
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [f, m], reference: m}
+  features:
+    continuous: [age, income]
+    nominal: [job]
+counterfactuals: {flip: naive, again: {naive: {}}}
+models:
+  live:
+    python: PYTHON
+metrics: {bootstrap: {samples: 20}}
+run: {seed: 77}
+"#;
+
+const N: i64 = 2000;
+
+/// The interpreter, if it can import this.
+fn interpreter(imports: &str) -> Option<String> {
+    let python = std::env::var("CFAUDIT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let loads = Command::new(&python)
+        .args(["-c", &format!("import {imports}")])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !loads {
+        crate::work::skip(&format!("{python} cannot import {imports}: `make python`"));
+    }
+    loads.then_some(python)
+}
+
+/// Rows with text and missing numbers, and a job whose model is this.
+fn with_python(python: &str) -> Work {
+    let work = Work::new();
+    let rows = 0..N;
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("id", column(rows.clone().map(|i| Some(5000 + i)).collect::<Int64Array>())),
+            (
+                "sex",
+                column(
+                    rows.clone().map(|i| Some(["f", "m"][i as usize % 2])).collect::<StringArray>(),
+                ),
+            ),
+            ("age", column(rows.clone().map(|i| Some(18 + i * 7 % 60)).collect::<Int64Array>())),
+            (
+                "income",
+                column(
+                    rows.clone()
+                        .map(|i| (i % 11 > 0).then_some(900.0 + (i * 37 % 4000) as f64 / 3.0))
+                        .collect::<Float64Array>(),
+                ),
+            ),
+            (
+                "job",
+                column(
+                    rows.clone()
+                        .map(|i| Some(["cook", "clerk", "carer"][(i / 3) as usize % 3]))
+                        .collect::<StringArray>(),
+                ),
+            ),
+            (
+                "repaid",
+                column(
+                    rows.map(|i| Some(i64::from(i * 7 % 60 + i % 2 * 20 > 40)))
+                        .collect::<Int64Array>(),
+                ),
+            ),
+        ],
+    );
+    work.write("job.yaml", &JOB.replace("PYTHON", python));
+    work
+}
+
+/// Trains a pipeline on the rows, pickles it, and writes what it says of them and of everybody in
+/// the other group.
+const TRAIN: &str = "
+import pickle, pandas
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+rows = pandas.read_parquet('rows.parquet')
+known = ['job', 'income', 'sex', 'age']
+numbers = make_pipeline(SimpleImputer(), StandardScaler())
+columns = make_column_transformer((numbers, ['income', 'age']), (OneHotEncoder(), ['job', 'sex']))
+model = make_pipeline(columns, RandomForestClassifier(20, random_state=1))
+labels = rows['repaid'].map(LABELS)
+model.fit(rows[known], labels)
+pickle.dump(model, open('model.pkl', 'wb'))
+other = rows.assign(sex=rows['sex'].map({'f': 'm', 'm': 'f'}))
+told = {name: model.predict_proba(of[known])[:, POSITION] for name, of in [('x', rows), ('c', other)]}
+pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
+";
+
+fn train(work: &Work, python: &str, labels: &str, position: &str) {
+    let script = TRAIN.replace("LABELS", labels).replace("POSITION", position);
+    let made = Command::new(python).args(["-c", &script]).current_dir(work.path("")).output();
+    let made = made.unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+/// The largest difference between the scores of the run and those that the library gave.
+fn furthest(work: &Work) -> f64 {
+    let told = read_frame(&work.path(""), "told");
+    let mut n = 0;
+    let mut furthest = 0.0_f64;
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let by_row: std::collections::BTreeMap<i64, (f64, f64)> = told
+        .records()
+        .map(|row| (row.int("id").unwrap(), (row.real("x").unwrap(), row.real("c").unwrap())))
+        .collect();
+    for row in outcomes.records() {
+        let (x, c) = by_row[&(row.key("row_key").unwrap() as i64)];
+        furthest = furthest.max((row.real("score").unwrap() - x).abs());
+        if row.text("counterfactual") == "flip" {
+            furthest = furthest.max((row.real("score_cf").unwrap() - c).abs());
+            n += 1;
+        }
+    }
+    assert_eq!(n, N);
+    furthest
+}
+
+/// A pickled pipeline: its own scores, one process for rows, recheck and both sets, no line of
+/// Python in the project.
+#[test]
+fn a_pickled_pipeline_is_audited_by_one_process() {
+    let Some(python) = interpreter("pyarrow, pandas, sklearn") else { return };
+    let work = with_python(&format!("{{pickle: model.pkl, with: {python}}}"));
+    train(&work, &python, "lambda y: y", "1");
+    let ran = work.run(0, "job.yaml", "-v");
+    assert!(furthest(&work) < 1e-12, "{}", furthest(&work));
+    assert_eq!(ran.stderr.matches(": starts `").count(), 1, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches(": the command answered and goes on").count(), 4);
+    let manifest = work.json("out/manifest.json");
+    assert_eq!(manifest["models"][0]["kind"], "python");
+    let inputs = manifest["inputs"].as_array().unwrap();
+    assert!(inputs.iter().any(|i| i["what"] == "python live" && i["path"] == "model.pkl"));
+    let first = work.results();
+    work.cfaudit(0, "run job.yaml --out out --cache cache2 --threads 1 --batch-rows 1024");
+    assert_same(&first, &work.results(), "other batches and threads");
+    work.run(0, "job.yaml", "").says(&["nothing to do"]);
+    // Another pickle scores anew.
+    train(&work, &python, "lambda y: 1 - y", "1");
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file model.pkl` changed"]);
+    assert!(furthest(&work) < 1e-12);
+}
+
+/// Classes that are words: the positive one must be named, and its own column is the score.
+#[test]
+fn classes_of_a_pickle_are_named() {
+    let Some(python) = interpreter("pyarrow, pandas, sklearn") else { return };
+    let work = with_python(&format!("{{pickle: model.pkl, with: {python}}}"));
+    train(&work, &python, "['good', 'bad'].__getitem__", "0");
+    work.run(3, "job.yaml", "").says(&[
+        "the Python of model `live` failed with exit status 1",
+        "name the positive one under `positive`",
+        "--> job.yaml:",
+    ]);
+    let named = format!("{{pickle: model.pkl, positive: bad, with: {python}}}");
+    work.write("job.yaml", &JOB.replace("PYTHON", &named));
+    work.run(0, "job.yaml", "");
+    assert!(furthest(&work) < 1e-12);
+    let wrong = format!("{{pickle: model.pkl, positive: ugly, with: {python}}}");
+    work.write("job.yaml", &JOB.replace("PYTHON", &wrong));
+    work.run(3, "job.yaml", "").says(&["the model has no class ugly; its classes are"]);
+}
+
+/// The example of the guide, and the same scores from a command that speaks the protocol itself.
+#[test]
+fn a_function_gives_the_bytes_of_a_command() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let guide = fs::read_to_string(crate::work::root().join("docs/models-and-experiments.md"));
+    let guide = guide.unwrap();
+    let example = guide.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    work.write("scoring.py", &format!("print('imported')\n{example}"));
+    work.cfaudit(0, "check job.yaml --cache cache");
+    let ran = work.run(0, "job.yaml", "-v");
+    assert_eq!(ran.stderr.matches(": starts `").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("| imported"), "what it prints is told: {}", ran.stderr);
+    let outcomes = fs::read(work.path("out/rows/outcomes.parquet"));
+    let tables = |work: &Work| {
+        let mut found = crate::work::files(&work.path("out/tables"));
+        found.retain(|name, _| name.starts_with("metrics") || name.starts_with("switch"));
+        found
+    };
+    let first = tables(&work);
+    assert!(!first.is_empty());
+    // By hand, as jobs/models/README.md says.
+    work.write(
+        "by_hand.py",
+        "import sys, pyarrow as pa, scoring\n\
+         written = pa.schema([('score', pa.float64())])\n\
+         with pa.ipc.open_stream(sys.stdin.buffer) as rows, pa.ipc.new_stream(sys.stdout.buffer, \
+         written) as scores:\n    for batch in rows:\n        table = \
+         pa.Table.from_batches([batch])\n        given = scoring.score(table.to_pandas())\n        \
+         scores.write_batch(pa.record_batch([pa.array(list(given), pa.float64())], \
+         schema=written))\n",
+    );
+    work.write("scoring.py", example);
+    let job = JOB.replace("python: PYTHON", &format!("command: {{score: [{python}, by_hand.py]}}"));
+    work.write("job.yaml", &job);
+    work.cfaudit(0, "run job.yaml --out out --cache cache3");
+    assert_same(&first, &tables(&work), "a command");
+    assert_eq!(outcomes.ok(), fs::read(work.path("out/rows/outcomes.parquet")).ok());
+    // A change of the module scores anew.
+    work.write(
+        "job.yaml",
+        &JOB.replace("PYTHON", &format!("{{call: \"scoring:score\", with: {python}}}")),
+    );
+    work.run(0, "job.yaml", "").says(&["`file scoring.py` changed"]);
+}
+
+/// What a function may do wrong, each with its own last words.
+#[test]
+fn functions_that_fail_say_why() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let call = format!("{{call: \"scoring:score\", with: {python}, time_limit: 30s}}");
+    for (body, words) in [
+        ("raise ValueError('no such land')", "| ValueError: no such land"),
+        ("return [0.5]", "| cfaudit: 1 scores came back for 2000 rows"),
+        ("return [None] * len(rows)", "gave no score (null or NaN) for a row"),
+        ("return [1.5] * len(rows)", "gave the score `1.5`, which is not in [0, 1]"),
+        ("import os; os._exit(0)", "wrote nothing to its standard output"),
+        ("import os; os.kill(os.getpid(), 9)", "failed with signal 9 (SIGKILL)"),
+        ("import sys; sys.exit('out of tea')", "| out of tea"),
+    ] {
+        let work = with_python(&call);
+        work.write("scoring.py", &format!("def score(rows):\n    {body}\n"));
+        let ran = work.run(3, "job.yaml", "");
+        ran.says(&["the Python of model `live`", words, "--> job.yaml:"]);
+        assert!(!work.path("out").exists());
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told_by_check() {
+    let absent = with_python("{call: \"scoring:score\"}");
+    absent.cfaudit(3, "check job.yaml --cache cache").says(&[
+        "error[missing-file]: there is no file `scoring.py`, the module that is called",
+        "--> job.yaml:16:",
+    ]);
+    absent.write("scoring.py", "import nowhere_to_be_found\n");
+    absent
+        .write("job.yaml", &JOB.replace("PYTHON", "{call: \"scoring:score\", with: ./no-python}"));
+    absent.cfaudit(3, "check job.yaml --cache cache").says(&[
+        "error[command-not-started]",
+        "the Python of model `live` cannot be started: `./no-python`",
+    ]);
+    let program = with_python("{pickle: model.pkl}");
+    program.cfaudit(3, "check job.yaml --cache cache").says(&["error[missing-file]", "model.pkl"]);
+    program.write(
+        "job.yaml",
+        &JOB.replace("python: PYTHON", "command: {score: [no-such-program-anywhere]}"),
+    );
+    program.cfaudit(3, "check job.yaml --cache cache").says(&[
+        "error[command-not-started]: the command of model `live` cannot be started",
+        "no folder of PATH holds it",
+    ]);
+    let Some(python) = interpreter("pyarrow") else { return };
+    let call = format!("{{call: \"scoring:score\", with: {python}}}");
+    absent.write("job.yaml", &JOB.replace("PYTHON", &call));
+    absent.cfaudit(3, "check job.yaml --cache cache").says(&[
+        "No module named 'nowhere_to_be_found'",
+        "hint: this interpreter must be able to import it",
+    ]);
+}
+
+/// A process that waits for the next question ends with the run, and so does one that is asked.
+#[test]
+fn python_ends_with_the_run() {
+    let Some(python) = interpreter("pyarrow") else { return };
+    let work = with_python(&format!("{{call: \"scoring:score\", with: {python}}}"));
+    let begin = "import atexit, os, time\nopen('pid', 'w').write(str(os.getpid()) + '\\n')\n\
+                 atexit.register(lambda: open('ended', 'w').write('well'))\n";
+    let score = "def score(rows):\n    return [0.25] * len(rows)\n";
+    work.write("scoring.py", &format!("{begin}{score}"));
+    work.run(0, "job.yaml", "");
+    assert_eq!(fs::read_to_string(work.path("ended")).unwrap(), "well");
+    let sleeps = score.replace("return", "time.sleep(300); return");
+    work.write("scoring.py", &format!("{begin}{sleeps}"));
+    fs::remove_file(work.path("pid")).unwrap();
+    let going = {
+        let mut going = Going::start(&mut work.command("run job.yaml --out new --cache cache"));
+        assert!(going.until(&["command.start"], "score/model=live"));
+        going
+    };
+    let started = std::time::Instant::now();
+    let wait = |until: &dyn Fn() -> bool| {
+        while !until() {
+            assert!(started.elapsed().as_secs() < 60, "it takes too long");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    wait(&|| fs::read_to_string(work.path("pid")).is_ok_and(|pid| pid.ends_with('\n')));
+    going.signal("TERM");
+    assert_eq!(going.end().0.code(), Some(143));
+    let pid = fs::read_to_string(work.path("pid")).unwrap().trim().to_owned();
+    let alive = || {
+        let kill = Command::new("kill").args(["-0", &pid]).stderr(Stdio::null()).status();
+        kill.unwrap().success()
+    };
+    wait(&|| !alive());
+    assert!(!work.path("new").exists());
+}
+
+/// A model file of LightGBM with categories, missing numbers and a level that it does not know.
+#[test]
+#[cfg(feature = "lightgbm")]
+fn a_lightgbm_file_gives_the_scores_of_the_library() {
+    let Some(python) = interpreter("pyarrow, pandas, lightgbm") else { return };
+    let work = with_python("{pickle: none}");
+    let job = |block: &str| {
+        work.write("job.yaml", &JOB.replace("python: PYTHON", &format!("lightgbm: {block}")));
+    };
+    let train = |columns: &str, fit: &str| {
+        let script = "
+import pandas, lightgbm
+rows = pandas.read_parquet('rows.parquet')
+other = rows.assign(sex=rows['sex'].map({'f': 'm', 'm': 'f'}))
+levels = {'sex': ['m', 'f'], 'job': ['cook', 'clerk']}
+def known(of):
+    return of[COLUMNS].assign(**{c: pandas.Categorical(of[c], levels[c]) for c in levels if c in COLUMNS})
+model = lightgbm.LGBMClassifier(n_estimators=30, num_leaves=9, verbosity=-1, min_data_per_group=5)
+FIT
+model.booster_.save_model('model.txt')
+model = lightgbm.Booster(model_file='model.txt')
+told = {name: model.predict(known(of)) for name, of in [('x', rows), ('c', other)]}
+pandas.DataFrame({'id': rows['id'], **told}).to_parquet('told.parquet')
+";
+        let script = script.replace("COLUMNS", columns).replace("FIT", fit);
+        let made = Command::new(&python)
+            .args(["-c", &script])
+            .current_dir(work.path(""))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    let plain = "model.fit(known(rows), rows['repaid'])";
+    train("['income', 'job', 'age', 'sex']", plain);
+    job("{file: model.txt}");
+    work.cfaudit(0, "check job.yaml --cache cache");
+    work.run(0, "job.yaml", "");
+    assert!(furthest(&work) < 1e-12, "{}", furthest(&work));
+    let first = work.results();
+    work.cfaudit(0, "run job.yaml --out out --cache cache2 --threads 1 --batch-rows 1024");
+    assert_same(&first, &work.results(), "other batches and threads");
+    // Without names the columns are listed; the order counts.
+    train("['income', 'age']", "model.fit(known(rows).to_numpy(), rows['repaid'])");
+    work.run(3, "job.yaml", "").says(&[
+        "error[bad-model]: the model was trained without names of columns",
+        "hint: list its columns in order: `columns: [...]`",
+    ]);
+    job("{file: model.txt, columns: [income, age]}");
+    work.run(0, "job.yaml", "").says(&["score/model=live: runs"]);
+    assert!(furthest(&work) < 1e-12);
+    job("{file: model.txt, columns: [income]}");
+    work.run(3, "job.yaml", "").says(&["the model takes 2 columns, and `columns` names 1"]);
+    job("{file: model.txt}");
+    // What is not clear is refused.
+    train("['income', 'job', 'age', 'sex']", plain);
+    let text = fs::read_to_string(work.path("model.txt")).unwrap();
+    for (from, to, words) in [
+        (
+            "objective=binary",
+            "objective=regression",
+            "`regression sigmoid:1`, which gives no probab",
+        ),
+        ("end of trees", "end", "no whole model file"),
+        ("[[\"cook\", \"clerk\"], ", "[", "lists the levels of 1, so that nobody can tell"),
+        (
+            "[\"cook\", \"clerk\"]",
+            "[\"boss\"]",
+            "knows none of the levels of `job`; it knows \"boss\"",
+        ),
+        ("names=income", "names=wealth", "wants a column `wealth`, which the job does not have"),
+        ("categorical_feature: 1,3", "categorical_feature: 1", "do not agree on which columns"),
+        ("pandas_categorical:[", "pandas_categorical:{", "`pandas_categorical` is damaged"),
+        ("pandas_categorical:", "pandas_levels:", "the column `job` holds text"),
+    ] {
+        assert!(text.contains(from), "{from} is not in\n{text}");
+        work.write("model.txt", &text.replace(from, to));
+        work.run(3, "job.yaml", "").says(&["error[bad-model]", words, "model.txt"]);
+    }
+}
