@@ -5,6 +5,7 @@
 //! programs and libraries are found by those of the system.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValue;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -46,6 +47,8 @@ pub(crate) enum CommandVerb {
     Diff(DiffArgs),
     /// Write a finished folder in the form of another tool: JUnit, Prometheus, CSV, MLflow
     Export(ExportArgs),
+    /// Remove results from the cache that nobody needs any more
+    Clean(CleanArgs),
     /// Explain a metric, stage, table, column, exit status or error code
     Explain {
         /// The word to explain; without it, all words are listed.
@@ -132,9 +135,36 @@ pub(crate) struct RunArgs {
     /// Write the summary line to this file as well.
     #[arg(long, value_name = "F")]
     pub(crate) summary_file: Option<PathBuf>,
+    /// Most that the cache may hold after the run, such as `20GiB`: the results that were used the
+    /// longest ago go first.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) cache_limit: Option<u64>,
     /// Flags shared by the verbs that read a job.
     #[command(flatten)]
     pub(crate) job_flags: JobFlags,
+}
+
+/// `cfaudit clean`. Without rules it keeps, of each stage of each job, the result used last.
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Remove only what no run has used for so long, such as `30d`, `12h`.
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    pub(crate) older: Option<Duration>,
+    /// Keep so many results of each stage of each job, those used last; 1 where no rule is given.
+    #[arg(long, value_name = "N")]
+    pub(crate) keep_last: Option<usize>,
+    /// Remove only what this job alone has used.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: Option<String>,
+    /// Remove nothing: say what would go.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Folder of cached stage results; `outputs/.cache` where left out.
+    #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR")]
+    pub(crate) cache: Option<PathBuf>,
+    /// How to log.
+    #[command(flatten)]
+    pub(crate) log: LogFlags,
 }
 
 /// `cfaudit check`.
@@ -429,6 +459,31 @@ pub(crate) enum GatePolicy {
 }
 
 fn parse_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text)?;
+    if bytes < 64 << 20 {
+        return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
+    }
+    Ok(bytes)
+}
+
+/// A time as a whole number and a unit: `30d`, `12h`, `90m`, `2w`.
+fn parse_age(text: &str) -> Result<Duration, String> {
+    let bad =
+        || format!("`{text}` is no time; write a whole number and a unit, such as 30d or 12h");
+    let unit = text.chars().next_back().ok_or_else(bad)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        'd' => 86_400,
+        'w' => 7 * 86_400,
+        _ => return Err(bad()),
+    };
+    let number: u32 = text[..text.len() - 1].parse().map_err(|_| bad())?;
+    Ok(Duration::from_secs(u64::from(number) * seconds))
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
@@ -439,15 +494,11 @@ fn parse_memory(text: &str) -> Result<u64, String> {
         "kib" | "k" => 1 << 10,
         "mib" | "m" => 1 << 20,
         "gib" | "g" => 1 << 30,
-        _ => return Err(format!("`{unit}` is no unit of memory; write MiB, GiB, MB or GB")),
+        _ => return Err(format!("`{unit}` is no unit of size; write MiB, GiB, MB or GB")),
     };
     let number: f64 =
         number.parse().map_err(|_| format!("`{text}` is no size; write for instance 2GiB"))?;
-    let bytes = number * factor as f64;
-    if bytes < (64 << 20) as f64 {
-        return Err(format!("`{text}` is too little; cfaudit needs at least 64MiB"));
-    }
-    Ok(bytes as u64)
+    Ok((number * factor as f64) as u64)
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {
@@ -465,12 +516,27 @@ fn parse_batch_rows(text: &str) -> Result<usize, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandLine, parse_memory};
+    use std::time::Duration;
+
+    use super::{CommandLine, parse_age, parse_memory, parse_size};
     use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn times_and_sizes_of_the_cache() {
+        assert_eq!(parse_age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(parse_age("2w"), parse_age("14d"));
+        assert_eq!(parse_age("0s"), Ok(Duration::ZERO));
+        for bad in ["", "d", "30", "-1d", "1.5d", "30 days", "30ä", "99999999999d"] {
+            assert!(parse_age(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_size("20GiB"), Ok(20 << 30));
+        assert_eq!(parse_size("0"), Ok(0));
+        assert!(parse_size("much").is_err());
     }
 
     #[test]

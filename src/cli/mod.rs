@@ -78,6 +78,7 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Diff(args) => after::diff(&args),
         CommandVerb::New(args) => after::new(&args),
         CommandVerb::Export(args) => after::export(&args),
+        CommandVerb::Clean(args) => after::clean(&args),
         CommandVerb::Plan(args) => preview::plan(&args),
         CommandVerb::Data(args) => preview::data(&args),
         CommandVerb::Explain { word, folder } => explain_word(word.as_deref(), folder.as_deref()),
@@ -140,6 +141,7 @@ fn settings(job: &Path, flags: &JobFlags) -> RunSettings {
         gates_report_only: false,
         replace: false,
         rehash: flags.rehash,
+        cache_limit: None,
     }
 }
 
@@ -299,6 +301,7 @@ fn run_job(
         force: args.force.clone(),
         gates_report_only: args.gates == GatePolicy::Report,
         replace: args.replace,
+        cache_limit: args.cache_limit,
         ..settings(&args.job, &args.job_flags)
     };
     let finished = stage::run(checked, &settings, console.as_ref(), record, cancel)?;
@@ -335,6 +338,12 @@ fn run_job(
     }
     if finished.published.is_some() && !matches!(verdict, "done" | "unfinished") {
         words = format!("verdict {verdict}: {words}");
+    }
+    if let Some(trimmed) = finished.trimmed.filter(|trimmed| trimmed.removed > 0) {
+        words.push_str(&format!(
+            "; the cache gave up {}",
+            after::results_text(trimmed.removed, trimmed.removed_bytes)
+        ));
     }
     if finished.summary.data.is_some() {
         words.push_str("; STAND-IN DATA: no number is about real people");

@@ -18,6 +18,7 @@ use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
@@ -199,6 +200,14 @@ pub(crate) fn create(path: &Path) -> Result<File> {
 pub(crate) fn append(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).open(path).map_err(failed("open the log file", path))
+}
+
+/// Makes an empty file, or gives an existing one the present time as that of its modification.
+pub(super) fn touch(path: &Path) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.create(true).truncate(false).write(true).mode(PRIVATE_FILE);
+    let touched = options.open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    touched.map_err(failed("write", path))
 }
 
 /// Opens a file for locking; creates it if it does not exist.

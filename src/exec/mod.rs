@@ -38,6 +38,7 @@ use crate::error::{Error, FilePlace, JobProblem, Result};
 pub(crate) mod accumulator;
 pub mod cancel;
 pub(crate) mod child;
+pub mod clean;
 pub mod event;
 pub(crate) mod files;
 pub(crate) mod fingerprint;
@@ -309,6 +310,7 @@ pub fn run(
     let mut entries = BTreeMap::new();
     let mut records = Vec::new();
     let steps = steps(stages, options)?;
+    store.make_marks(options.job)?;
     let damaged = damaged(&steps, &there, options, &mut || cancel.check())?;
     let mut rest = steps.as_slice();
     while !rest.is_empty() {
@@ -348,6 +350,7 @@ pub fn run(
         for (step, done) in wave.iter().zip(done) {
             let (entry, record) = done?;
             records.push(record);
+            store.mark_used(options.job, &step.key)?;
             entries.insert(step.stage.id.as_str(), entry);
             if memory.0.get(&step.stage.id) != Some(&step.fingerprint) {
                 memory.0.insert(step.stage.id.clone(), step.fingerprint.clone());

@@ -7,6 +7,7 @@
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
 //! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not of the store
+//! <root>/used/<job>/<key>         empty; its time is that at which the job last used the result, see [`super::clean`]
 //! <root>/jobs/<job>.json          fingerprints of the job's last run, for the reasons alone
 //! <root>/inputs                   hashes of input files, see `stage/input/digest.rs`
 //! ```
@@ -159,6 +160,24 @@ impl ResultStore {
 
     pub(super) fn look(&self, key: &str) -> Result<StoreLookup> {
         look(&self.root, key)
+    }
+
+    /// The folder of the store.
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The sessions of others, living or dead, while none is made or removed.
+    pub(super) fn other_sessions(&self) -> Result<(FileLock, Vec<PathBuf>)> {
+        let turn = FileLock::wait(&self.sweep_lock)?;
+        let mut sessions = files::list(&self.root.join("tmp"))?;
+        sessions.retain(|session| *session != self.session);
+        Ok((turn, sessions))
+    }
+
+    /// Removes a result; one that is not there is fine.
+    pub(super) fn remove_result(&self, folder: &Path) -> Result<()> {
+        files::remove_at_once(folder, &self.scratch())
     }
 
     /// An empty folder for a new result.
@@ -356,6 +375,25 @@ fn memory(root: &Path, job: &str) -> Result<FingerprintMemory> {
 
 fn entry_folder(root: &Path, key: &str) -> PathBuf {
     root.join(key.get(..2).unwrap_or(key)).join(key)
+}
+
+/// The folders of all entries, in the order of their keys.
+pub(super) fn entry_folders(root: &Path) -> Result<Vec<PathBuf>> {
+    let is_hex = |path: &Path, n: usize| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.len() == n && name.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let mut found = Vec::new();
+    for shelf in files::list(root)?.into_iter().filter(|path| is_hex(path, 2) && path.is_dir()) {
+        found.extend(files::list(&shelf)?.into_iter().filter(|path| is_hex(path, 64)));
+    }
+    Ok(found)
+}
+
+/// The id of the stage that made an entry; `None` if its description cannot be read.
+pub(super) fn stage_of(folder: &Path) -> Option<String> {
+    let text = files::read_if_there(&folder.join(STAGE_FILE)).ok()??;
+    Some(serde_json::from_slice::<EntryRecord>(&text).ok()?.fingerprint.id)
 }
 
 fn memory_file(root: &Path, job: &str) -> PathBuf {

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use crate::data::source::catalog::{DATA_SETS, PublicDataSet};
 use crate::error::{EXITS, FAULTS, OTHER_CODES};
 use crate::job::CODES;
+use crate::job::read::synonyms::synonym;
 use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
 use crate::metric::rate::Undefined;
@@ -211,6 +212,30 @@ const SCOPES: &[(&str, &str)] = &[
 
 /// Other words that messages, tables and papers use.
 const WORDS: &[(&str, &str)] = &[
+    (
+        "set",
+        "an entry of `counterfactuals`: for each audited person and each other group one or \
+         several counterfactuals by one strategy; every metric of a set says which one it is about",
+    ),
+    (
+        "naive",
+        "strategy of a counterfactual set: the sensitive attribute takes the other group's value \
+         and nothing else changes",
+    ),
+    (
+        "sensitive",
+        "data.sensitive: the protected attributes, each with its groups and a reference group",
+    ),
+    (
+        "reference",
+        "the group that others are compared with (`data.sensitive.NAME.reference`), or rows that \
+         strategies learn from (`data.reference`)",
+    ),
+    (
+        "python",
+        "kind of model: `python: {pickle: FILE}` for a pickled model with `predict_proba`, \
+         `python: {call: \"module:function\"}` for a function that scores rows",
+    ),
     ("classes", CLASSES),
     ("one_vs_all", CLASSES),
     (
@@ -459,9 +484,13 @@ const GATE: &str = "one question about one metric, or about harm to a group (`ha
 /// The entries of a word: its own, else those of columns of that name. Metrics are also known by
 /// their symbol.
 pub fn find<'a>(entries: &'a [ExplainedWord], word: &str) -> Vec<&'a ExplainedWord> {
-    let exact: Vec<&ExplainedWord> = entries.iter().filter(|e| e.word == word).collect();
+    let named = |word: &str| entries.iter().filter(|e| e.word == word).collect::<Vec<_>>();
+    let exact = named(word);
     if !exact.is_empty() {
         return exact;
+    }
+    if let Some(same) = synonym(word) {
+        return named(same);
     }
     let lower = word.to_lowercase();
     let by_symbol = catalog().find(|m| m.symbol.to_lowercase() == lower).map(|m| m.id);
@@ -629,6 +658,7 @@ pub fn tables() -> String {
 #[cfg(test)]
 mod tests {
     use super::{STAGES, entries, find, nearest};
+    use crate::job::read::synonyms::SYNONYMS;
 
     #[test]
     fn every_kind_of_stage_is_explained() {
@@ -702,6 +732,15 @@ mod tests {
             );
         }
         assert!(find(&all, "denied_by_group")[0].text.starts_with("denied by group, family ccm"));
+        // Every word of the trade leads to a word that is explained.
+        for (word, known) in SYNONYMS {
+            let found = find(&all, word);
+            assert!(!found.is_empty() && found[0].word == *known, "{word}");
+        }
+        assert_eq!(find(&all, "Four-fifths rule")[0].word, "di");
+        for word in ["set", "naive", "favourable", "reference", "sensitive"] {
+            assert_eq!(find(&all, word)[0].kind, "word", "{word}");
+        }
         assert!(find(&all, "nonsense-word").is_empty());
         assert_eq!(nearest(&all, "nsrr").as_deref(), Some("nsr"));
     }

@@ -68,8 +68,10 @@ pub(crate) mod waiting;
 
 use crate::error::{Exit, Result};
 use crate::exec::cancel::CancelFlag;
+use crate::exec::clean::CleanOutcome;
 use crate::exec::event::{Event, Observer};
 use crate::exec::folder::{OutputFolder, PublishOutcome};
+use crate::exec::store::ResultStore;
 use crate::exec::{ExecSettings, StageRecord};
 use crate::folder::manifest::RunSummary;
 use crate::folder::read;
@@ -93,6 +95,8 @@ pub struct FinishedRun {
     pub stages: Vec<StageRecord>,
     /// The files of scores that were not there; nothing was measured where there is one.
     pub awaited: Vec<AwaitedFile>,
+    /// What the cache gave up to stay within its limit; none without a limit.
+    pub trimmed: Option<CleanOutcome>,
 }
 
 /// What varies between runs and lands in the output folder all the same.
@@ -118,6 +122,18 @@ pub fn run(
 ) -> Result<FinishedRun> {
     run_stages(checked, settings, observer, record, cancel)
         .map_err(|error| with_place(error, checked))
+}
+
+/// Keeps the cache within its limit. The run has done its work: what goes wrong here is no failure
+/// of it.
+fn trim_cache(
+    store: &ResultStore,
+    settings: &RunSettings,
+    cancel: &CancelFlag,
+) -> Option<CleanOutcome> {
+    settings.cache.as_ref()?;
+    let trimmed = store.keep_within(settings.cache_limit?, cancel);
+    trimmed.inspect_err(|e| tracing::warn!("{e}")).ok()
 }
 
 fn run_stages(
@@ -186,6 +202,7 @@ fn run_stages(
             published: None,
             stages,
             awaited: input.awaited.clone(),
+            trimmed: trim_cache(&store, settings, cancel),
         });
     };
     let mut summary = read::read_summary(&last.folder)?;
@@ -201,5 +218,6 @@ fn run_stages(
         summary.exit = Exit::Done.code();
     }
     summary.out = Some(out.to_string_lossy().into_owned());
-    Ok(FinishedRun { summary, published: Some(published), stages, awaited: input.awaited.clone() })
+    let (awaited, trimmed) = (input.awaited.clone(), trim_cache(&store, settings, cancel));
+    Ok(FinishedRun { summary, published: Some(published), stages, awaited, trimmed })
 }

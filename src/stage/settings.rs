@@ -53,6 +53,8 @@ pub struct RunSettings {
     pub replace: bool,
     /// Whether all input files are hashed, also those whose hash is remembered.
     pub rehash: bool,
+    /// Most bytes of the cache after the run; none: it grows.
+    pub cache_limit: Option<u64>,
 }
 
 /// The output folder of a job that is given no other.

@@ -15,6 +15,7 @@ mod augment;
 mod catalog;
 mod clarify;
 mod classes;
+mod clean;
 mod command;
 mod determinism;
 mod diff;

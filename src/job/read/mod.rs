@@ -4,4 +4,5 @@ pub(crate) mod decode;
 pub(crate) mod load;
 pub(crate) mod nearest;
 mod reader;
+pub(crate) mod synonyms;
 pub(crate) mod tree;

@@ -1,5 +1,7 @@
 //! Finds the known word nearest to a wrong one, for the hints of messages.
 
+use crate::job::read::synonyms::synonym;
+
 /// The known word that is nearest to what was written, if any is near.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |s: &str| s.to_lowercase().replace(['-', ' ', '.'], "_");
@@ -27,7 +29,9 @@ pub(crate) fn suggest<'a>(
     known: impl IntoIterator<Item = &'a str>,
 ) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let guess = nearest(word, known.iter().copied())
+    let same = synonym(word).filter(|same| known.contains(same));
+    let guess = same
+        .or_else(|| nearest(word, known.iter().copied()))
         .map(|k| format!("did you mean `{k}`? "))
         .unwrap_or_default();
     if known.is_empty() {
@@ -87,5 +91,11 @@ mod tests {
             "did you mean `scores`? known keys: `threshold`, `threshold_rule`, `logistic`, `scores`"
         );
         assert_eq!(suggest("gbm", "models", []), "models: none");
+        let metrics = ["di", "sr", "nsr", "tpr"];
+        for (word, known) in [("four-fifths rule", "di"), ("switch_rate", "sr"), ("recall", "tpr")]
+        {
+            assert!(suggest(word, "m", metrics).starts_with(&format!("did you mean `{known}`?")));
+        }
+        assert_eq!(suggest("precision", "m", metrics), "m: `di`, `sr`, `nsr`, `tpr`");
     }
 }

@@ -73,6 +73,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
         gates_report_only: false,
         replace: false,
         rehash: false,
+        cache_limit: None,
     };
     let checked = match check::read(&file, &[], &cfaudit::stage::measure::catalog::catalog()) {
         Ok(checked) => checked,

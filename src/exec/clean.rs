@@ -1,0 +1,319 @@
+//! Removes results that nobody needs any more from the store, those that were used last in the end.
+//!
+//! Every run leaves a mark for each result that it makes or finds: the empty file
+//! `used/<job>/<key>`, whose time of modification is that of the last use. A result without a mark
+//! was last used when it was made. What a run that is going on may read stays: nothing is removed
+//! that was used since the oldest live session of another process began.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::lock::FileLock;
+use super::store::{ResultStore, entry_folders, stage_of};
+use super::{cancel::CancelFlag, files};
+use crate::error::Result;
+
+/// Which results are removed. All conditions that are given must hold.
+#[derive(Debug, Clone, Default)]
+pub struct CleanRules {
+    /// Not used for so long.
+    pub older: Option<Duration>,
+    /// Not among so many results of its stage that the job used last.
+    pub keep_last: Option<usize>,
+    /// Used by this job alone.
+    pub job: Option<String>,
+}
+
+/// What was removed, or would be, and what is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CleanOutcome {
+    /// Results that were removed.
+    pub removed: u64,
+    /// Their bytes.
+    pub removed_bytes: u64,
+    /// Results that are left.
+    pub left: u64,
+    /// Their bytes.
+    pub left_bytes: u64,
+    /// Results that are left only because a run that is going on may read them.
+    pub in_use: u64,
+}
+
+/// A result with what decides whether it stays.
+struct StoredResult {
+    key: String,
+    folder: PathBuf,
+    /// The id of its stage; empty where its description cannot be read.
+    stage: String,
+    bytes: u64,
+    used: SystemTime,
+    /// When each job used it last.
+    by_job: BTreeMap<String, SystemTime>,
+}
+
+impl ResultStore {
+    /// Notes that a job uses a result now.
+    ///
+    /// # Errors
+    /// The mark cannot be written.
+    pub(super) fn mark_used(&self, job: &str, key: &str) -> Result<()> {
+        files::touch(&marks(self.root(), job).join(key))
+    }
+
+    /// Makes the folder of a job's marks.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub(super) fn make_marks(&self, job: &str) -> Result<()> {
+        files::make_private_folder(&self.root().join(USED))?;
+        files::make_private_folder(&marks(self.root(), job))
+    }
+
+    /// Removes results by rules; with `only_look` nothing is removed.
+    ///
+    /// # Errors
+    /// The store cannot be read, a result cannot be removed, or the work is to stop.
+    pub fn clean(
+        &self,
+        rules: &CleanRules,
+        only_look: bool,
+        cancel: &CancelFlag,
+    ) -> Result<CleanOutcome> {
+        let found = results(self.root())?;
+        let now = SystemTime::now();
+        let last = rules.keep_last.map(|n| used_last(&found, n));
+        let goes = |result: &StoredResult| {
+            let age = now.duration_since(result.used).unwrap_or_default();
+            let of_job = rules.job.as_ref().is_none_or(|job| result.by_job.keys().eq([job]));
+            of_job
+                && rules.older.is_none_or(|older| age >= older)
+                && last.as_ref().is_none_or(|last| !last.contains(&result.key))
+        };
+        let chosen = found.iter().filter(|result| goes(result)).collect();
+        self.remove(&found, chosen, self.oldest_other_session()?, only_look, cancel)
+    }
+
+    /// Removes the results that were used the longest ago until at most so many bytes are left.
+    ///
+    /// # Errors
+    /// As [`ResultStore::clean`].
+    pub fn keep_within(&self, bytes: u64, cancel: &CancelFlag) -> Result<CleanOutcome> {
+        let found = results(self.root())?;
+        let mut left = found.iter().fold(0_u64, |sum, result| sum.saturating_add(result.bytes));
+        let mut by_use: Vec<&StoredResult> = found.iter().collect();
+        by_use.sort_by_key(|result| (result.used, &result.key));
+        let goes = |result: &&StoredResult| {
+            let too_much = left > bytes;
+            left = left.saturating_sub(if too_much { result.bytes } else { 0 });
+            too_much
+        };
+        let chosen = by_use.into_iter().take_while(goes).collect();
+        self.remove(&found, chosen, self.oldest_other_session()?, false, cancel)
+    }
+
+    fn remove(
+        &self,
+        found: &[StoredResult],
+        chosen: Vec<&StoredResult>,
+        session: Option<SystemTime>,
+        only_look: bool,
+        cancel: &CancelFlag,
+    ) -> Result<CleanOutcome> {
+        let mut outcome = CleanOutcome::default();
+        for result in chosen {
+            cancel.check()?;
+            if session.is_some_and(|began| result.used >= began) {
+                outcome.in_use += 1;
+                continue;
+            }
+            if !only_look {
+                self.remove_result(&result.folder)?;
+                for job in result.by_job.keys() {
+                    files::remove_file(&marks(self.root(), job).join(&result.key))?;
+                }
+            }
+            outcome.removed += 1;
+            outcome.removed_bytes = outcome.removed_bytes.saturating_add(result.bytes);
+        }
+        outcome.left = found.len() as u64 - outcome.removed;
+        let bytes = found.iter().fold(0_u64, |sum, result| sum.saturating_add(result.bytes));
+        outcome.left_bytes = bytes - outcome.removed_bytes;
+        Ok(outcome)
+    }
+
+    /// When the oldest session of another process that lives began.
+    fn oldest_other_session(&self) -> Result<Option<SystemTime>> {
+        let mut oldest: Option<SystemTime> = None;
+        let (_turn, sessions) = self.other_sessions()?;
+        for session in sessions {
+            // A session that ends at this moment needs nothing any more.
+            let Some(meta) = files::metadata_if_there(&session.join("lock"))? else { continue };
+            let Ok(None) = FileLock::attempt(&session.join("lock")) else { continue };
+            let began = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            oldest = Some(oldest.map_or(began, |oldest| oldest.min(began)));
+        }
+        Ok(oldest)
+    }
+}
+
+/// The folder of the marks of all jobs.
+const USED: &str = "used";
+
+fn marks(root: &Path, job: &str) -> PathBuf {
+    root.join(USED).join(job)
+}
+
+/// All results of a store, in the order of their keys.
+fn results(root: &Path) -> Result<Vec<StoredResult>> {
+    let mut uses: BTreeMap<String, BTreeMap<String, SystemTime>> = BTreeMap::new();
+    for job in list_if_there(&root.join(USED))? {
+        for mark in files::list(&job)? {
+            let Some(meta) = files::metadata_if_there(&mark)? else { continue };
+            let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            uses.entry(name_of(&mark)).or_default().insert(name_of(&job), used);
+        }
+    }
+    let mut found = Vec::new();
+    for folder in entry_folders(root)? {
+        let Some(meta) = files::metadata_if_there(&folder)? else { continue };
+        let made = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        let key = name_of(&folder);
+        let by_job = uses.remove(&key).unwrap_or_default();
+        let bytes = files::files_below(&folder)?.iter().map(|file| file.bytes).sum();
+        let stage = stage_of(&folder).unwrap_or_default();
+        let used = by_job.values().copied().max().unwrap_or(made);
+        found.push(StoredResult { key, folder, stage, bytes, used, by_job });
+    }
+    Ok(found)
+}
+
+fn list_if_there(folder: &Path) -> Result<Vec<PathBuf>> {
+    if files::metadata_if_there(folder)?.is_none() { Ok(Vec::new()) } else { files::list(folder) }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The keys of the `n` results of each stage that each job used last. A result that no job has
+/// marked is of a job of its own.
+fn used_last(found: &[StoredResult], n: usize) -> BTreeSet<String> {
+    let mut of_stage: BTreeMap<(&str, &str), Vec<(SystemTime, &str)>> = BTreeMap::new();
+    for result in found {
+        let unmarked = result.by_job.is_empty().then_some(("", result.used));
+        let marked = result.by_job.iter().map(|(job, used)| (job.as_str(), *used));
+        for (job, used) in marked.chain(unmarked) {
+            of_stage.entry((job, &result.stage)).or_default().push((used, &result.key));
+        }
+    }
+    let mut kept = BTreeSet::new();
+    for mut uses in of_stage.into_values() {
+        uses.sort_unstable_by_key(|use_| Reverse(*use_));
+        kept.extend(uses.into_iter().take(n).map(|(_, key)| key.to_owned()));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use indexmap::IndexMap;
+
+    use super::{CleanRules, marks};
+    use crate::exec::cancel::CancelFlag;
+    use crate::exec::fingerprint::StageFingerprint;
+    use crate::exec::store::{PresentEntry, ResultStore, StoreLookup};
+
+    /// A result of a stage with so many bytes, which a job used so many days ago.
+    fn add(
+        store: &ResultStore,
+        stage: &str,
+        seed: &str,
+        bytes: usize,
+        uses: &[(&str, u64)],
+    ) -> String {
+        let inputs = IndexMap::from([("seed".to_owned(), seed.to_owned())]);
+        let fingerprint = StageFingerprint {
+            id: stage.to_owned(),
+            kind: "train".to_owned(),
+            code: "1".to_owned(),
+            inputs,
+            needs: IndexMap::new(),
+        };
+        let draft = store.draft().unwrap();
+        std::fs::write(draft.path().join("rows"), vec![0; bytes]).unwrap();
+        store.commit(draft, &fingerprint, &[], 1, PresentEntry::Keep).unwrap();
+        let key = fingerprint.key();
+        for (job, days) in uses {
+            store.make_marks(job).unwrap();
+            store.mark_used(job, &key).unwrap();
+            let mark =
+                std::fs::File::options().write(true).open(marks(store.root(), job).join(&key));
+            let used = SystemTime::now() - Duration::from_secs(days * 86_400);
+            mark.unwrap().set_modified(used).unwrap();
+        }
+        key
+    }
+
+    fn there(store: &ResultStore, keys: &[&String]) -> Vec<bool> {
+        let sound = |key: &&String| matches!(store.look(key).unwrap(), StoreLookup::Sound(_));
+        keys.iter().map(sound).collect()
+    }
+
+    #[test]
+    fn rules_say_what_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let store = ResultStore::open(root.path()).unwrap();
+        let old = add(&store, "prepare", "1", 1000, &[("loans", 40)]);
+        let shared = add(&store, "prepare", "2", 1000, &[("loans", 35), ("cards", 2)]);
+        let new = add(&store, "prepare", "3", 1000, &[("loans", 1)]);
+        let other = add(&store, "train", "1", 1000, &[("cards", 50)]);
+        let all = [&old, &shared, &new, &other];
+        let cancel = CancelFlag::default();
+        let month = Some(Duration::from_secs(30 * 86_400));
+        let rules = CleanRules { older: month, ..CleanRules::default() };
+        let looked = store.clean(&rules, true, &cancel).unwrap();
+        assert_eq!((looked.removed, looked.left, looked.in_use), (2, 2, 0));
+        assert!(looked.removed_bytes > 2000 && looked.left_bytes > 2000);
+        assert_eq!(there(&store, &all), [true; 4]);
+        // Only what one job alone has used.
+        let rules = CleanRules { job: Some("loans".to_owned()), ..rules };
+        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(there(&store, &all), [false, true, true, true]);
+        assert!(!marks(root.path(), "loans").join(&old).exists());
+        // The last of each stage and job: `shared` is the last of `cards`, `new` that of `loans`.
+        let rules = CleanRules { keep_last: Some(1), ..CleanRules::default() };
+        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 0);
+        let newer = add(&store, "prepare", "4", 1000, &[("cards", 0)]);
+        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(there(&store, &[&shared, &new, &other, &newer]), [false, true, true, true]);
+        let rules = CleanRules { keep_last: Some(0), older: month, job: None };
+        assert_eq!(store.clean(&rules, false, &cancel).unwrap().removed, 1);
+        assert_eq!(there(&store, &[&new, &other, &newer]), [true, false, true]);
+    }
+
+    #[test]
+    fn the_least_recently_used_go_first_and_what_others_read_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let store = ResultStore::open(root.path()).unwrap();
+        let a = add(&store, "train", "a", 4000, &[("loans", 3)]);
+        let b = add(&store, "train", "b", 4000, &[("loans", 5), ("cards", 1)]);
+        let c = add(&store, "train", "c", 4000, &[("loans", 2)]);
+        let cancel = CancelFlag::default();
+        assert_eq!(store.keep_within(1 << 20, &cancel).unwrap().removed, 0);
+        assert_eq!(store.keep_within(10_000, &cancel).unwrap().removed, 1);
+        assert_eq!(there(&store, &[&a, &b, &c]), [false, true, true]);
+        // Another run began before this result was used.
+        let other = ResultStore::open(root.path()).unwrap();
+        let d = add(&store, "train", "d", 4000, &[("loans", 0)]);
+        store.mark_used("loans", &d).unwrap();
+        let outcome = store.keep_within(0, &cancel).unwrap();
+        assert_eq!((outcome.removed, outcome.in_use, outcome.left), (2, 1, 1));
+        assert_eq!(there(&store, &[&b, &c, &d]), [false, false, true]);
+        drop(other);
+        assert_eq!(store.keep_within(0, &cancel).unwrap().removed, 1);
+    }
+}
