@@ -12,6 +12,7 @@
 //! | `row` | UInt64 | position in the source before `keep`, from 0; only where rows can be lost |
 //! | `row_key` | UInt64 | only with a text as `row_id`: the xxh3-64 of its UTF-8 |
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
+//! | `person` | UInt64 | whose row it is: an integer, or the xxh3-64 of a text; only with a person |
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
 //! | `x.<feature>` | Int64 or Float64, null = missing | a number |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
@@ -145,6 +146,15 @@ pub enum RowIdKind {
     Text,
 }
 
+/// The column that says whose row it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonColumn {
+    /// The column.
+    pub column: String,
+    /// Different persons among the rows.
+    pub persons: u64,
+}
+
 /// The meaning of the columns of the prepared rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
@@ -154,6 +164,9 @@ pub struct Layout {
     pub row_id: RowIdKind,
     /// The label, unless the job says `label: none`.
     pub label: Option<LabelDefinition>,
+    /// Who the rows belong to, where the job says that a person may have several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonColumn>,
     /// The weights of the rows, where the job names a column of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<WeightColumn>,

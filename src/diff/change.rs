@@ -241,6 +241,10 @@ impl<'a> ValueChange<'a> {
             new_denominator: new.and_then(|row| row.denominator),
             old_rows: old.map_or(0, |row| row.n_rows),
             new_rows: new.map_or(0, |row| row.n_rows),
+            old_denominator_persons: old.and_then(|row| row.denominator_persons),
+            new_denominator_persons: new.and_then(|row| row.denominator_persons),
+            old_persons: old.and_then(|row| row.n_persons),
+            new_persons: new.and_then(|row| row.n_persons),
             flags: flags.join(",").into(),
         }
     }
@@ -280,7 +284,9 @@ fn interval(
         } else if gives(pair.old, before) && gives(pair.new, after) {
             if let Some((lo, hi)) = pair.interval {
                 // Newcombe's takes the people of the two runs for others.
-                let paired = pair.method != IntervalProcedure::Newcombe.as_str();
+                let paired = ![IntervalProcedure::Newcombe, IntervalProcedure::NewcombePersons]
+                    .iter()
+                    .any(|newcombe| pair.method == newcombe.as_str());
                 return (
                     Some(ChangeInterval { lo, hi, method: pair.method, paired }),
                     pair.words.clone(),

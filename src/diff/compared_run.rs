@@ -37,6 +37,8 @@ pub(crate) struct ComparedRun {
     pub fitted_on: FittedOn,
     /// Whether people have weights.
     pub weighted: bool,
+    /// Whether a person may have several rows.
+    pub persons: bool,
     /// Whether there is a label.
     pub has_label: bool,
     /// Whether the positive prediction is the one people want.

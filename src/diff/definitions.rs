@@ -415,7 +415,7 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             DefinitionBreak::Everything
         }
         ["data", "label", ..] => DefinitionBreak::Labelled,
-        ["data", "weight"] => DefinitionBreak::Everything,
+        ["data", "weight" | "person"] => DefinitionBreak::Everything,
         ["data", "sensitive", name, "reference"] => DefinitionBreak::Orientation(name.to_owned()),
         ["data", "sensitive", name, ..] => {
             let mut names = derived_from(name, [old, new]);

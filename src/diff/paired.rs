@@ -63,6 +63,11 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     if old.weighted != new.weighted {
         return Ok(PairedValues::unpaired("people have weights in one of the runs only"));
     }
+    if old.persons != new.persons {
+        return Ok(PairedValues::unpaired(
+            "a person may have several rows in one of the runs only",
+        ));
+    }
     if old.row_id != new.row_id {
         return Ok(PairedValues::unpaired(format!(
             "rows are told apart by {} and by {}",

@@ -113,6 +113,9 @@ pub(super) type RunOutcomes = BTreeMap<(String, String), AttributeOutcomes>;
 struct PersonOutcomes {
     place: OutcomeSetKey,
     key: u64,
+    /// Whose row it is: what is drawn; the row itself where each row is a person.
+    unit: u64,
+    has_person: bool,
     /// Groups of the attribute.
     n: usize,
     person: ScoredPerson,
@@ -165,6 +168,8 @@ fn each_person(
             open = Some(PersonOutcomes {
                 place: place.map(str::to_owned),
                 key: outcome.row_key,
+                unit: outcome.person_key.unwrap_or(outcome.row_key),
+                has_person: outcome.person_key.is_some(),
                 n: groups.len(),
                 person: ScoredPerson {
                     group: from,
@@ -195,19 +200,21 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
     let PersonOutcomes {
         place: [model, attribute, set],
         key,
+        unit,
+        has_person,
         n,
         person,
         counterfactuals,
         indices,
         ..
     } = found;
-    let (key, n) = (*key, *n);
+    let (key, unit, n) = (*key, *unit, *n);
     let factual = || {
         let counts = FactualCounts::new(n);
-        if asked.weighted {
-            counts.with_weights(asked.seed)
-        } else {
-            counts.with_pairing(asked.seed)
+        match (asked.weighted, has_person) {
+            (true, _) => counts.with_weights(asked.seed),
+            (false, true) => counts.with_persons(asked.seed),
+            (false, false) => counts.with_pairing(asked.seed),
         }
     };
     let part =
@@ -219,16 +226,16 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         });
     if part.person_keys.insert(key) {
         part.factual.groups[person.group].add(person.label, person.predicted, false);
-        part.factual.add_weight(person.group, key, person.weight, person.label, person.predicted);
-        part.factual.add_paired(person.group, key, person.label, person.predicted);
+        part.factual.add_weight(person.group, unit, person.weight, person.label, person.predicted);
+        part.factual.add_paired(person.group, unit, person.label, person.predicted);
         part.digests[person.group].add(key, person, None);
     }
     let world = part.sets.entry(set.clone()).or_insert_with(|| {
         let counts = CounterfactualCounts::new(n);
-        let counts = if asked.weighted {
-            counts.with_weights(asked.seed)
-        } else {
-            counts.with_pairing(asked.seed)
+        let counts = match (asked.weighted, has_person) {
+            (true, _) => counts.with_weights(asked.seed),
+            (false, true) => counts.with_persons(asked.seed),
+            (false, false) => counts.with_pairing(asked.seed),
         };
         let one_by_one = asked.people <= MAX_SINGLE_PEOPLE && asked.scores.contains(&found.place);
         let scores = if one_by_one {
@@ -239,10 +246,10 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
         SetOutcomes { counts, digests: vec![OutcomeDigest::default(); n * n], scores }
     });
     world.counts.add(person, counterfactuals);
-    world.counts.add_weight(key, person, counterfactuals);
-    world.counts.add_paired(key, person, counterfactuals);
+    world.counts.add_weight(unit, person, counterfactuals);
+    world.counts.add_paired(unit, person, counterfactuals);
     if let SetScores::People(pairs) = &mut world.scores {
-        pairs.add(key, person, counterfactuals);
+        pairs.add(unit, person, counterfactuals);
     }
     for (counterfactual, index) in counterfactuals.iter().zip(indices) {
         world.digests[person.group * n + counterfactual.to].add(
@@ -268,7 +275,7 @@ fn fill_blocks(file: &Path, asked: &GatherSettings<'_>, parts: &mut RunOutcomes)
             .get_mut(&(model.clone(), attribute.clone()))
             .and_then(|part| part.sets.get_mut(set));
         if let Some(SetScores::Blocks(blocks)) = world.map(|world| &mut world.scores) {
-            blocks.add(found.key, &found.person, &found.counterfactuals);
+            blocks.add(found.unit, &found.person, &found.counterfactuals);
         }
     })
 }

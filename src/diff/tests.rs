@@ -66,6 +66,7 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         rules: RULES,
         fitted_on: BTreeMap::new(),
         weighted: false,
+        persons: false,
         has_label: true,
         favourable_is_positive: true,
         favourable_stated: true,

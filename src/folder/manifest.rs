@@ -61,6 +61,9 @@ pub(crate) struct Manifest {
     pub rows: RowCounts,
     /// What identifies a row: `row number`, or the column.
     pub row_id: String,
+    /// The column that says whose row it is; absent where each row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<String>,
     /// The column of weights; absent where everybody counts once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<String>,

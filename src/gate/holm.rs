@@ -8,7 +8,8 @@
 //! called broken with probability alpha / 2 at most.
 //!
 //! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from
-//! its counts, and its p is that of the score test, its dual; so is Wilson's on people, from the
+//! its counts, or from the effective number of cases where a person may have several rows, and its
+//! p is that of the score test, its dual; so is Wilson's on people, from the
 //! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On
 //! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
 //! rough guide for percentiles far outside those that were drawn.
@@ -17,7 +18,7 @@ use super::obstacle;
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
-    IntervalProcedure, ValueInterval, wilson, wilson_of_people, z_of_level,
+    IntervalProcedure, ValueInterval, wilson_of_people, wilson_of_share, z_of_level,
 };
 use crate::metric::rate::{Rate, Undefined};
 
@@ -42,15 +43,18 @@ impl<'a> HolmTest<'a> {
         })
     }
 
-    /// The counts behind Wilson's interval.
-    fn rate(&self) -> Option<Rate> {
-        let counts = (
-            u64::try_from(self.observation.numerator?).ok()?,
-            u64::try_from(self.observation.denominator?).ok()?,
-        );
+    /// The share behind Wilson's interval, and of how many cases it is: where a person may have
+    /// several rows, the effective number.
+    fn rate(&self) -> Option<(f64, f64)> {
+        let seen = self.observation;
+        if seen.interval == IntervalProcedure::WilsonPersons.as_str() {
+            return Some((self.value, seen.effective?));
+        }
+        let counts = (u64::try_from(seen.numerator?).ok()?, u64::try_from(seen.denominator?).ok()?);
         let rate =
             Rate { numerator: counts.0, denominator: counts.1, empty: Undefined::EmptyGroup };
-        (self.observation.interval == IntervalProcedure::Wilson.as_str()).then_some(rate)
+        (seen.interval == IntervalProcedure::Wilson.as_str())
+            .then_some((rate.value().ok()?, counts.1 as f64))
     }
 
     /// Behind an interval of people of whom nobody is a case, or everybody: which of these, and how
@@ -89,7 +93,8 @@ impl<'a> HolmTest<'a> {
     }
 
     fn is_logarithmic(&self) -> bool {
-        self.observation.interval == IntervalProcedure::Katz.as_str() && self.lo > 0.0
+        let katz = [IntervalProcedure::Katz, IntervalProcedure::KatzPersons];
+        self.lo > 0.0 && katz.iter().any(|katz| self.observation.interval == katz.as_str())
     }
 
     /// Standard deviations by which the value lies beyond the limit; negative where it keeps it.
@@ -106,7 +111,7 @@ impl<'a> HolmTest<'a> {
         };
         let of_score = |share: f64, n: f64| (share * (1.0 - share) / n).max(0.0).sqrt();
         let spread = match (self.rate(), self.people()) {
-            (Some(rate), _) => of_score(bound, rate.denominator as f64),
+            (Some((_, cases)), _) => of_score(bound, cases),
             (None, Some((_, people))) => of_score(number(bound).abs(), people),
             (None, None) => {
                 let facing = if bound < self.value { self.lo } else { self.hi };
@@ -119,7 +124,8 @@ impl<'a> HolmTest<'a> {
     /// The interval at another level.
     fn at(&self, level: f64) -> (f64, f64) {
         let z = z_of_level(level);
-        if let Some(interval) = self.rate().and_then(|rate| wilson(rate, z)) {
+        if let Some((share, cases)) = self.rate() {
+            let interval = wilson_of_share(share, cases, z, IntervalProcedure::Wilson);
             return (interval.lo, interval.hi);
         }
         let of_people = |(everybody, people)| {

@@ -253,6 +253,8 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
                 .map(|(old, new)| old.min(new)),
             scope: row.scope.to_string(),
             n_rows: row.old_rows.min(row.new_rows),
+            denominator_persons: fewer(row.old_denominator_persons, row.new_denominator_persons),
+            persons: fewer(row.old_persons, row.new_persons),
             flags: row.flags.to_string(),
             undefined: row.undefined.to_string(),
             why_no_interval: row.ci_method.to_string(),
@@ -264,6 +266,11 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
         in_question_order(question, (&row.from_group, &row.scope), change)
     });
     with_both_harm_parts(question, seen.collect())
+}
+
+/// The fewer persons of two runs; none where in one of them each row is a person.
+fn fewer(old: Option<i64>, new: Option<i64>) -> Option<i64> {
+    old.zip(new).map(|(old, new)| old.min(new))
 }
 
 /// What a row of `metrics` or `changes` is of.
@@ -362,6 +369,9 @@ fn oriented(question: &GateQuestion, row: &MetricRow) -> GateObservation {
         denominator: row.denominator,
         scope: row.scope.to_string(),
         n_rows: row.n_rows,
+        denominator_persons: row.denominator_persons,
+        persons: row.n_persons,
+        effective: row.n_eff,
         flags: row.flags.to_string(),
         undefined: row.undefined.to_string(),
         why_no_interval: if worlds {
@@ -444,15 +454,21 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
             "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
         ));
     }
-    if let Some(cases) = seen.denominator
-        && u64::try_from(cases).unwrap_or(0) < question.min_cases
+    // Rows of a person are no cases of their own.
+    let (people, cases) = match seen.persons {
+        Some(_) => ("persons", "persons below the rate"),
+        None => ("people", "cases"),
+    };
+    if let Some(n) = seen.denominator_persons.or(seen.denominator)
+        && u64::try_from(n).unwrap_or(0) < question.min_cases
     {
-        return Some(format!("{cases} cases, {} are asked for", question.min_cases));
+        return Some(format!("{n} {cases}, {} are asked for", question.min_cases));
     }
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or
     // rate behind it may be small.
-    if seen.denominator.is_none() && u64::try_from(seen.n_rows).unwrap_or(0) < question.min_cases {
-        return Some(format!("{} people, {} are asked for", seen.n_rows, question.min_cases));
+    let n = seen.persons.unwrap_or(seen.n_rows);
+    if seen.denominator.is_none() && u64::try_from(n).unwrap_or(0) < question.min_cases {
+        return Some(format!("{n} {people}, {} are asked for", question.min_cases));
     }
     if let Some(small) = small_flags(seen) {
         return Some(format!("too few to tell: {small}"));

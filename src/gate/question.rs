@@ -220,6 +220,11 @@ pub(crate) struct GateObservation {
     pub(crate) denominator: Option<i64>,
     pub(crate) scope: String,
     pub(crate) n_rows: i64,
+    /// Persons below a rate and behind a value; none where each row is a person.
+    pub(crate) denominator_persons: Option<i64>,
+    pub(crate) persons: Option<i64>,
+    /// Effective number of cases below a rate, where a person may have several rows.
+    pub(crate) effective: Option<f64>,
     pub(crate) flags: String,
     pub(crate) undefined: String,
     pub(crate) why_no_interval: String,

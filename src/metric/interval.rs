@@ -16,6 +16,8 @@
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
 //! - What rests on scores: percentile bootstrap of weighted people, see [`redraw`](crate::metric::bootstrap::redraw).
+//! - Rates of rows of which a person has several: the same formulas on persons, see
+//!   [`person_interval`](crate::metric::person_interval).
 //! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see
 //!   [`weights`](crate::metric::evidence::weights).
 //!
@@ -74,10 +76,16 @@ pub(crate) enum IntervalProcedure {
     /// Score interval of the share of people whose score moves, where none does, for the distance
     /// of scores.
     WilsonMoved,
+    /// Score interval of a rate of rows of which a person may have several.
+    WilsonPersons,
     /// Hybrid score interval of a difference of rates.
     Newcombe,
+    /// The same of rates of rows of which a person may have several.
+    NewcombePersons,
     /// Log interval of a ratio of rates.
     Katz,
+    /// The same of rates of rows of which a person may have several.
+    KatzPersons,
     /// Percentile bootstrap of people.
     Bootstrap,
     /// Percentile bootstrap of people with Poisson weights.
@@ -101,8 +109,11 @@ impl IntervalProcedure {
             IntervalProcedure::Wilson => "wilson",
             IntervalProcedure::WilsonPeople { .. } => "wilson-people",
             IntervalProcedure::WilsonMoved => "wilson-moved",
+            IntervalProcedure::WilsonPersons => "wilson-deff",
             IntervalProcedure::Newcombe => "newcombe",
+            IntervalProcedure::NewcombePersons => "newcombe-deff",
             IntervalProcedure::Katz => "katz",
+            IntervalProcedure::KatzPersons => "katz-deff",
             IntervalProcedure::Bootstrap => "bootstrap",
             IntervalProcedure::Poisson { .. } => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
@@ -118,14 +129,18 @@ pub(crate) fn z_of_level(level: f64) -> f64 {
 
 /// Wilson's interval of a rate; none where it has no cases.
 pub(crate) fn wilson(rate: Rate, z: f64) -> Option<ValueInterval> {
-    let (x, n) = (rate.numerator as f64, rate.denominator as f64);
-    let p = rate.value().ok()?;
+    let (p, n) = (rate.value().ok()?, rate.denominator as f64);
+    Some(wilson_of_share(p, n, z, IntervalProcedure::Wilson))
+}
+
+/// Wilson's interval of a share of so many cases, a real number where they are an effective one.
+pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure) -> ValueInterval {
     let sq = z * z;
     let middle = (p + sq / (2.0 * n)) / (1.0 + sq / n);
     let half = z / (1.0 + sq / n) * (p * (1.0 - p) / n + sq / (4.0 * n * n)).sqrt();
-    let lo = if x == 0.0 { 0.0 } else { (middle - half).max(0.0) };
-    let hi = if x == n { 1.0 } else { (middle + half).min(1.0) };
-    Some(ValueInterval { lo, hi, method: IntervalProcedure::Wilson })
+    let lo = if p == 0.0 { 0.0 } else { (middle - half).max(0.0) };
+    let hi = if p == 1.0 { 1.0 } else { (middle + half).min(1.0) };
+    ValueInterval { lo, hi, method }
 }
 
 /// Wilson's interval of a share of so many people, a real number where they weigh differently, of
@@ -148,11 +163,28 @@ pub(crate) fn wilson_of_people(
 /// cases.
 pub(crate) fn newcombe(a: Rate, b: Rate, z: f64) -> Option<ValueInterval> {
     let (p, q) = (a.value().ok()?, b.value().ok()?);
-    let (of_a, of_b) = (wilson(a, z)?, wilson(b, z)?);
+    let ends = (wilson(a, z)?, wilson(b, z)?);
+    Some(newcombe_of((p, q), ends, 0.0, IntervalProcedure::Newcombe))
+}
+
+/// Newcombe's interval of the difference of two shares from their intervals; with a correlation of
+/// the two in Zou's form for dependent rates.
+pub(crate) fn newcombe_of(
+    (p, q): (f64, f64),
+    (of_a, of_b): (ValueInterval, ValueInterval),
+    correlation: f64,
+    method: IntervalProcedure,
+) -> ValueInterval {
+    let distance = |x: f64, y: f64| {
+        if correlation == 0.0 {
+            return libm::hypot(x, y);
+        }
+        (x * x + y * y - 2.0 * correlation * x * y).max(0.0).sqrt()
+    };
     let d = p - q;
-    let lo = d - libm::hypot(p - of_a.lo, of_b.hi - q);
-    let hi = d + libm::hypot(of_a.hi - p, q - of_b.lo);
-    Some(ValueInterval { lo, hi, method: IntervalProcedure::Newcombe })
+    let lo = d - distance(p - of_a.lo, of_b.hi - q);
+    let hi = d + distance(of_a.hi - p, q - of_b.lo);
+    ValueInterval { lo, hi, method }
 }
 
 /// Katz's interval of the ratio a / b of independent rates; none where a numerator is 0.

@@ -26,6 +26,7 @@ pub(crate) mod bootstrap;
 pub mod catalog;
 pub mod evidence;
 pub(crate) mod interval;
+pub(crate) mod person_interval;
 pub(crate) mod rate;
 pub(crate) mod scope;
 #[cfg(test)]

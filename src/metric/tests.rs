@@ -6,6 +6,7 @@ mod classes;
 mod compare;
 pub(in crate::metric) mod coverage;
 mod oracle;
+mod persons;
 mod weights;
 mod who_counts;
 

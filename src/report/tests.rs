@@ -732,6 +732,7 @@ impl FolderSample {
             seed: 20_231_107,
             rows: RowCounts { source: 48_842, kept: 45_222, trained: 30_162, audited: 16_281 },
             row_id: "row number".to_owned(),
+            person: None,
             weight: self.weighted.then(|| "fnlwgt".to_owned()),
             split: "column `split`: train trains, test is audited".to_owned(),
             inputs: vec![InputFile {

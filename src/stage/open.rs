@@ -39,6 +39,9 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     if data.row_id.as_ref().is_some_and(is) {
         return path(&["data", "row_id"]);
     }
+    if data.person.as_ref().is_some_and(is) {
+        return path(&["data", "person"]);
+    }
     if data.label.column().is_some_and(|l| is(&l.column)) {
         return path(&["data", "label", "column"]);
     }

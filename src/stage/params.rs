@@ -37,6 +37,7 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
     PrepareParams {
         derive: data.derived(),
         row_id: data.row_id.clone(),
+        person: data.person.clone(),
         keep: data.keep.clone(),
         label: data.label.column().map(|l| LabelParams {
             column: l.column.clone(),

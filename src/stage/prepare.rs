@@ -83,6 +83,7 @@ impl Stage for PrepareStage {
         let params = plan.prepare_params();
         column_inputs(b, &params);
         b.input("data.row_id", |job| &job.data.row_id);
+        b.input("data.person", |job| &job.data.person);
         b.input("data.keep", |job| &job.data.keep);
         b.value("data.duplicates", &params.drop_duplicates);
         b.input("data.weight", |job| &job.data.weight);
@@ -225,6 +226,7 @@ fn reference_params(job: &Job) -> PrepareParams {
     let positive = own.or(label.map(|l| l.positive.clone()));
     PrepareParams {
         row_id: None,
+        person: None,
         keep: Vec::new(),
         label: column.map(|column| LabelParams {
             column: column.clone(),

@@ -10,7 +10,7 @@ pub const REFITTED: &str = "none: refitted: ";
 table! {
     /// `changes`: one row per key and metric that either run has; only where a run was given a
     /// baseline.
-    pub struct ChangeRow in "changes", version 2, key 10,
+    pub struct ChangeRow in "changes", version 3, key 10,
     one row per "key and metric of the run or of its baseline",
     written by "gate", read by "gate, report, diff" {
         [meaning ARM]
@@ -55,7 +55,7 @@ table! {
         level: Option<f64>,
         /// method of the interval: block-bootstrap, of score metrics also poisson-bootstrap (the
         /// same people, drawn once for both), identical (no outcome behind the value differs),
-        /// newcombe, mover (from two independent intervals); empty = none
+        /// newcombe, newcombe-deff, mover (from two independent intervals); empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
@@ -78,6 +78,18 @@ table! {
         old_rows: i64,
         /// people behind the value of the run; 0 = no such row
         new_rows: i64,
+        /// persons below the rate in the baseline; null = no `data.person` there, or no rate
+        [since 3]
+        old_denominator_persons: Option<i64>,
+        /// persons below the rate in the run; null as old_denominator_persons
+        [since 3]
+        new_denominator_persons: Option<i64>,
+        /// persons behind the value of the baseline; null = no `data.person` there
+        [since 3]
+        old_persons: Option<i64>,
+        /// persons behind the value of the run; null as old_persons
+        [since 3]
+        new_persons: Option<i64>,
         /// flags that either value has: small_group, small_denominator, sampled; joined by `,`;
         /// empty = none
         flags: SharedText,

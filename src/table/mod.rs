@@ -127,7 +127,7 @@ table! {
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
     /// interval of that family means that none was made.
-    pub struct MetricRow in "metrics", version 7, key 10,
+    pub struct MetricRow in "metrics", version 8, key 10,
     one row per "key and metric", written by "measure", read by "gate, report, diff" {
         [meaning ARM]
         arm: SharedText,
@@ -170,8 +170,18 @@ table! {
         [since 3]
         weight_denominator: Option<f64>,
         /// people whom the metric counts: those with the scores that it needs, and with a label
-        /// where it needs one
+        /// where it needs one; of jobs with `data.person` their rows
         n_rows: i64,
+        /// persons whose rows n_rows are; null = no `data.person` in the job
+        [since 8]
+        n_persons: Option<i64>,
+        /// persons with a row below a rate; null as n_persons, and where the metric is no rate
+        [since 8]
+        denominator_persons: Option<i64>,
+        /// effective number of cases of Wilson's interval: denominator over the design effect of
+        /// persons; null as denominator_persons, and where the interval is drawn
+        [since 8]
+        n_eff: Option<f64>,
         /// lower end of the interval; null = none
         lo: Option<f64>,
         /// upper end of the interval; null = none
@@ -179,7 +189,8 @@ table! {
         /// level of the interval; null = none
         level: Option<f64>,
         /// method of the interval: wilson, wilson-people, wilson-moved, newcombe, katz, bootstrap,
-        /// poisson-bootstrap, block-bootstrap; empty = none
+        /// poisson-bootstrap, block-bootstrap; with `data.person` wilson-deff, newcombe-deff and
+        /// katz-deff, whose unit is the person; empty = none
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
@@ -360,7 +371,7 @@ table! {
     ///
     /// Version 3 added `n_missing_stratum`. Version 2 added `weight`. In a file of version 1
     /// nothing tells what groups weigh.
-    pub struct GroupRow in "groups", version 3, key 4,
+    pub struct GroupRow in "groups", version 4, key 4,
     one row per "model, attribute, group and slice", written by "measure", read by "report" {
         [meaning MODEL]
         model: SharedText,
@@ -372,6 +383,9 @@ table! {
         slice: SharedText,
         /// audited rows of the group, counted without weights
         n: i64,
+        /// persons whose rows these are; null = no `data.person` in the job
+        [since 4]
+        persons: Option<i64>,
         /// what they weigh together; null = no weights in the job
         [since 2]
         weight: Option<f64>,

@@ -196,7 +196,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
 table! {
     /// `outcomes` (in `rows/`): one row per counterfactual, model and set. In order of model, set
     /// and attribute, then of the source rows.
-    pub struct OutcomeRow in "outcomes", version 3, key 8,
+    pub struct OutcomeRow in "outcomes", version 4, key 8,
     one row per "row, direction, model and set", written by "count", read by "diff" {
         [meaning ARM]
         arm: SharedText,
@@ -234,5 +234,8 @@ table! {
         /// `run.keep_rows`. Versions 1 and 2 had no such column
         [since 3]
         row_id: Option<SharedText>,
+        /// hash of whose row it is, the same in every run; null = each row is a person
+        [since 4]
+        person_key: Option<u64>,
     }
 }

@@ -44,6 +44,10 @@ pub(crate) fn work(job: &str) -> Work {
     let grades = ["low", "middle", "high"];
     let people = vec![
         ("id", column(rows().map(|i| 10 * i - 5000).collect::<Int64Array>())),
+        (
+            "household",
+            column(rows().map(|i| Some(format!("h{}", i * 37 % 701))).collect::<StringArray>()),
+        ),
         ("region", text(5, &|i| if gone(i, 6) { "elsewhere" } else { region(i) })),
         ("sex", text(7, &|i| if draw(i, 8) < 0.4 { "f" } else { "m" })),
         ("age", real(10, &|i| 18.0 + 60.0 * draw(i, 11))),
@@ -159,6 +163,11 @@ fn derived_attributes_written_back() {
 #[test]
 fn duplicates_dropped() {
     same_for_threads_and_batches(JOBS[6]);
+}
+
+#[test]
+fn several_rows_per_person() {
+    same_for_threads_and_batches("persons");
 }
 
 #[test]

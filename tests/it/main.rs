@@ -39,6 +39,7 @@ mod new;
 mod older;
 mod oracle;
 mod page;
+mod persons;
 mod power;
 mod python;
 mod recourse;

@@ -45,6 +45,7 @@ fn layout_of(attributes: Vec<Attribute>, features: Vec<Feature>) -> Layout {
         n_rows: 0,
         row_id: RowIdKind::RowNumber,
         label: None,
+        person: None,
         weight: None,
         attributes,
         features,

@@ -45,6 +45,7 @@ fn layout() -> Layout {
         n_rows: 6,
         row_id: RowIdKind::RowNumber,
         label: None,
+        person: None,
         weight: None,
         attributes: vec![
             attribute("sex", &["f", "m"], 0, &[0, 1]),

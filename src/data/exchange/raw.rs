@@ -170,6 +170,7 @@ mod tests {
 
     fn layout() -> Layout {
         Layout {
+            person: None,
             weight: None,
             hidden: Vec::new(),
             derived: Vec::new(),

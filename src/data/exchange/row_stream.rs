@@ -272,6 +272,7 @@ mod tests {
             class: ValueClass::Float,
         };
         Layout {
+            person: None,
             weight: None,
             hidden: Vec::new(),
             derived: Vec::new(),

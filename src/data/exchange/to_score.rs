@@ -603,6 +603,7 @@ mod tests {
             class: ValueClass::Text,
         };
         let layout = Layout {
+            person: None,
             weight: None,
             hidden: Vec::new(),
             derived: Vec::new(),

@@ -41,6 +41,7 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
             fields.push(Field::new("row_id", DataType::Utf8, false));
         }
     }
+    fields.extend(plan.person.map(|_| Field::new("person", DataType::UInt64, false)));
     fields.extend(plan.weight.map(|_| Field::new("weight", DataType::Float64, false)));
     for feature in plan.features.iter().filter(|feature| !feature.kind.is_coded()) {
         let name = format!("x.{}", feature.name);
@@ -96,6 +97,18 @@ impl RowChunk {
                     _ => Arc::new(StringArray::from_iter_values((0..slice.n).map(id))),
                 });
             }
+        }
+        if let Some(column) = plan.person {
+            let values = &slice.columns[column];
+            let keys = match values {
+                SourceValues::Int(ids) => {
+                    UInt64Array::from_iter_values(ids.values().iter().map(|&id| key_of_integer(id)))
+                }
+                _ => UInt64Array::from_iter_values(
+                    (0..slice.n).map(|i| key_of_text(&values.word(i).unwrap_or_default())),
+                ),
+            };
+            plain.push(Arc::new(keys));
         }
         if let Some(column) = plan.weight {
             plain.push(Arc::new(Float64Array::from(slice.columns[column].numbers())));

@@ -21,8 +21,8 @@ use crate::data::source::{list_words, nearest_word};
 use crate::data::spelling::{self, Spelling};
 use crate::data::values::{ValueClass, float_text};
 use crate::data::{
-    Attribute, Feature, FeatureKind, LabelDefinition, Layout, MISSING, MISSING_LEVEL, RowIdKind,
-    StrataColumn,
+    Attribute, Feature, FeatureKind, LabelDefinition, Layout, MISSING, MISSING_LEVEL, PersonColumn,
+    RowIdKind, StrataColumn,
 };
 use crate::error::{Fault, Result};
 
@@ -179,6 +179,10 @@ impl RowDescription {
             );
             issues.push(issue("coarse-weight", IssueSeverity::Warning, plan.name(column), 0, text));
         }
+        // How many they are is counted once all rows are written.
+        let person = plan
+            .person
+            .map(|column| PersonColumn { column: plan.name(column).to_owned(), persons: 0 });
         let hidden = (0..plan.features.len()).filter(|&f| plan.features[f].hidden).collect();
         let derived = derived_features(plan);
         let strata = ("missing-stratum", "belong to no stratum and are left out of CDDPL");
@@ -192,6 +196,7 @@ impl RowDescription {
             n_rows: survey.n_rows,
             row_id,
             label,
+            person,
             weight,
             attributes,
             features,

@@ -107,10 +107,15 @@ pub(crate) fn prepare(
         Ok(())
     })?;
     let filters = survey.filters(&plan)?;
-    let RowDescription { layout, stored, issues } = RowDescription::new(&plan, &survey)?;
+    let RowDescription { mut layout, stored, issues } = RowDescription::new(&plan, &survey)?;
     rows.finish()?;
     files::write_json(&out_dir.join(STORED), &stored)?;
     files::write_json(&out_dir.join("layout.json"), &layout)?;
+    if layout.person.is_some() {
+        let persons = row_id::count_persons(&RowsReader::open(out_dir)?, watch)?;
+        layout.person.iter_mut().for_each(|person| person.persons = persons);
+        files::write_json(&out_dir.join("layout.json"), &layout)?;
+    }
     if let Some(column) = params.row_id.as_ref().filter(|_| !keys.rises()) {
         row_id::check_unique(&RowsReader::open(out_dir)?, column.as_str(), source, watch)?;
     }

@@ -124,6 +124,8 @@ pub(crate) struct PrepareParams {
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
     pub row_id: Option<ColumnName>,
+    /// The column that says whose row it is; without it each row is a person.
+    pub person: Option<ColumnName>,
     /// Filters, in order.
     pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
     /// The label, unless there is none.
@@ -247,6 +249,7 @@ impl PrepareParams {
     fn needed(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         let all = (self.row_id.iter())
+            .chain(&self.person)
             .chain(self.keep.iter().flat_map(BTreeMap::keys))
             .chain(self.label.iter().map(|l| &l.column))
             .chain(self.sensitive.iter().map(|s| &s.column))

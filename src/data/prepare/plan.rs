@@ -24,6 +24,7 @@ pub(crate) struct PreparePlan<'a> {
     /// `None` where duplicates are kept.
     pub(crate) repeated: Option<Vec<u64>>,
     pub(crate) row_id: Option<usize>,
+    pub(crate) person: Option<usize>,
     pub(crate) label: Option<LabelPlan>,
     pub(crate) attributes: Vec<AttributePlan>,
     pub(crate) features: Vec<FeaturePlan>,
@@ -82,7 +83,11 @@ impl<'a> PreparePlan<'a> {
     pub(crate) fn new(view: &'a SourceView<'a>, params: &PrepareParams) -> Result<Self> {
         let steps =
             params.keep.iter().map(|entry| KeepFilter::new(entry, view)).collect::<Result<_>>()?;
-        let row_id = params.row_id.as_ref().map(|name| row_id_column(view, name)).transpose()?;
+        let row_id = params.row_id.as_ref();
+        let row_id = row_id.map(|name| id_column(view, name, ("rows", "row ids"))).transpose()?;
+        let person = params.person.as_ref();
+        let person =
+            person.map(|name| id_column(view, name, ("persons", "persons"))).transpose()?;
         let label = params.label.as_ref().map(|label| LabelPlan::new(view, label)).transpose()?;
         let (mut features, attributes) = attributes(view, &params.sensitive)?;
         for feature in listed_features(view, params)? {
@@ -144,6 +149,7 @@ impl<'a> PreparePlan<'a> {
             steps,
             repeated: None,
             row_id,
+            person,
             label,
             attributes,
             features,
@@ -434,23 +440,28 @@ fn words(
     words.iter().map(pair).collect()
 }
 
-fn row_id_column(view: &SourceView<'_>, name: &ColumnName) -> Result<usize> {
+/// A column that tells `which` apart, which the hint calls `ids`.
+fn id_column(
+    view: &SourceView<'_>,
+    name: &ColumnName,
+    (which, ids): (&str, &str),
+) -> Result<usize> {
     let column = view.position(name.as_str())?;
     match view.columns()[column].class {
         ValueClass::Int | ValueClass::Text | ValueClass::Empty => Ok(column),
         class => {
             let fault = Fault::new(
                 "not-an-id",
-                format!("column `{name}` holds {} and cannot identify rows", class.name()),
+                format!("column `{name}` holds {} and cannot identify {which}", class.name()),
             )
             .in_column(name.as_str());
             Err(view
                 .source()
                 .locate_file(fault)
-                .hint(
-                    "row ids are integers, decimals without places (DECIMAL(38, 0)) or text; \
-                     write others as one of these",
-                )
+                .hint(format!(
+                    "{ids} are integers, decimals without places (DECIMAL(38, 0)) or text; write \
+                     others as one of these"
+                ))
                 .into())
         }
     }

@@ -1,6 +1,7 @@
-//! The exact check that no row id occurs twice.
+//! The exact check that no row id occurs twice, and the number of different persons.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasherDefault;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,6 +9,7 @@ use crate::data::rows::RowsReader;
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
 use crate::exec::pieces::StageWatch;
+use crate::num::hash::FastHasher;
 use crate::num::seed::sm;
 
 /// Largest number of keys held at a time, 8 bytes each.
@@ -105,6 +107,25 @@ pub(crate) fn check_unique(
                 .into())
         }
     }
+}
+
+/// Different persons among the rows: as many as there are different keys.
+///
+/// # Errors
+/// `rows` cannot be read.
+pub(crate) fn count_persons(rows: &RowsReader, watch: StageWatch<'_>) -> Result<u64> {
+    let passes = rows.layout().n_rows.div_ceil(KEYS_AT_ONCE).max(1);
+    let mut persons = 0;
+    for pass in 0..passes {
+        let mut keys: HashSet<u64, BuildHasherDefault<FastHasher>> = HashSet::default();
+        for group in 0..rows.n_groups() {
+            (watch.check)()?;
+            let own = |key: &u64| passes == 1 || sm(*key) % passes == pass;
+            keys.extend(rows.read_persons(group)?.into_iter().filter(own));
+        }
+        persons += keys.len() as u64;
+    }
+    Ok(persons)
 }
 
 /// Calls its argument with the position and the key of every row in order, until it returns false.

@@ -360,6 +360,17 @@ impl SourceSurvey {
                 .hint(hint)
                 .into());
         }
+        if let Some((column, i)) = plan.person.and_then(without_id) {
+            let fault = Fault::new("missing-person", "a row does not say whose it is")
+                .in_column(plan.name(column));
+            let hint = "say whose row it is, or take such rows out by `keep`";
+            return Err(plan
+                .view
+                .source()
+                .locate_row(fault, slice.row_number(i))
+                .hint(hint)
+                .into());
+        }
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
         }

@@ -31,6 +31,9 @@ use crate::error::{Error, FOLDER_CHANGED_HINT, Result};
 use crate::exec::files;
 use crate::table::file::{FileOwner, ParquetFile, cached, packed, sampled};
 
+/// The column of persons.
+const PERSON: &str = "person";
+
 /// `rows.parquet` with its layout, open for reading from any thread.
 #[derive(Debug, Clone)]
 pub struct RowsReader {
@@ -46,6 +49,9 @@ pub struct PreparedBatch {
     pub row: Vec<u64>,
     /// The row number, the integer row id or the hash of the text row id.
     pub row_key: Vec<u64>,
+    /// The key of the person whose row it is. Empty where each row is a person: see
+    /// [`PreparedBatch::person_keys`].
+    pub person: Vec<u64>,
     /// The label; `None` = missing. Empty where the job has no label.
     pub label: Vec<Option<bool>>,
     /// The class of a label with more than two; [`MISSING_CLASS`] = missing. Otherwise empty.
@@ -64,6 +70,13 @@ pub struct PreparedBatch {
     pub strata: Vec<u32>,
     /// For each column of slices the position of the level; [`MISSING`] = none.
     pub slices: Vec<Vec<u32>>,
+}
+
+impl PreparedBatch {
+    /// The key of the person whose row each is: what blocks, splits and folds are cut by.
+    pub fn person_keys(&self) -> &[u64] {
+        if self.person.is_empty() { &self.row_key } else { &self.person }
+    }
 }
 
 impl RowsReader {
@@ -150,6 +163,7 @@ impl RowsReader {
         let has_classes = label.is_some_and(|label| !label.classes.is_empty());
         let features = if features { layout.features.as_slice() } else { &[] };
         let mut plain = self.key_columns();
+        plain.extend(layout.person.iter().map(|_| PERSON.to_owned()));
         plain.extend(weight.iter().map(|_| "weight".to_owned()));
         plain.extend(features.iter().filter(|f| !f.kind.is_coded()).map(feature_name));
         plain.extend(carried.iter().map(|c| format!("carry.{c}")));
@@ -162,6 +176,10 @@ impl RowsReader {
         let mut columns = self.columns(group, &plain, &coded)?;
 
         let (row, row_key) = self.keys_of(group, &mut columns)?;
+        let person = match layout.person {
+            None => Vec::new(),
+            Some(_) => values_or(self.column::<UInt64Type>(&mut columns, PERSON)?, 0),
+        };
         let is_positive = |code: u32| (code != MISSING).then_some(code == 1);
         let label = match label {
             None => Vec::new(),
@@ -210,6 +228,7 @@ impl RowsReader {
         Ok(PreparedBatch {
             row,
             row_key,
+            person,
             label,
             class,
             weight,
@@ -258,6 +277,19 @@ impl RowsReader {
     pub(crate) fn read_row_keys(&self, group: usize) -> Result<Vec<u64>> {
         let mut columns = self.columns(group, &self.key_columns(), &[])?;
         Ok(self.keys_of(group, &mut columns)?.1)
+    }
+
+    /// The keys of the persons whose rows stand in a row group; those of the rows where each row is
+    /// a person.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub(crate) fn read_persons(&self, group: usize) -> Result<Vec<u64>> {
+        if self.layout.person.is_none() {
+            return self.read_row_keys(group);
+        }
+        let mut columns = self.columns(group, &[PERSON.to_owned()], &[])?;
+        Ok(values_or(self.column::<UInt64Type>(&mut columns, PERSON)?, 0))
     }
 
     /// The groups of one attribute in a row group, by its position.

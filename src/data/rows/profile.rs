@@ -240,6 +240,7 @@ mod tests {
             class: ValueClass::Text,
         };
         Layout {
+            person: None,
             weight: None,
             hidden: Vec::new(),
             derived: Vec::new(),
@@ -273,6 +274,7 @@ mod tests {
         let batch = PreparedBatch {
             row: range.clone().map(|i| i as u64).collect(),
             row_key: range.clone().map(|i| i as u64).collect(),
+            person: Vec::new(),
             label: [Some(true), None, Some(false), Some(true), Some(true)][range.clone()].to_vec(),
             class: Vec::new(),
             groups: vec![[0, 1, 1, MISSING_GROUP, 1][range.clone()].to_vec()],

@@ -337,6 +337,7 @@ mod tests {
             n_rows: 0,
             row_id: RowIdKind::RowNumber,
             label: None,
+            person: None,
             weight: None,
             attributes: Vec::new(),
             features: vec![feature("x", class, &[]), feature("town", ValueClass::Text, levels)],

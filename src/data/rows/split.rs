@@ -27,6 +27,7 @@ use crate::error::{Error, FOLDER_CHANGED_HINT, Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::num::hash::FastMap;
 use crate::num::seed::h;
 use crate::param::Fraction;
 use crate::table::file::{FileOwner, GroupWriter, ParquetFile};
@@ -289,7 +290,11 @@ pub(crate) fn assign_roles(
     let n = rows.layout().n_rows;
     let roles = match rule {
         SplitMethod::All => RowRoles(vec![0; usize::try_from(n).unwrap_or(0)]),
-        SplitMethod::Column => from_column(rows, workers, watch)?,
+        SplitMethod::Column => {
+            let roles = from_column(rows, workers, watch)?;
+            check_persons(rows, &roles, workers, watch)?;
+            roles
+        }
         SplitMethod::Share(audit, by) => {
             let share = audit.get();
             // Counts of rows are far below 2^53, so they are exact as floats.
@@ -299,10 +304,13 @@ pub(crate) fn assign_roles(
             })?
         }
         SplitMethod::Folds(k, by) => {
+            let person = rows.layout().person.as_ref();
+            let (n, units, one) =
+                person.map_or((n, "rows", "row"), |of| (of.persons, "persons", "person"));
             if k > u64::from(TRAIN) || k > n {
-                let what = format!("{n} rows cannot be split into {k} folds");
+                let what = format!("{n} {units} cannot be split into {k} folds");
                 return Err(Fault::new("too-many-folds", what)
-                    .hint("every fold needs a row, and there can be 254 folds at most")
+                    .hint(format!("every fold needs a {one}, and there can be 254 folds at most"))
                     .into());
             }
             roles_by_rank(rows, (by, None), seed, ROWS_AT_ONCE, workers, watch, |c| {
@@ -334,13 +342,54 @@ pub(crate) fn folds_within(
     watch: StageWatch<'_>,
 ) -> Result<RowRoles> {
     let n = (0..of.0.0.len()).filter(|&i| of.0.trains(i, of.1)).count() as u64;
+    let too_many = |n: u64, units: &str| {
+        let what = format!("{n} training {units} cannot be split into {k} folds");
+        Err(Fault::new("too-many-folds", what).hint("train on more rows").into())
+    };
     if k > n {
-        let what = format!("{n} training rows cannot be split into {k} folds");
-        return Err(Fault::new("too-many-folds", what).hint("train on more rows").into());
+        return too_many(n, "rows");
     }
-    roles_by_rank(rows, (by, Some(of)), seed, ROWS_AT_ONCE, workers, watch, |c| {
+    let roles = roles_by_rank(rows, (by, Some(of)), seed, ROWS_AT_ONCE, workers, watch, |c| {
         u8::try_from(c % k.max(1)).unwrap_or(NEITHER)
-    })
+    })?;
+    // Of fewer persons than folds the last folds have none.
+    let last = roles.0.iter().filter_map(|&role| audited(role)).max();
+    let filled = last.map_or(0, |last| u64::from(last) + 1);
+    if filled < k { too_many(filled, "persons") } else { Ok(roles) }
+}
+
+/// Fails where a column puts rows of one person on both sides.
+fn check_persons(
+    rows: &RowsReader,
+    roles: &RowRoles,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+) -> Result<()> {
+    let Some(person) = &rows.layout().person else { return Ok(()) };
+    let (mut sides, mut both): (FastMap<u64, u8>, _) = (FastMap::default(), 0_u64);
+    let read = |group: usize| {
+        let keys = rows.read_persons(group)?;
+        Ok((keys.len() as u64, keys))
+    };
+    PieceLoop { workers, watch, n: rows.n_groups() }.in_order(read, |group, keys| {
+        let first = rows.first_row(group);
+        for (key, &role) in keys.into_iter().zip(roles.0.iter().skip(first)) {
+            if role != NEITHER {
+                both += u64::from(*sides.entry(key).or_insert(role) != role);
+            }
+        }
+        Ok(())
+    })?;
+    if both == 0 {
+        return Ok(());
+    }
+    let what = format!(
+        "the column that splits the rows puts {both} rows on the other side than the first row of \
+         their person"
+    );
+    let hint = "give all rows of a person the same side, or split by `share` or `folds`, which \
+                keep persons together";
+    Err(Fault::new("person-on-both-sides", what).in_column(&person.column).hint(hint).into())
 }
 
 fn from_column(rows: &RowsReader, workers: &WorkerPool, watch: StageWatch<'_>) -> Result<RowRoles> {
@@ -380,7 +429,8 @@ fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = Spl
     (0..batch.rows.n).map(move |i| (label(i), group(i)))
 }
 
-/// Gives every row `role(c)`, where `c` is its rank over all strata.
+/// Gives every row `role(c)`, where `c` is its rank over all strata; where a person may have
+/// several rows, that of the person.
 ///
 /// With roles and a fold only the rows that train for that fold.
 pub(crate) fn roles_by_rank(
@@ -392,6 +442,9 @@ pub(crate) fn roles_by_rank(
     watch: StageWatch<'_>,
     role: impl Fn(u64) -> u8,
 ) -> Result<RowRoles> {
+    if rows.layout().person.is_some() {
+        return roles_by_person(rows, (by, among), seed, workers, watch, role);
+    }
     let range = |hash: u64| (hash >> 52) as usize;
     // Stratum, hash and position of every row of a row group; computed in parallel.
     let read = |group: usize| -> Result<Vec<(SplitStratum, u64, usize)>> {
@@ -446,6 +499,50 @@ pub(crate) fn roles_by_rank(
         }
     }
     Ok(RowRoles(roles))
+}
+
+/// The same for all rows of each person, whose first row gives the stratum. Memory: some 60 bytes a
+/// person and 4 a row.
+fn roles_by_person(
+    rows: &RowsReader,
+    (by, among): (Stratification, Option<(&RowRoles, u8)>),
+    seed: u64,
+    workers: &WorkerPool,
+    watch: StageWatch<'_>,
+    role: impl Fn(u64) -> u8,
+) -> Result<RowRoles> {
+    const NOBODY: u32 = u32::MAX;
+    let mut numbers: FastMap<u64, u32> = FastMap::default();
+    let mut persons: Vec<(SplitStratum, u64, u32)> = Vec::new();
+    let mut whose = vec![NOBODY; usize::try_from(rows.layout().n_rows).unwrap_or(0)];
+    let read = |group: usize| {
+        let batch = rows.read_keys(group)?;
+        let strata: Vec<SplitStratum> = strata(&batch, by).collect();
+        Ok((batch.row.len() as u64, (strata, batch.person)))
+    };
+    let row_groups = PieceLoop { workers, watch, n: rows.n_groups() };
+    row_groups.in_order(read, |group, (strata, keys)| {
+        let first = rows.first_row(group);
+        for (i, (stratum, key)) in strata.into_iter().zip(keys).enumerate() {
+            if among.is_some_and(|(roles, fold)| !roles.trains(first + i, fold)) {
+                continue;
+            }
+            let next = persons.len() as u32;
+            let number = *numbers.entry(key).or_insert(next);
+            if number == next {
+                persons.push((stratum, h(seed, key, 0), number));
+            }
+            whose[first + i] = number;
+        }
+        Ok(())
+    })?;
+    persons.sort_unstable();
+    let mut roles = vec![NEITHER; persons.len()];
+    for (rank, (_, _, number)) in (0..).zip(&persons) {
+        roles[*number as usize] = role(rank);
+    }
+    let of_row = |number: u32| roles.get(number as usize).copied().unwrap_or(NEITHER);
+    Ok(RowRoles(whose.into_iter().map(of_row).collect()))
 }
 
 /// Runs of ranges that hold at most `at_once` rows, or a single range.

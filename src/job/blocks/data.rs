@@ -31,6 +31,13 @@ pub struct DataBlock {
     /// source is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<ColumnName>,
+    /// Column that says whose row it is, where a person may have several (integers or text): an
+    /// admission per row, for example. Rows of a person are no independent cases: intervals, gates
+    /// and comparisons take the person as their unit, `enough`, `min_group_size` and
+    /// `min_denominator` count persons, and splits and folds keep all rows of a person together.
+    /// Counts stay counts of rows, with persons next to them. Left out: each row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<ColumnName>,
     /// Columns made of others, in order; each may be made of columns above it. They behave as
     /// columns of the rows in every later role, and are computed again where a counterfactual
     /// changes what they are made of. Their names are new: none is that of a column of the rows.

@@ -24,7 +24,8 @@ pub struct MetricsBlock {
     /// Intervals across the graphs of graph-uncertain sets.
     #[serde(default)]
     pub worlds: WorldsBlock,
-    /// A group with fewer people is flagged `small_group`.
+    /// A group with fewer people is flagged `small_group`. Here and below, people are persons where
+    /// `data.person` gives one several rows.
     #[serde(default = "thirty")]
     pub min_group_size: Count,
     /// A rate with fewer cases below it is flagged `small_denominator`.

@@ -609,19 +609,7 @@ impl JobChecker<'_> {
             );
             return;
         }
-        let roles = [
-            ("the label", data.label.column().is_some_and(|l| l.column == *weight)),
-            ("the row id", data.row_id.as_ref() == Some(weight)),
-            (
-                "the column that splits the rows",
-                data.split.as_ref().is_some_and(|s| s.column.as_ref() == Some(weight)),
-            ),
-            (
-                "a sensitive column",
-                data.sensitive.keys().any(|name| data.column_of(name) == weight),
-            ),
-        ];
-        if let Some((role, _)) = roles.iter().find(|(_, taken)| *taken) {
+        if let Some(role) = self.role_of(weight) {
             self.push_problem(
                 "column-twice",
                 "data.weight",
@@ -629,6 +617,25 @@ impl JobChecker<'_> {
                 "a column has one role",
             );
         }
+    }
+
+    /// What a column is that no feature may be: the label, the row id, the column that splits or a
+    /// sensitive column.
+    pub(super) fn role_of(&self, column: &ColumnName) -> Option<&'static str> {
+        let data = &self.job.data;
+        let roles = [
+            ("the label", data.label.column().is_some_and(|l| l.column == *column)),
+            ("the row id", data.row_id.as_ref() == Some(column)),
+            (
+                "the column that splits the rows",
+                data.split.as_ref().is_some_and(|s| s.column.as_ref() == Some(column)),
+            ),
+            (
+                "a sensitive column",
+                data.sensitive.keys().any(|name| data.column_of(name) == column),
+            ),
+        ];
+        roles.into_iter().find(|(_, taken)| *taken).map(|(role, _)| role)
     }
 
     /// Naive changes nothing but the attribute and the columns that it is mapped from. Where no

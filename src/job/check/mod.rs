@@ -17,6 +17,7 @@ mod graphs;
 mod lightgbm;
 mod models;
 mod onnx;
+mod persons;
 mod python;
 mod recourse;
 mod rows;
@@ -226,6 +227,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.clarify();
             checker.slices();
             checker.beside_classes();
+            checker.persons();
             checker.compare();
             checker.experiments();
             checker.recourse();

@@ -394,6 +394,7 @@ impl JobChecker<'_> {
                     data.split.as_ref().and_then(|s| s.column.as_ref()),
                 ),
                 ("the weight", "data.weight", data.weight.as_ref()),
+                ("the person", "data.person", data.person.as_ref()),
             ];
             let label = roles[0].2.filter(|label| {
                 *kind != "ignore" && *label != *column && data.roots(column).contains(*label)
@@ -663,6 +664,7 @@ impl JobChecker<'_> {
         }
         let mut named: Vec<(String, &ColumnName)> = Vec::new();
         named.extend(data.row_id.as_ref().map(|c| ("data.row_id".to_owned(), c)));
+        named.extend(data.person.as_ref().map(|c| ("data.person".to_owned(), c)));
         named.extend(data.keep.iter().enumerate().flat_map(|(i, filter)| {
             filter.keys().map(move |c| (join(&format!("data.keep[{i}]"), c.as_str()), c))
         }));

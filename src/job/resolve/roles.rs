@@ -454,6 +454,7 @@ impl DataBlock {
             .chain(self.listed_features())
             .chain(&self.features.ignore)
             .chain(&self.weight)
+            .chain(&self.person)
             .chain(more);
         let mut columns: BTreeSet<ColumnName> =
             named.flat_map(|column| self.roots(column)).collect();

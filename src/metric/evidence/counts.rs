@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::divergence::ShiftPass;
 use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
+use super::persons::PersonCells;
 use super::strata::Strata;
 use super::weights::{BlockSums, WeightSums};
 use crate::exec::accumulator::Accumulator;
@@ -105,6 +106,9 @@ pub(crate) struct FactualCounts {
     /// be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paired: Option<BlockSums<9>>,
+    /// The same rows by person and group. None where each row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    persons: Option<PersonCells<9>>,
     /// The same people by stratum. None where no strata are asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<Strata>,
@@ -118,6 +122,7 @@ impl FactualCounts {
             weighed: None,
             weight_sums: Vec::new(),
             paired: None,
+            persons: None,
             strata: None,
         }
     }
@@ -135,6 +140,12 @@ impl FactualCounts {
     #[must_use]
     pub(crate) fn with_pairing(self, seed: Seed) -> Self {
         FactualCounts { paired: Some(BlockSums::new(self.groups.len(), seed)), ..self }
+    }
+
+    /// The same where a person may have several rows; the seed cuts persons into blocks.
+    #[must_use]
+    pub(crate) fn with_persons(self, seed: Seed) -> Self {
+        FactualCounts { persons: Some(PersonCells::new()), ..self.with_pairing(seed) }
     }
 
     /// The same where people fall into strata, of which none holds anybody yet.
@@ -174,8 +185,8 @@ impl FactualCounts {
         }
     }
 
-    /// Adds a row of a group for the comparison of models, beside the row itself. `key` is the
-    /// person's own.
+    /// Adds a row of a group for the comparison of models and to its person, beside the row itself.
+    /// `key` is the person's own.
     pub(crate) fn add_paired(
         &mut self,
         group: usize,
@@ -186,6 +197,17 @@ impl FactualCounts {
         if let Some(paired) = &mut self.paired {
             paired.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
         }
+        if let Some(persons) = &mut self.persons {
+            persons.at(key, group)[3 * answer_state(label) + answer_state(predicted)] += 1;
+        }
+    }
+
+    /// Each person with a row among some people, ascending by key, with the confusion of these
+    /// rows; none where each row is a person.
+    pub(crate) fn persons(&self, of: GroupSelection) -> Option<Vec<(u64, Confusion)>> {
+        let has: Vec<usize> = of.groups(self.groups.len()).collect();
+        let sums = self.persons.as_ref()?.sums(|group| has.contains(&group));
+        Some(sums.into_iter().map(|(key, cells)| (key, confusion_of_states(cells))).collect())
     }
 
     /// Units of weight of the rows of some people; none where nobody has a weight.
@@ -213,9 +235,18 @@ impl FactualCounts {
         Some((0..9).map(cell).collect())
     }
 
-    /// The same block by block.
+    /// People with a prediction: persons, where one may have several rows.
+    pub(crate) fn people_predicted(&self) -> u64 {
+        match self.persons(GroupSelection::All) {
+            Some(all) => all.iter().filter(|(_, own)| own.predicted() > 0).count() as u64,
+            None => self.confusion(GroupSelection::All).predicted(),
+        }
+    }
+
+    /// The same block by block, or the rows where a person may have several; else none.
     pub(crate) fn blocks(&self, of: GroupSelection) -> Option<Vec<(u64, ConfusionCells)>> {
-        self.confusions(self.weighed.as_ref()?, of)
+        let of_persons = self.paired.as_ref().filter(|_| self.persons.is_some());
+        self.confusions(self.weighed.as_ref().or(of_persons)?, of)
     }
 
     /// The people themselves block by block; none where models are not to be compared, or people
@@ -259,6 +290,9 @@ impl Accumulator for FactualCounts {
         if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
         }
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
+            mine.merge(theirs);
+        }
         if let (Some(mine), Some(theirs)) = (&mut self.strata, &other.strata) {
             mine.merge(theirs);
         }
@@ -285,6 +319,18 @@ pub(crate) struct CounterfactualCounts {
     /// where models are not to be compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paired: Option<BlockSums<ECCM_CELLS>>,
+    /// The same by person. None where each row is a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    persons: Option<PersonSwitchCounts>,
+}
+
+/// The same counterfactuals by person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct PersonSwitchCounts {
+    /// The extended matrix by direction.
+    cells: PersonCells<ECCM_CELLS>,
+    /// Rows by whether anything switches, by group; of two groups the matrix says the same.
+    any: PersonCells<4>,
 }
 
 /// The same counterfactuals, each by the weight of the person.
@@ -310,7 +356,15 @@ impl CounterfactualCounts {
             shifts,
             weighed: None,
             paired: None,
+            persons: None,
         }
+    }
+
+    /// The same where a person may have several rows; the seed cuts persons into blocks.
+    #[must_use]
+    pub(crate) fn with_persons(self, seed: Seed) -> Self {
+        let persons = PersonSwitchCounts { cells: PersonCells::new(), any: PersonCells::new() };
+        CounterfactualCounts { persons: Some(persons), ..self.with_pairing(seed) }
     }
 
     /// The same where people have weights; the seed cuts them into blocks.
@@ -437,7 +491,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the person for the comparison of models, beside the person. `key` is the person's own.
+    /// Adds the row for the comparison of models and to its person, beside the row. `key` is the
+    /// person's own.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
@@ -454,6 +509,41 @@ impl CounterfactualCounts {
                     [cell_index(person.label, predicted, predicted_cf)] += 1;
             }
         }
+        let Some(persons) = &mut self.persons else { return };
+        let (mut there, mut switches) = (false, false);
+        for counterfactual in counterfactuals {
+            if let Some(predicted_cf) = counterfactual.predicted {
+                persons.cells.at(key, person.group * self.groups + counterfactual.to)
+                    [cell_index(person.label, predicted, predicted_cf)] += 1;
+                there = true;
+                switches |= predicted_cf != predicted;
+            }
+        }
+        if there && self.groups > 2 {
+            persons.any.at(key, person.group)[AnySwitch::index(predicted, switches)] += 1;
+        }
+    }
+
+    /// Each person with a counterfactual in a scope, ascending by key, with the extended matrix of
+    /// these; none where each row is a person.
+    pub(crate) fn persons(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
+        let directions = self.directions_of(place);
+        Some(self.persons.as_ref()?.cells.sums(|direction| directions.contains(&direction)))
+    }
+
+    /// People with a counterfactual: persons, where one may have several rows.
+    pub(crate) fn people_moved(&self) -> u64 {
+        self.persons(self.scope_index().total())
+            .map_or_else(|| self.cell_profiles().total().people(), |all| all.len() as u64)
+    }
+
+    /// Each person with a row in some groups, ascending by key, with the rows by whether anything
+    /// switches; none where each row is a person, or where there are two groups.
+    pub(crate) fn any_persons(
+        &self,
+        groups: std::ops::Range<usize>,
+    ) -> Option<Vec<(u64, [u64; 4])>> {
+        Some(self.persons.as_ref()?.any.sums(|group| groups.contains(&group)))
     }
 
     /// The score sums of a direction in units of weight; none where nobody has a weight.
@@ -473,9 +563,11 @@ impl CounterfactualCounts {
         Some(Eccm(self.weighed.as_ref()?.cells.sum(self.directions_of(place).into_iter())))
     }
 
-    /// The same block by block.
+    /// The same block by block, or the rows where a person may have several; else none.
     pub(crate) fn blocks(&self, place: usize) -> Option<Vec<(u64, SwitchCells)>> {
-        Some(self.weighed.as_ref()?.cells.blocks(self.directions_of(place).into_iter()))
+        let of_persons = self.paired.as_ref().filter(|_| self.persons.is_some());
+        let cells = self.weighed.as_ref().map(|weighed| &weighed.cells).or(of_persons)?;
+        Some(cells.blocks(self.directions_of(place).into_iter()))
     }
 
     /// The people themselves block by block; none where models are not to be compared, or people
@@ -562,6 +654,10 @@ impl Accumulator for CounterfactualCounts {
         }
         if let (Some(mine), Some(theirs)) = (&mut self.paired, &other.paired) {
             mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.persons, &other.persons) {
+            mine.cells.merge(&theirs.cells);
+            mine.any.merge(&theirs.any);
         }
         if let (Some(mine), Some(theirs)) = (&mut self.weighed, &other.weighed) {
             mine.cells.merge(&theirs.cells);

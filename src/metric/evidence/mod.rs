@@ -9,6 +9,7 @@ pub(crate) mod labels;
 pub(crate) mod matrix;
 pub(crate) mod patterns;
 pub mod person;
+pub(crate) mod persons;
 pub(crate) mod shift;
 pub(crate) mod strata;
 pub(crate) mod weights;

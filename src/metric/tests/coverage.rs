@@ -37,6 +37,11 @@ impl CoverageCount {
         );
     }
 
+    /// The share of the intervals given that held.
+    pub(in crate::metric) fn share_held(&self) -> f64 {
+        self.held as f64 / self.given.max(1) as f64
+    }
+
     /// What is wrong with what is stated, within four standard errors and the half of a last digit.
     pub(in crate::metric) fn check(&self, what: &str, stated: IntervalCoverage) -> Option<String> {
         let shares = [(self.held, self.given, stated.0), (self.given, self.samples, stated.1)];
@@ -52,7 +57,7 @@ impl CoverageCount {
     }
 }
 
-fn trials(default: u64) -> u64 {
+pub(in crate::metric) fn trials(default: u64) -> u64 {
     std::env::var("CFAUDIT_TRIALS").map_or(default, |n| n.parse().unwrap())
 }
 

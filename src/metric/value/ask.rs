@@ -26,12 +26,12 @@ enum ResampledUnits<const N: usize> {
     /// Kinds of people by the cells that one of them fills and their number; the name of the
     /// stream.
     Kinds(Vec<([u64; N], u64)>, String),
-    /// Blocks of people by what they weigh in each cell.
+    /// Blocks of people by what they weigh in each cell, or by their rows.
     Blocks(Vec<(u64, [u64; N])>),
 }
 
 impl<const N: usize> CellBootstrap<N> {
-    /// Draws blocks of people where they have weights, else kinds of them.
+    /// Draws blocks of people where they have weights or several rows, else kinds of them.
     pub(crate) fn new(
         blocks: Option<Vec<(u64, [u64; N])>>,
         kinds: impl FnOnce() -> Vec<([u64; N], u64)>,
@@ -40,11 +40,6 @@ impl<const N: usize> CellBootstrap<N> {
         let people =
             blocks.map_or_else(|| ResampledUnits::Kinds(kinds(), stream), ResampledUnits::Blocks);
         CellBootstrap { units: people, replicates: OnceLock::new() }
-    }
-
-    /// Whether the worlds are sums of weight.
-    pub(crate) fn is_weighted(&self) -> bool {
-        matches!(self.units, ResampledUnits::Blocks(_))
     }
 
     /// The percentiles of a value over the worlds.
@@ -243,6 +238,9 @@ pub(crate) fn is_clear(
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
+/// What the formulas say of rows of which a person may have several.
+const OF_PERSONS: &str = ", rows divided by the design effect of persons (Rao and Scott)";
+
 fn interval_text(interval: ValueInterval) -> String {
     let centred = |centred| {
         if centred {
@@ -265,8 +263,13 @@ fn interval_text(interval: ValueInterval) -> String {
             "from the Wilson score of the share of people whose score moves, because none does"
                 .to_owned()
         }
+        IntervalProcedure::WilsonPersons => format!("Wilson score{OF_PERSONS}"),
         IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
+        IntervalProcedure::NewcombePersons => {
+            format!("Newcombe hybrid score, method 10{OF_PERSONS}")
+        }
         IntervalProcedure::Katz => "Katz log".to_owned(),
+        IntervalProcedure::KatzPersons => format!("Katz log{OF_PERSONS}"),
         IntervalProcedure::Bootstrap => "percentile bootstrap of people".to_owned(),
         IntervalProcedure::Poisson { centred: c } => {
             format!("percentile bootstrap of people with Poisson weights{}", centred(c))

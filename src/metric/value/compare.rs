@@ -36,6 +36,7 @@ use crate::metric::evidence::person::{
 };
 use crate::metric::evidence::weights::by_weight;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
+use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::settings::MeasureSettings;
@@ -70,6 +71,8 @@ struct ComparedSide<const N: usize> {
     weights: Option<[u64; N]>,
     /// People whom metrics count: all, and those with a label.
     n: [u64; 2],
+    /// Each person's own cells, ascending by key; none where each row is a person.
+    persons: Option<Vec<(u64, [u64; N])>>,
     bootstrap: CellBootstrap<N>,
 }
 
@@ -79,12 +82,14 @@ impl<const N: usize> ComparedSide<N> {
         people: [u64; N],
         weights: Option<[u64; N]>,
         n: [u64; 2],
+        persons: Option<Vec<(u64, [u64; N])>>,
         blocks: Option<Vec<(u64, [u64; N])>>,
     ) -> Option<Self> {
         Some(ComparedSide {
             people,
             weights,
             n,
+            persons,
             bootstrap: CellBootstrap::new(Some(blocks?), Vec::new, String::new()),
         })
     }
@@ -132,7 +137,10 @@ pub(crate) fn change_factual(
         let people = counts.confusion(who);
         let weights = counts.weight_confusion(who).map(Confusion::to_cells);
         let n = [false, true].map(|needs_label| people.people(needs_label));
-        ComparedSide::new(people.to_cells(), weights, n, blocks_of_groups(counts, who))
+        let persons = counts
+            .persons(who)
+            .map(|persons| persons.into_iter().map(|(key, own)| (key, own.to_cells())).collect());
+        ComparedSide::new(people.to_cells(), weights, n, persons, blocks_of_groups(counts, who))
     };
     let n = first.groups.len();
     let both = |who: GroupSelection| Some([side(first, who)?, side(second, who)?]);
@@ -296,6 +304,7 @@ pub(crate) fn change_counterfactual(
                 spread.eccm().0,
                 weights,
                 n,
+                counts.persons(place),
                 blocks_of_scope(counts, place),
             )
         };
@@ -351,7 +360,18 @@ fn compare_metric<const N: usize>(
         (RateOrScore::Rate(a), RateOrScore::Rate(b))
             if count_once && (a.is_boundary() || b.is_boundary()) =>
         {
-            IntervalBasis::Formula(newcombe(a, b, ask.z))
+            let by_person = |side: &ComparedSide<N>, all: Rate| {
+                let own = |cells: [u64; N]| match of(cells) {
+                    RateOrScore::Rate(rate) => rate,
+                    RateOrScore::Score(_) => all,
+                };
+                let persons = side.persons.as_ref()?.iter();
+                Some(PersonRate::new(all, persons.map(|(key, cells)| (*key, own(*cells)))))
+            };
+            IntervalBasis::Formula(match by_person(x, a).zip(by_person(y, b)) {
+                Some((a, b)) => newcombe_of_persons(&a, &b, 0.0, ask.z),
+                None => newcombe(a, b, ask.z),
+            })
         }
         _ => x.bootstrap.joint_percentile(&y.bootstrap, ask, |a, b| difference(value(a), value(b))),
     };
@@ -369,9 +389,10 @@ fn compared(
     let difference = difference(first, second);
     let (interval, mut ci_method) = ask.interval(difference, basis);
     match interval {
-        Some(ValueInterval { method: IntervalProcedure::Newcombe, .. }) => {
-            ci_method.push_str(", as if of other people: one of the rates is 0 or 1")
-        }
+        Some(ValueInterval {
+            method: IntervalProcedure::Newcombe | IntervalProcedure::NewcombePersons,
+            ..
+        }) => ci_method.push_str(", as if of other people: one of the rates is 0 or 1"),
         Some(_) => ci_method.push_str(", the same for both models"),
         None => {}
     }

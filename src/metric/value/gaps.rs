@@ -7,10 +7,11 @@ use super::ask::{IntervalBasis, is_clear};
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
 use crate::metric::evidence::weights::by_weight;
 use crate::metric::interval::{katz, newcombe, z_of_level};
+use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
+    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople, all_persons,
 };
 use crate::metric::value::settings::FavourableClass;
 use crate::metric::{
@@ -108,11 +109,26 @@ impl FactualMeasurement<'_> {
             true => by_weight(of(of_a.cells(), of_b.cells()), of_people),
         };
         let people = rates_behind(metric, favourable, &seen(&of_a.people), &seen(&of_b.people));
-        let (interval, method) = self.context.interval(value, || match (metric.reads, people) {
-            (Reads::RateDifference(_), Some((x, y))) if !weighed => {
-                IntervalBasis::Formula(newcombe(x, y, self.context.z))
+        let of_persons = match metric.reads {
+            Reads::RateDifference(rate) | Reads::RateRatio(rate) => {
+                of_a.person_rate(|c| rate(&seen(c))).zip(of_b.person_rate(|c| rate(&seen(c))))
             }
-            (_, Some((x, y))) if !weighed => IntervalBasis::Formula(katz(x, y, self.context.z)),
+            Reads::FavourableRatio => {
+                let rate = |c: &Confusion| favourable_rate(&seen(c), favourable);
+                of_b.person_rate(rate).zip(of_a.person_rate(rate))
+            }
+            _ => None,
+        };
+        let is_difference = matches!(metric.reads, Reads::RateDifference(_));
+        let z = self.context.z;
+        let (interval, method) = self.context.interval(value, || match (&of_persons, people) {
+            (Some((x, y)), _) => {
+                let of = if is_difference { newcombe_of_persons } else { katz_of_persons };
+                IntervalBasis::Formula(of(x, y, x.correlation(y), z))
+            }
+            (None, Some((x, y))) if !weighed => {
+                IntervalBasis::Formula(if is_difference { newcombe } else { katz }(x, y, z))
+            }
             _ => of_a.bootstrap.joint_percentile(&of_b.bootstrap, &self.context, |x, y| {
                 of(&Confusion::from_cells(x), &Confusion::from_cells(y))
             }),
@@ -132,7 +148,14 @@ impl FactualMeasurement<'_> {
         let (n_a, n_b) =
             (of_a.people.people(metric.needs_label), of_b.people.people(metric.needs_label));
         let denominators = people.map(|(x, y)| (x.denominator, y.denominator));
-        let people = ValuePeople::two([n_a, n_b], denominators);
+        let basis = |of: &FactualSubject, rate: Option<&PersonRate>| {
+            of.person_basis(metric.needs_label, rate)
+        };
+        let (x, y) = of_persons.as_ref().map_or((None, None), |(x, y)| (Some(x), Some(y)));
+        let people = ValuePeople::two([n_a, n_b], denominators).with_persons(
+            all_persons([of_a, of_b].into_iter(), metric.needs_label),
+            &[basis(of_a, x), basis(of_b, y)],
+        );
         let impaired =
             first.and_then(|first| if first { scope.first_group() } else { scope.second_group() });
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
@@ -150,7 +173,10 @@ impl FactualMeasurement<'_> {
     ) -> bool {
         let Some(level) = self.context.settings.level else { return false };
         let level = 1.0 - (1.0 - level.get()) / pairs.max(1) as f64;
-        let interval = if of_a.weight.is_none() {
+        let of_persons = of_a.person_rate(rate).zip(of_b.person_rate(rate));
+        let interval = if let Some((a, b)) = of_persons {
+            newcombe_of_persons(&a, &b, a.correlation(&b), z_of_level(level))
+        } else if of_a.weight.is_none() {
             newcombe(rate(&of_a.people), rate(&of_b.people), z_of_level(level))
         } else {
             let worlds = of_a

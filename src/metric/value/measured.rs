@@ -23,6 +23,7 @@ use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
 use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_people};
+use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate};
 use crate::metric::scope::{GroupSelection, MetricScope};
 pub(crate) use crate::metric::value::settings::FurthestGroups;
@@ -45,8 +46,10 @@ pub(crate) struct MeasuredValue {
     /// What those on top of a rate and those below it weigh in whole units, which the value is made
     /// of; none where nobody has a weight.
     pub weights: Option<(u64, u64)>,
-    /// People behind it.
+    /// People behind it; their rows where a person may have several.
     pub n_rows: u64,
+    /// The persons behind these rows; none where each row is a person.
+    pub(crate) persons: Option<PersonBasis>,
     /// Its interval.
     pub interval: Option<ValueInterval>,
     /// The method of the interval in full, or why there is none.
@@ -59,8 +62,8 @@ pub(crate) struct MeasuredValue {
     /// leaves out the ideal; of switches also, at least as many people switch as a denominator is
     /// to have, and the interval lies beyond the band of the placebo.
     pub impaired: Option<usize>,
-    /// People whose prediction switches, of a rate those it counts, of a difference those of the
-    /// worse direction; none of what is about no switch.
+    /// People, or persons, whose prediction switches, of a rate those it counts, of a difference
+    /// those of the worse direction; none of what is about no switch.
     pub switched: Option<u64>,
     /// What noise alone gives; none where no placebo was asked for.
     pub placebo: Option<PlaceboBand>,
@@ -68,11 +71,36 @@ pub(crate) struct MeasuredValue {
     pub furthest: Option<FurthestGroups>,
 }
 
+/// The persons behind a value, where a person may have several rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PersonBasis {
+    /// Persons with a row behind it.
+    pub n: u64,
+    /// Persons with a row below the rate; none where the value is no rate of counts.
+    pub denominator: Option<u64>,
+    /// Rows below the rate over their design effect: as many independent cases would be as sure.
+    /// None where the interval is made otherwise.
+    pub effective: Option<f64>,
+}
+
+impl PersonBasis {
+    /// Those behind a rate, of so many persons in all.
+    pub(crate) fn new(n: u64, rate: Option<&PersonRate>) -> Self {
+        PersonBasis {
+            n,
+            denominator: rate.map(PersonRate::n_persons),
+            effective: rate.and_then(PersonRate::effective),
+        }
+    }
+}
+
 /// How many people and cases stand behind a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValuePeople {
-    /// People in all.
+    /// People in all; their rows where a person may have several.
     pub(crate) n: u64,
+    /// The persons behind these rows; none where each row is a person.
+    pub(crate) persons: Option<PersonBasis>,
     /// Of several groups the people of the smallest.
     pub(crate) smallest_group: u64,
     /// Of several rates the cases below the smallest; none where no rate is behind it.
@@ -84,6 +112,7 @@ impl ValuePeople {
     pub(crate) fn one(n: u64, rate: Option<Rate>) -> Self {
         ValuePeople {
             n,
+            persons: None,
             smallest_group: n,
             smallest_denominator: rate.map(|rate| rate.denominator),
         }
@@ -93,8 +122,37 @@ impl ValuePeople {
     pub(crate) fn two([n_a, n_b]: [u64; 2], denominators: Option<(u64, u64)>) -> Self {
         ValuePeople {
             n: n_a + n_b,
+            persons: None,
             smallest_group: n_a.min(n_b),
             smallest_denominator: denominators.map(|(x, y)| x.min(y)),
+        }
+    }
+
+    /// The same of one subject whose people have several rows: what is small is told by persons.
+    pub(crate) fn with_person_basis(self, of: Option<PersonBasis>) -> Self {
+        let Some(of) = of else { return self };
+        ValuePeople {
+            persons: Some(of),
+            smallest_group: of.n,
+            smallest_denominator: of.denominator,
+            ..self
+        }
+    }
+
+    /// The same of several subjects, so many persons in all.
+    pub(crate) fn with_persons(self, all: Option<u64>, of: &[Option<PersonBasis>]) -> Self {
+        let Some((n, of)) = all.zip(of.iter().copied().collect::<Option<Vec<_>>>()) else {
+            return self;
+        };
+        ValuePeople {
+            persons: Some(PersonBasis::new(n, None)),
+            smallest_group: of.iter().map(|of| of.n).min().unwrap_or(0),
+            smallest_denominator: of
+                .iter()
+                .map(|of| of.denominator)
+                .collect::<Option<Vec<_>>>()
+                .and_then(|of| of.into_iter().min()),
+            ..self
         }
     }
 }
@@ -119,6 +177,7 @@ impl MeasuredValue {
             denominator: None,
             weights: None,
             n_rows: people.n,
+            persons: people.persons,
             interval,
             ci_method,
             ideal: if is_difference { Some(0.0) } else { metric.ideal },
@@ -232,6 +291,8 @@ pub(crate) struct FactualSubject {
     pub(crate) weight: Option<Confusion>,
     /// The same by the cell that each fills, with the squares.
     weight_sums: Option<Vec<(ConfusionCells, WeightSums)>>,
+    /// Its persons, ascending by key, each with the own rows; none where each row is a person.
+    persons: Option<Vec<(u64, Confusion)>>,
     pub(crate) bootstrap: CellBootstrap<CONFUSION_CELLS>,
 }
 
@@ -244,8 +305,36 @@ impl FactualSubject {
             people,
             weight: counts.weight_confusion(who),
             weight_sums: counts.weight_sums(who),
+            persons: counts.persons(who),
             bootstrap: drawn,
         }
+    }
+
+    /// A rate by person; none where each row is a person.
+    pub(crate) fn person_rate(&self, of: impl Fn(&Confusion) -> Rate) -> Option<PersonRate> {
+        let persons = self.persons.as_ref()?;
+        let each = persons.iter().map(|(key, own)| (*key, of(own)));
+        Some(PersonRate::new(of(&self.people), each))
+    }
+
+    /// The persons whom a metric counts, ascending by key; none where each row is a person.
+    pub(crate) fn counted_persons(
+        &self,
+        needs_label: bool,
+    ) -> Option<impl Iterator<Item = u64> + '_> {
+        let persons = self.persons.as_ref()?.iter();
+        let counted = persons.filter(move |(_, own)| own.people(needs_label) > 0);
+        Some(counted.map(|(key, _)| *key))
+    }
+
+    /// The persons behind a value of this subject alone.
+    pub(crate) fn person_basis(
+        &self,
+        needs_label: bool,
+        rate: Option<&PersonRate>,
+    ) -> Option<PersonBasis> {
+        let n = self.counted_persons(needs_label)?.count() as u64;
+        Some(PersonBasis::new(n, rate))
     }
 
     /// The interval of a rate of weight of which no case counts, or all do; none without weights
@@ -277,6 +366,20 @@ impl FactualSubject {
     pub(crate) fn cells(&self) -> &Confusion {
         self.weight.as_ref().unwrap_or(&self.people)
     }
+}
+
+/// Different persons of some subjects; none where each row is a person.
+pub(crate) fn all_persons<'a>(
+    subjects: impl Iterator<Item = &'a FactualSubject>,
+    needs_label: bool,
+) -> Option<u64> {
+    let mut all = Vec::new();
+    for subject in subjects {
+        all.extend(subject.counted_persons(needs_label)?);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Some(all.len() as u64)
 }
 
 /// The name of the chance of some people.
@@ -321,8 +424,13 @@ impl FactualMeasurement<'_> {
             _ => None,
         };
         let (people, n_rows) = (rate(&subject.people), subject.people.people(metric.needs_label));
-        let interval = self.context.interval(value, || match metric.reads {
-            Reads::Rate(_) if subject.weight.is_none() => {
+        let of_persons = match metric.reads {
+            Reads::Rate(rate) => subject.person_rate(|c| rate(&seen(c))),
+            _ => None,
+        };
+        let interval = self.context.interval(value, || match (metric.reads, &of_persons) {
+            (_, Some(rate)) => IntervalBasis::Formula(rate.wilson(self.context.z)),
+            (Reads::Rate(_), None) if subject.weight.is_none() => {
                 IntervalBasis::Formula(people.and_then(|rate| wilson(rate, self.context.z)))
             }
             _ => match subject.boundary_interval(rate, self.context.z) {
@@ -337,7 +445,8 @@ impl FactualMeasurement<'_> {
             (metric, scope),
             value,
             interval,
-            ValuePeople::one(n_rows, people),
+            ValuePeople::one(n_rows, people)
+                .with_person_basis(subject.person_basis(metric.needs_label, of_persons.as_ref())),
         )
         .with_rate(people, subject.weight.as_ref().and_then(rate))
     }

@@ -25,9 +25,10 @@ use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };
+use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
-use crate::metric::value::measured::{MeasuredValue, ValuePeople};
+use crate::metric::value::measured::{MeasuredValue, PersonBasis, ValuePeople};
 use crate::metric::value::settings::{FavourableClass, MeasureSettings};
 use crate::metric::{
     DirectionSide, ImpairedGroupRule, Metric, MetricFamily, Reads, WorseEnd, difference,
@@ -267,6 +268,11 @@ struct ScopePeople<'a> {
     /// What they weigh; none where nobody has a weight.
     weights: Option<&'a CellProfiles<WeightSums>>,
     has_repeats: bool,
+    /// Each person with a counterfactual here, ascending by key, with the own cells; none where
+    /// each row is a person.
+    persons: Option<Vec<(u64, SwitchCells)>>,
+    /// The same by whether anything switches; none where the cells say it.
+    any_persons: Option<Vec<(u64, [u64; 4])>>,
     bootstrap: CellBootstrap<ECCM_CELLS>,
     /// By whether anything switches; only where people have weights.
     any_bootstrap: Option<CellBootstrap<4>>,
@@ -279,20 +285,55 @@ impl<'a> ScopePeople<'a> {
         (spread, weights): (&'a CellProfiles, Option<&'a CellProfiles<WeightSums>>),
         stream: String,
     ) -> Self {
-        let any =
-            any_groups(counts.scope_index(), scope).and_then(|groups| counts.any_blocks(groups));
+        let groups = any_groups(counts.scope_index(), scope);
+        let any = groups.clone().and_then(|groups| counts.any_blocks(groups));
         ScopePeople {
             profiles: spread,
             weights,
             has_repeats: spread.has_repeats(),
+            persons: counts.persons(place),
+            any_persons: groups.and_then(|groups| counts.any_persons(groups)),
             bootstrap: CellBootstrap::new(counts.blocks(place), || spread.0.clone(), stream),
             any_bootstrap: any
                 .map(|blocks| CellBootstrap::new(Some(blocks), Vec::new, String::new())),
         }
     }
 
-    /// People whose prediction switches: those that a switch rate counts, or that a rate of
-    /// consistency lacks. None of what names nobody.
+    /// A rate of cells by person; none where each row is a person.
+    fn person_rate(&self, of: impl Fn(&Eccm) -> Rate) -> Option<PersonRate> {
+        let persons = self.persons.as_ref()?;
+        let all = of(&self.profiles.eccm());
+        Some(PersonRate::new(all, persons.iter().map(|(key, cells)| (*key, of(&Eccm(*cells))))))
+    }
+
+    /// What a rate counts by person, whatever it reads.
+    fn rate_by_person(&self, metric: &Metric, settings: &MeasureSettings) -> Option<PersonRate> {
+        match (metric.reads, &self.any_persons) {
+            (Reads::AnySwitch(of), Some(persons)) => {
+                let all = of(&self.profiles.any_switch());
+                let own = |cells: &[u64; 4]| of(&AnySwitch::from_cells(*cells));
+                Some(PersonRate::new(all, persons.iter().map(|(key, cells)| (*key, own(cells)))))
+            }
+            _ => self.person_rate(switch_rate(metric, settings)?),
+        }
+    }
+
+    /// The persons whom a metric counts, ascending by key; none where each row is a person.
+    fn counted_persons(&self, metric: &Metric) -> Option<Vec<u64>> {
+        let counts = |cells: &SwitchCells| {
+            if metric.needs_label { Eccm(*cells).n_labelled() > 0 } else { Eccm(*cells).n() > 0 }
+        };
+        let persons = self.persons.as_ref()?.iter();
+        Some(persons.filter(|(_, cells)| counts(cells)).map(|(key, _)| *key).collect())
+    }
+
+    /// The persons behind a value of this scope alone.
+    fn person_basis(&self, metric: &Metric, rate: Option<&PersonRate>) -> Option<PersonBasis> {
+        Some(PersonBasis::new(self.counted_persons(metric)?.len() as u64, rate))
+    }
+
+    /// People whose prediction switches, persons where a person may have several rows: those that a
+    /// switch rate counts, or that a rate of consistency lacks. None of what names nobody.
     fn switched(&self, metric: &Metric, settings: &MeasureSettings) -> Option<u64> {
         let ImpairedGroupRule::Switch { worse, .. } = metric.impaired else { return None };
         let counts = |cells: &SwitchCells| {
@@ -303,14 +344,13 @@ impl<'a> ScopePeople<'a> {
                 (Some(rate), WorseEnd::Low) => rate.numerator < rate.denominator,
             }
         };
-        Some(
-            self.profiles
-                .0
-                .iter()
-                .filter(|(cells, _)| counts(cells))
-                .map(|(_, people)| people)
-                .sum(),
-        )
+        Some(match &self.persons {
+            Some(persons) => persons.iter().filter(|(_, cells)| counts(cells)).count() as u64,
+            None => {
+                let kinds = self.profiles.0.iter().filter(|(cells, _)| counts(cells));
+                kinds.map(|(_, people)| people).sum()
+            }
+        })
     }
 
     /// People whom a metric counts.
@@ -320,9 +360,16 @@ impl<'a> ScopePeople<'a> {
 
     /// How many people stand below a rate: their effective number where they weigh differently.
     fn effective_people(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
-        match self.weights {
-            None => self.profiles.denominator(rate) as f64,
-            Some(weights) => weights.denominator(rate).effective(),
+        match (self.weights, &self.persons) {
+            (None, None) => self.profiles.denominator(rate) as f64,
+            (Some(weights), _) => weights.denominator(rate).effective(),
+            (None, Some(persons)) => {
+                let mut rows = WeightSums::default();
+                persons.iter().for_each(|(_, cells)| {
+                    rows += WeightSums::one(rate(cells).denominator);
+                });
+                rows.effective()
+            }
         }
     }
 
@@ -337,7 +384,9 @@ impl<'a> ScopePeople<'a> {
             everybody,
             self.effective_people(rate),
             z,
-            IntervalProcedure::WilsonPeople { weighed: self.weights.is_some() },
+            IntervalProcedure::WilsonPeople {
+                weighed: self.weights.is_some() || self.persons.is_some(),
+            },
         )
     }
 
@@ -351,7 +400,7 @@ impl<'a> ScopePeople<'a> {
 
     /// Whether a rate is one of independent cases.
     fn is_plain(&self) -> bool {
-        !self.has_repeats && !self.bootstrap.is_weighted()
+        !self.has_repeats && self.weights.is_none()
     }
 }
 
@@ -417,7 +466,16 @@ impl SwitchMeasurement<'_> {
         let everybody = value.is_ok_and(|value| value > 0.0);
         let shift = weighed.unwrap_or(of).shift.as_deref();
         let of_kind = switch_rate(metric, settings);
+        let of_persons = people.rate_by_person(metric, settings);
+        // Where a row counts more than once its persons are drawn.
+        let formula = match metric.reads {
+            Reads::AnySwitch(_) => of_persons.as_ref(),
+            _ => of_persons.as_ref().filter(|_| people.is_plain()),
+        };
         let (interval, method) = self.context.interval(value, || {
+            if let Some(of_persons) = formula {
+                return IntervalBasis::Formula(of_persons.wilson(z));
+            }
             match (metric.reads, rate, value_of_cells(metric, settings)) {
                 (Reads::AnySwitch(_), Some(rate), _) if people.any_bootstrap.is_none() => {
                     IntervalBasis::Formula(wilson(rate, z))
@@ -457,12 +515,17 @@ impl SwitchMeasurement<'_> {
         });
         let placebo = self.noise.band(|evidence| evidence[place].value(metric, settings));
         let switched = value.is_ok().then(|| people.switched(metric, settings)).flatten();
+        let basis = people.person_basis(metric, of_persons.as_ref());
+        let basis = basis.map(|basis| PersonBasis {
+            effective: basis.effective.filter(|_| formula.is_some()),
+            ..basis
+        });
         let clear = is_clear(metric.ideal, interval.map(|i| (i.lo, i.hi)), placebo);
         let impaired = value
             .ok()
             .filter(|_| clear)
             .and_then(|value| impaired(metric, scope, value, switched, settings));
-        let people = ValuePeople::one(n_rows, rate);
+        let people = ValuePeople::one(n_rows, rate).with_person_basis(basis);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_rate(rate, weights)
             .with_switches(switched, placebo)
@@ -484,6 +547,16 @@ impl SwitchMeasurement<'_> {
         let (interval, method) = self.context.interval(value, || {
             match (switch_rate(metric, settings), value_of_cells(metric, settings)) {
                 (Some(rate), _) if of_forth.is_plain() && of_back.is_plain() => {
+                    let rates = of_forth.person_rate(rate).zip(of_back.person_rate(rate));
+                    if let Some((x, y)) = rates {
+                        let both = x.correlation(&y);
+                        return IntervalBasis::Formula(newcombe_of_persons(
+                            &x,
+                            &y,
+                            both,
+                            self.context.z,
+                        ));
+                    }
                     IntervalBasis::Formula(newcombe(
                         rate(&self.evidence[from_a].eccm),
                         rate(&self.evidence[from_b].eccm),
@@ -513,7 +586,15 @@ impl SwitchMeasurement<'_> {
             .filter(|_| clear)
             .and_then(|value| impaired(metric, scope, value, switched, settings));
         let denominators = forth.denominator.zip(back.denominator);
-        let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators);
+        let persons = of_forth.counted_persons(metric).zip(of_back.counted_persons(metric));
+        let all = persons.map(|(mut all, others)| {
+            all.extend(others);
+            all.sort_unstable();
+            all.dedup();
+            all.len() as u64
+        });
+        let people = ValuePeople::two([forth.n_rows, back.n_rows], denominators)
+            .with_persons(all, &[forth.persons, back.persons]);
         MeasuredValue::new(&self.context, (metric, scope), value, (interval, method), people)
             .with_switches(switched, placebo)
             .with_impaired(impaired)

@@ -19,7 +19,7 @@ use crate::metric::evidence::weights::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{
-    FactualMeasurement, FactualSubject, MeasuredValue, ValuePeople,
+    FactualMeasurement, FactualSubject, MeasuredValue, PersonBasis, ValuePeople, all_persons,
 };
 use crate::metric::value::settings::{FavourableClass, FurthestGroups};
 use crate::metric::{ImpairedGroupRule, Metric, Reads};
@@ -236,13 +236,27 @@ impl FactualMeasurement<'_> {
         };
         let smallest = least(&|group| Some(n(&people[group])))
             .unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
+        let basis = |group: usize| {
+            let subject = &groups[group];
+            let of_persons = rate(metric, favourable, &subject.people).and_then(|empty| {
+                subject.person_rate(|c| rate(metric, favourable, c).unwrap_or(empty))
+            });
+            subject.person_basis(metric.needs_label, of_persons.as_ref())
+        };
+        let behind: Vec<usize> = match holders().next() {
+            Some(_) => holders().collect(),
+            None => (0..groups.len()).collect(),
+        };
+        let behind: Vec<Option<PersonBasis>> = behind.into_iter().map(basis).collect();
         let people = ValuePeople {
             n: people.iter().map(n).sum(),
+            persons: None,
             smallest_group: smallest,
             smallest_denominator: least(&|group| {
                 rate(metric, favourable, &people[group]).map(|rate| rate.denominator)
             }),
-        };
+        }
+        .with_persons(all_persons(groups.iter(), metric.needs_label), &behind);
         let of = (metric, MetricScope::WorstCase);
         MeasuredValue::new(&self.context, of, value, interval, people)
             .with_impaired(impaired)

@@ -3,11 +3,11 @@
 use crate::report::brief::harm::HarmResult;
 use crate::report::brief::voice::AuditVoice;
 use crate::report::page::PageBlock;
-use crate::report::page::number::people;
 use crate::report::page::plots::{BriefBlock, SignOffRow, SignOffTerm};
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::QualityKey;
+use crate::report::read::words::people;
 
 /// Sentences chosen by what the job did, then those of the job.
 pub(crate) fn not_shown(
@@ -117,7 +117,7 @@ pub(crate) fn sign_off(audit: &AuditFolder, voice: &AuditVoice<'_>) -> PageBlock
             let n = crate::report::page::number::count(n);
             groups.push(format!("{n} {}", voice.group(&attribute.name, group)));
         }
-        Some(RichText::new().quote(format!("{}: {}", people(audited), groups.join(", "))))
+        Some(RichText::new().quote(format!("{}: {}", people(audit, audited), groups.join(", "))))
     };
     let terms = vec![
         term("Purpose", said(&words.purpose), false),

@@ -14,11 +14,12 @@ use crate::report::brief::voice::{AuditVoice, DecisionVoice, capital};
 use crate::report::draw::panel::{SwitchCounts, SwitchLabels, share_bars};
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, SwitchSide, axis, share_row};
 use crate::report::page::PageBlock;
-use crate::report::page::number::{self, NumberFormat, count, people};
+use crate::report::page::number::{self, NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable, ShareGroup};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::ResultKey;
+use crate::report::read::words::people;
 
 /// Groups in the hero chart of several.
 const GROUPS_AT_MOST: usize = 12;
@@ -272,7 +273,7 @@ impl<'a> BriefInputs<'a> {
                 let words =
                     if limit.verdict == "inconclusive" { "It cannot be told: " } else { "" };
                 RichText::from(words)
-                    .strong(format!("{} of {}", count(part_n), people(whole)))
+                    .strong(format!("{} of {}", count(part_n), people(self.audit, whole)))
                     .text(" ")
                     .soft(format!("({share}{ends})"))
                     .text(format!(" would be decided differently {clause}."))
@@ -322,7 +323,7 @@ impl<'a> BriefInputs<'a> {
             String::new()
         };
         RichText::from("Nobody would be decided differently: ")
-            .strong(format!("0 of {}", people(whole)))
+            .strong(format!("0 of {}", people(self.audit, whole)))
             .text(" ")
             .soft(at_most)
             .text(format!("{clause}."))
@@ -460,7 +461,7 @@ impl<'a> BriefInputs<'a> {
                 let name = capital(&voice.group(&key.attribute, from));
                 let percent = |n| value_text(NumberFormat::Share, share(n, counts.all()), None);
                 ShareGroup {
-                    people: people(counts.all()),
+                    people: people(self.audit, counts.all()),
                     shares: [percent(counts.held()), percent(counts.held_after())],
                     other: voice.as_group(&key.attribute, to),
                     drawing: share_bars(&name, *counts, top, &labels()),

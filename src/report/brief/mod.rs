@@ -25,6 +25,7 @@ use crate::report::page::plots::{BriefBlock, VerdictBadge};
 use crate::report::page::terms::PageGlossary;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
+use crate::report::read::words;
 
 /// The page of a folder.
 pub(crate) fn page(
@@ -189,6 +190,7 @@ fn brief(inputs: &BriefInputs<'_>, glossary: &mut PageGlossary<'_>) -> Vec<Brief
         if how != RichText::new() {
             verdict.push(BriefBlock::How(how).into());
         }
+        verdict.extend(words::persons(audit).map(|words| BriefBlock::How(words).into()));
         verdict.extend(doubts(audit));
     }
     verdict.extend(inputs.hero_chart(&finding, &href));
@@ -236,7 +238,7 @@ fn waiting(inputs: &BriefInputs<'_>) -> BriefSection {
     models.sort_unstable();
     models.dedup();
     let words = RichText::from("The answer is not there yet: ")
-        .strong(crate::report::page::number::people(audited))
+        .strong(words::people(audit, audited))
         .text(if models.len() == 1 {
             " wait to be scored by the model "
         } else {

@@ -8,10 +8,11 @@ use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{SwitchCounts, mosaic};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::number::{NumberFormat, count, people};
+use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ChartPanel};
 use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::ResultKey;
+use crate::report::read::words::people;
 
 /// Directions that are drawn; the others stand in the annex.
 const MOSAICS_AT_MOST: usize = 12;
@@ -60,7 +61,7 @@ fn still(inputs: &BriefInputs<'_>) -> Vec<RichText> {
             "{}, {}: none of {} would be decided otherwise{most}.",
             capital(&inputs.voice.model(&key.model)),
             inputs.voice.set_label(&key.set),
-            people(whole)
+            people(inputs.audit, whole)
         )));
     }
     said

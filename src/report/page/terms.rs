@@ -201,6 +201,13 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
              independent shares."
         }
         "katz" => "Katz's interval on the log scale (1978), for ratios of two independent shares.",
+        "wilson-deff" => {
+            "Wilson's score interval, for shares of rows of persons: their number is divided by \
+             the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \
+             within a person."
+        }
+        "newcombe-deff" => "Newcombe's hybrid score interval from these, for differences.",
+        "katz-deff" => "Katz's interval on the log scale with the same numbers, for ratios.",
         "bootstrap" => "Percentiles of the bootstrap of people, for what is no share of counts.",
         "poisson-bootstrap" => {
             "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
@@ -215,6 +222,12 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// The drawn intervals of a job in which a person may have several rows, but for those of score
+/// metrics.
+pub(crate) const INTERVALS_OF_PERSONS: &str = "Percentiles of replicates that draw 1000 blocks of \
+    persons with Poisson weights, the same in every group and direction, for what is no share of \
+    rows.";
 
 /// The intervals of a job with weights, but for those of score metrics.
 pub(crate) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of \

@@ -1,5 +1,6 @@
-//! Words for the two sides of a decision and for weights, as the audit has them.
+//! Words for the two sides of a decision, for weights and for persons, as the audit has them.
 
+use crate::report::page::number;
 use crate::report::page::words::RichText;
 use crate::report::read::audit::AuditFolder;
 
@@ -64,6 +65,27 @@ impl DecisionWords {
         let [held, lacked, loses, gains] = words;
         DecisionWords { loss, gain, rightful, held, lacked, loses, gains, positive }
     }
+}
+
+/// So many people, or their rows where a person may have several: `122 people`, `122 rows`.
+pub(crate) fn people(audit: &AuditFolder, n: i64) -> String {
+    match audit.manifest.person {
+        Some(_) => number::count_of(n, "row", "rows"),
+        None => number::people(n),
+    }
+}
+
+/// That counts are rows, of how many persons, and that the person is the unit; none where each row
+/// is a person.
+pub(crate) fn persons(audit: &AuditFolder) -> Option<RichText> {
+    let column = audit.manifest.person.as_ref()?;
+    let all = audit.groups.iter().filter(|row| row.group.is_empty() && row.slice.is_empty());
+    let n = all.filter_map(|row| row.persons).max().unwrap_or(0);
+    let words = RichText::from("Counts are rows; they belong to ")
+        .strong(number::count_of(n, "person", "persons"))
+        .text(" (column ")
+        .code(column);
+    Some(words.text("). Intervals and limits take the person as their unit."))
 }
 
 /// That shares are weighted, and counts are not; none where the job has no weights.

@@ -149,6 +149,7 @@ pub(crate) fn section(
                 RichText::new().text("Favourable means ").and(verdict::favourable(audit)).text("."),
             ));
         }
+        blocks.extend(words::persons(audit).map(PageBlock::Note));
         blocks.extend(words::weights(audit).map(PageBlock::Note));
         blocks.push(PageBlock::Findings(sentences));
         blocks.extend(omitted_findings(audit, &cut, others).map(PageBlock::Note));

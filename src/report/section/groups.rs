@@ -16,7 +16,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageCell, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::panel::{ReportedValue, ResultKey};
-use crate::report::read::words::DecisionWords;
+use crate::report::read::words::{self, DecisionWords};
 use crate::report::section::switches::measures_of;
 use crate::report::section::{classes, facets};
 
@@ -333,7 +333,7 @@ fn smallest(audit: &AuditFolder, keys: &[ResultKey], attribute: &str) -> Option<
         words = words
             .text(if i > 0 { "; " } else { "" })
             .name(&key.from)
-            .text(format!(", {}", number::people(*n)));
+            .text(format!(", {}", words::people(audit, *n)));
     }
     let more = sizes.len().saturating_sub(SMALLEST);
     Some(PageBlock::Note(words.text(match more {

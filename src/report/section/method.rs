@@ -53,6 +53,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         }
         .into(),
     ));
+    facts.extend(persons(audit).map(|words| ("Persons".into(), words)));
     facts.extend(weights(audit).map(|words| ("Weights".into(), words)));
     facts.push(("Intervals".into(), intervals(audit)));
     facts.extend(few_cases(audit).map(|words| ("Few cases".into(), words)));
@@ -137,6 +138,15 @@ fn questions(sets: bool, recourse: bool) -> Vec<PageBlock> {
     blocks.extend(sets.then(|| PageBlock::Text(of_sets.into())));
     blocks.extend(recourse.then(|| PageBlock::Text(of_recourse.into())));
     blocks
+}
+
+/// What takes the person as its unit, where a person may have several rows.
+fn persons(audit: &AuditFolder) -> Option<RichText> {
+    let words = words::persons(audit)?;
+    Some(words.text(
+        " The flags for few cases and what a gate calls enough count persons, and all rows of a \
+         person are on one side of a split or fold. The tables hold both numbers.",
+    ))
 }
 
 /// What weights have a part in, and in what they have none.
@@ -358,8 +368,17 @@ fn intervals(audit: &AuditFolder) -> RichText {
         number::level(level),
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
-    for code in ["wilson", "newcombe", "katz", "bootstrap", "poisson-bootstrap", "block-bootstrap"]
-    {
+    for code in [
+        "wilson",
+        "newcombe",
+        "katz",
+        "wilson-deff",
+        "newcombe-deff",
+        "katz-deff",
+        "bootstrap",
+        "poisson-bootstrap",
+        "block-bootstrap",
+    ] {
         // With weights blocks are cut otherwise, but for score metrics and for means over causal
         // graphs.
         let of_blocks = |m: &ReportedValue| {
@@ -369,6 +388,11 @@ fn intervals(audit: &AuditFolder) -> RichText {
             text.push_str(terms::interval_method(code).unwrap_or_default());
             text.push(' ');
         }
+    }
+    let of_persons = audit.manifest.person.is_some();
+    if of_persons && methods.contains("block-bootstrap") {
+        text.push_str(terms::INTERVALS_OF_PERSONS);
+        text.push(' ');
     }
     let weighted = audit.manifest.weight.is_some();
     if weighted && methods.contains("block-bootstrap") {
@@ -380,6 +404,7 @@ fn intervals(audit: &AuditFolder) -> RichText {
     if methods.contains("bootstrap")
         || methods.contains("poisson-bootstrap")
         || weighted
+        || of_persons
         || of_graphs
     {
         text.push_str(&format!(

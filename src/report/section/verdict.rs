@@ -220,9 +220,10 @@ pub(crate) fn facts(audit: &AuditFolder) -> Vec<(RichText, RichText)> {
         fact("Data", data);
     }
     fact(
-        "People audited",
+        if m.person.is_some() { "Rows audited" } else { "People audited" },
         RichText::new().strong(number::count(i64::try_from(m.rows.audited).unwrap_or(i64::MAX))),
     );
+    facts.extend(words::persons(audit).map(|words| ("Persons".into(), words)));
     facts.extend(words::weights(audit).map(|words| ("Weights".into(), words)));
     for attribute in &m.attributes {
         let groups =

@@ -18,6 +18,7 @@ use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
 use crate::metric::evidence::weights::MAX_TOTAL_WEIGHT;
 use crate::metric::scope::GroupSelection;
+use crate::num::seed::h;
 use crate::param::Seed;
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::table::file::RowWriter;
@@ -112,6 +113,7 @@ impl<'a> RowCounting<'a> {
         let none = FactualCounts::new(n_groups);
         let none = match self.layout.weight {
             Some(_) => none.with_weights(seed),
+            None if self.layout.person.is_some() => none.with_persons(seed),
             None if self.blocks.paired => none.with_pairing(seed),
             None => none,
         };
@@ -139,8 +141,8 @@ impl<'a> RowCounting<'a> {
         let predicted = self.rule.decision.decide(score, threshold);
         let (group, label) = (self.ranks[usize::from(group)], label(self.layout, batch, i));
         part.groups[group].add(label, predicted, score == threshold);
-        let weight = (batch.row_key[i], weight_units(self.layout, batch, i));
-        if self.blocks.paired {
+        let weight = (batch.person_keys()[i], weight_units(self.layout, batch, i));
+        if self.blocks.paired || self.layout.person.is_some() {
             part.add_paired(group, weight.0, label, predicted);
         }
         if self.layout.weight.is_some() {
@@ -255,7 +257,11 @@ pub(crate) struct CountInputs<'a> {
 /// Nobody counted yet.
 pub(crate) fn empty_counts(layout: &Layout, n_groups: usize, seed: Seed) -> CounterfactualCounts {
     let none = CounterfactualCounts::new(n_groups);
-    if layout.weight.is_some() { none.with_weights(seed) } else { none }
+    match &layout.weight {
+        Some(_) => none.with_weights(seed),
+        None if layout.person.is_some() => none.with_persons(seed),
+        None => none,
+    }
 }
 
 /// Counts a person with the counterfactuals.
@@ -388,6 +394,8 @@ fn outcome_rows(
             counterfactual: set.clone(),
             sensitive: sensitive.clone(),
             row_key: batch.row_key[i],
+            // Not the person's id itself, where it is a number.
+            person_key: batch.person.get(i).map(|&key| h(0, key, 0)),
             to_group: groups[usize::from(keys.to_group[k])].clone(),
             cf_index: keys.cf_index[k].into(),
             // Whoever has a counterfactual is audited.

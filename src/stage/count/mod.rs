@@ -12,12 +12,13 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::data::rows::aligned::ScoreReader;
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
 use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::flip_test::FlipTestSettings;
+use crate::metric::evidence::persons;
 use crate::param::Name;
 use crate::stage::artifact::{
     EVIDENCE, FOLD_EVIDENCE, KEEP_ROWS_BELOW, SHIFT_EVIDENCE, SLICE_EVIDENCE,
@@ -28,11 +29,13 @@ use crate::stage::count::slices::AttributeSlices;
 use crate::stage::count::switches::{CountedParts, IntervalSettings, ShiftSettings};
 use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage};
 use crate::stage::measure::{self, catalog};
+use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::train::trainer::memory_in_words;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
@@ -160,7 +163,7 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettin
     let names = |of: &Name| of.as_str() == model;
     let compared = job.metrics.compare.iter().any(|(a, other)| names(a) || names(other));
     let paired = compared || !unit.experiment.is_empty();
-    if paired || job.data.weight.is_some() {
+    if paired || job.data.weight.is_some() || job.data.person.is_some() {
         b.seed();
     }
     if paired {
@@ -200,6 +203,30 @@ impl StagePlan<'_> {
         })
     }
 
+    /// Fails where the sums of persons, of so many places for each row, could take more memory than
+    /// the run may have.
+    fn check_person_memory(&self, ground: RowContext<'_>, per_row: u64) -> Result<()> {
+        let Some(person) = &ground.rows.layout().person else { return Ok(()) };
+        let (rows, threads) = (ground.roles.n_audited(), self.settings.threads.max(1));
+        // Slices count the rows of a person once more each.
+        let slices = self.job.metrics.by.len() as u64;
+        let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
+        let needed = persons::memory(person.persons, rows, per_row, threads);
+        let allowed = memory::allowed(self.settings);
+        if needed <= allowed {
+            return Ok(());
+        }
+        let what = format!(
+            "the sums of {} persons may take {}; the run may take {}",
+            person.persons,
+            memory_in_words(needed),
+            memory_in_words(allowed)
+        );
+        let hint = "audit fewer rows, ask for fewer `--threads` or columns of `metrics.by`, or \
+                    allow more with `--memory`";
+        Err(Fault::new("too-many-persons", what).in_column(&person.column).hint(hint).into())
+    }
+
     /// Whether outcomes may be kept in the output folder.
     pub(crate) fn keeps_outcomes(&self) -> bool {
         self.job.run.keeps_outcomes() != Some(false)
@@ -230,6 +257,7 @@ impl Stage for CountStage {
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
             rows.with(ctx, 1 + u64::from(sliced), |ground| {
+                plan.check_person_memory(ground, 1)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
                     let scores = scores.of_classes(ctx, ground, n)?;
@@ -271,6 +299,10 @@ fn plan_switches<'a>(
         sources.rows.with(ctx, 1, |ground| {
             // The counterfactuals may be those of a run with more memory.
             plan.check_sum_memory(Some(ground.roles.n_audited()))?;
+            let groups = ground.rows.layout().attributes[sources.position].groups.len() as u64;
+            // With more than two groups also by whether anything switches.
+            let others = groups.saturating_sub(1);
+            plan.check_person_memory(ground, others + u64::from(others > 1))?;
             let write = |name: &str| ctx.out().join(name);
             if let Some(n) = plan.n_classes() {
                 let (counts, shift) = sources.with_class_scores(ctx, (ground, n), |scored| {

@@ -175,7 +175,8 @@ impl SwitchPass<'_> {
         let layout = self.layout();
         let n_groups = layout.attributes[self.scored.attribute].groups.len();
         let none = empty_counts(layout, n_groups, self.blocks.seed);
-        match number == 0 && self.blocks.paired && layout.weight.is_none() {
+        let apart = layout.weight.is_none() && layout.person.is_none();
+        match number == 0 && self.blocks.paired && apart {
             true => none.with_pairing(self.blocks.seed),
             false => none,
         }
@@ -198,7 +199,7 @@ impl SwitchPass<'_> {
             if i >= end {
                 return;
             }
-            let person = (batch.row_key[i], person, cfs);
+            let person = (batch.person_keys()[i], person, cfs);
             part.add(0, keep, || self.nobody(0), person);
             if let Some(slices) = self.slices {
                 slices.each_of_row(layout, batch, i, |slice| {

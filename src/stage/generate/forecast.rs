@@ -22,7 +22,9 @@ impl StagePlan<'_> {
     /// The job asks for too much: names the attribute, its groups and the bytes.
     pub(crate) fn check_sum_memory(&self, people: Option<u64>) -> Result<()> {
         let allowed = memory::allowed(self.settings);
-        let by_block = self.job.data.weight.is_some() || !self.job.metrics.compare.is_empty();
+        let data = &self.job.data;
+        let by_block =
+            data.weight.is_some() || data.person.is_some() || !self.job.metrics.compare.is_empty();
         let samples = self
             .shift_intervals()
             .filter(|_| self.wants_shift())

@@ -287,7 +287,7 @@ impl PlaceboInputs<'_> {
         let first = |part: &mut CounterfactualCounts, g: usize| {
             let rows = read(g)?;
             rows.people(layout, attribute, &groups[g], &model.rule, |i, person, cfs| {
-                add_person(part, rows.batch.row_key[i], person, cfs)
+                add_person(part, rows.batch.person_keys()[i], person, cfs)
             });
             Ok(0)
         };

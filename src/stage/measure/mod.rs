@@ -381,11 +381,7 @@ fn measure_slices(
     if whole.audit.set.is_none() {
         for (slice, counts) in &stage.parse::<FactualSlices>(text)?.0 {
             let scribe = scribe(*slice);
-            if scribe.is_measured(
-                counts.confusion(GroupSelection::All).predicted(),
-                smallest,
-                tables,
-            ) {
+            if scribe.is_measured(counts.people_predicted(), smallest, tables) {
                 scribe.rows_measured(ground.workers, counts, None, tables);
             }
             scribe.factual_counts(counts, tables);
@@ -394,7 +390,7 @@ fn measure_slices(
     }
     for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
         let scribe = scribe(*slice);
-        if scribe.is_measured(counts.cell_profiles().total().people(), smallest, tables) {
+        if scribe.is_measured(counts.people_moved(), smallest, tables) {
             scribe.switches_measured(ground.workers, counts, (second.as_ref(), None), tables);
         }
         scribe.counterfactual_counts(counts, tables);

@@ -16,7 +16,7 @@ use crate::metric::evidence::shift::ShiftSums;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::compare::ComparedValue;
-use crate::metric::value::measured::{MeasuredValue, measure_factual};
+use crate::metric::value::measured::{MeasuredValue, PersonBasis, measure_factual};
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::value::switches::measure_counterfactual;
 use crate::stage::artifact::SmallSlices;
@@ -223,6 +223,9 @@ impl RowBuilder<'_> {
             weight_numerator: self.weight(measured.weights.map(|weights| weights.0)),
             weight_denominator: self.weight(measured.weights.map(|weights| weights.1)),
             n_rows: whole(measured.n_rows),
+            n_persons: measured.persons.map(|persons| whole(persons.n)),
+            denominator_persons: measured.persons.and_then(|of| of.denominator).map(whole),
+            n_eff: measured.persons.and_then(|of| of.effective).and_then(finite),
             lo: interval.and_then(|i| finite(i.lo)),
             hi: interval.and_then(|i| finite(i.hi)),
             level: interval.and(self.settings.level).map(|l| l.get()),
@@ -262,6 +265,11 @@ impl RowBuilder<'_> {
             numerator: None,
             denominator: None,
             weights: None,
+            persons: measured.persons.map(|of| PersonBasis {
+                denominator: None,
+                effective: None,
+                ..of
+            }),
             interval: None,
             ci_method: "none: the value is undefined".to_owned(),
             impaired: None,
@@ -364,6 +372,7 @@ impl RowBuilder<'_> {
             group: of.group().map_or("", |rank| self.group(rank)).into(),
             slice: self.slice.into(),
             n: whole(c.n()),
+            persons: counts.persons(of).map(|persons| whole(persons.len() as u64)),
             weight: self.weight(counts.weight(of)),
             n_positive: self.layout.label.as_ref().map(|_| positive).map(whole),
             n_predicted_positive: whole(predicted_positive),

@@ -23,6 +23,9 @@ const GROUPS: usize = 3;
 const CLASSES: usize = 3;
 const SEED: Seed = Seed(11);
 
+/// Rows belong to so many persons, where a person may have several.
+const PERSONS: u64 = 5;
+
 /// A share in [0, 1) that follows from a row and a place.
 fn share(row: u64, place: u64) -> f64 {
     u01(h(7, row, place))
@@ -59,14 +62,15 @@ fn counterfactuals(row: u64, groups: usize) -> Vec<ScoredCounterfactual> {
 }
 
 impl SampleState for FactualCounts {
-    const VARIANTS: u64 = 3;
+    const VARIANTS: u64 = 4;
 
-    /// Unweighted with strata, paired, weighted with strata.
+    /// Unweighted with strata, paired, with persons, weighted with strata.
     fn sample(variant: u64) -> Self {
         let empty = FactualCounts::new(GROUPS);
         match variant {
             0 => empty.with_strata(Strata::new(4, GROUPS, None)),
             1 => empty.with_pairing(SEED),
+            2 => empty.with_persons(SEED),
             _ => empty.with_weights(SEED).with_strata(Strata::new(4, GROUPS, Some(SEED))),
         }
     }
@@ -75,21 +79,22 @@ impl SampleState for FactualCounts {
         let ScoredPerson { group, label, predicted, score, weight } = person(row, GROUPS);
         self.groups[group].add(label, predicted, score == Some(0.5));
         self.add_weight(group, row, weight, label, predicted);
-        self.add_paired(group, row, label, predicted);
+        self.add_paired(group, row % PERSONS, label, predicted);
         let stratum = known(row, 9, below(row, 10, 4) as u32);
         self.add_stratum(group, (row, weight), predicted, stratum);
     }
 }
 
 impl SampleState for CounterfactualCounts {
-    const VARIANTS: u64 = 3;
+    const VARIANTS: u64 = 4;
 
-    /// Unweighted, paired, weighted.
+    /// Unweighted, paired, with persons, weighted.
     fn sample(variant: u64) -> Self {
         let empty = CounterfactualCounts::new(GROUPS);
         match variant {
             0 => empty,
             1 => empty.with_pairing(SEED),
+            2 => empty.with_persons(SEED),
             _ => empty.with_weights(SEED),
         }
     }
@@ -98,7 +103,7 @@ impl SampleState for CounterfactualCounts {
         let (person, cfs) = (person(row, GROUPS), counterfactuals(row, GROUPS));
         self.add(&person, &cfs);
         self.add_weight(row, &person, &cfs);
-        self.add_paired(row, &person, &cfs);
+        self.add_paired(row % PERSONS, &person, &cfs);
     }
 }
 

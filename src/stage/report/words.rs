@@ -99,6 +99,7 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
             audited: ground.roles.n_audited(),
         },
         row_id: row_id(job, layout),
+        person: layout.person.as_ref().map(|person| person.column.clone()),
         weight: layout.weight.as_ref().map(|weight| weight.column.clone()),
         split: split_words(job),
         inputs: input.files.clone(),

@@ -28,7 +28,8 @@ pub(crate) struct DirectionMemory {
     pub threads: usize,
     /// Classes of the label that are counted one against all; 1 for a label of two sides.
     pub classes: usize,
-    /// Whether people are cut into blocks: they have weights, or models are compared.
+    /// Whether people are cut into blocks: they have weights or several rows, or models are
+    /// compared.
     pub by_block: bool,
     /// Replicates of score metrics; none where no interval of them is asked for.
     pub samples: Option<u64>,

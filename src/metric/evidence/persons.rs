@@ -1,0 +1,133 @@
+//! Persons with several rows: what the rows of each add up to, so that intervals can take the
+//! person as their unit.
+//!
+//! Rows of a person may stand anywhere, in several groups and in several parts of a pass: sums by
+//! key and place merge in any order. Memory: one entry for each person and place that the person
+//! has a row in, so it grows with the number of persons; see [`memory`].
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::num::hash::FastMap;
+
+/// Counts of N kinds by person and place; mergeable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PersonCells<const N: usize>(FastMap<(u64, u32), [u64; N]>);
+
+impl<const N: usize> PersonCells<N> {
+    /// Nobody yet.
+    pub(crate) fn new() -> Self {
+        PersonCells(FastMap::default())
+    }
+
+    /// The counts of a person at a place.
+    pub(crate) fn at(&mut self, key: u64, place: usize) -> &mut [u64; N] {
+        self.0.entry((key, place as u32)).or_insert([0; N])
+    }
+
+    /// Adds other rows.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (&at, theirs) in &other.0 {
+            add(self.0.entry(at).or_insert([0; N]), theirs);
+        }
+    }
+
+    /// Each person with a row at some places, ascending by key, with the sums over these.
+    pub(crate) fn sums(&self, has: impl Fn(usize) -> bool) -> Vec<(u64, [u64; N])> {
+        let here = self.0.iter().filter(|((_, place), _)| has(*place as usize));
+        let mut all: Vec<(u64, [u64; N])> = here.map(|((key, _), cells)| (*key, *cells)).collect();
+        all.sort_unstable_by_key(|(key, _)| *key);
+        all.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                add(&mut kept.1, &next.1);
+            }
+            same
+        });
+        all
+    }
+
+    /// The entries in order.
+    fn entries(&self) -> Vec<((u64, u32), [u64; N])> {
+        let mut all: Vec<_> = self.0.iter().map(|(&at, &cells)| (at, cells)).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+fn add<const N: usize>(sum: &mut [u64; N], other: &[u64; N]) {
+    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum += other);
+}
+
+/// As they are written: entry by entry in order.
+#[derive(Serialize, Deserialize)]
+struct PersonCellsRepr {
+    keys: Vec<u64>,
+    places: Vec<u32>,
+    cells: Vec<u64>,
+}
+
+impl<const N: usize> Serialize for PersonCells<N> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let all = self.entries();
+        PersonCellsRepr {
+            keys: all.iter().map(|((key, _), _)| *key).collect(),
+            places: all.iter().map(|((_, place), _)| *place).collect(),
+            cells: all.iter().flat_map(|(_, cells)| cells).copied().collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de, const N: usize> Deserialize<'de> for PersonCells<N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let PersonCellsRepr { keys, places, cells } = PersonCellsRepr::deserialize(deserializer)?;
+        let (cells, rest) = cells.as_chunks::<N>();
+        if !rest.is_empty() || cells.len() != keys.len() || places.len() != keys.len() {
+            return Err(D::Error::custom("sums by person are not complete"));
+        }
+        let at = keys.into_iter().zip(places);
+        Ok(PersonCells(at.zip(cells.iter().copied()).collect()))
+    }
+}
+
+/// Bytes of an entry while it is gathered, merged, written and read: 24 to 30 numbers, each at most
+/// twice because tables grow by doubling, and its text.
+const BYTES_PER_ENTRY: u64 = 700;
+
+/// What the sums of so many persons take at most, of so many rows in all with so many
+/// counterfactuals each, gathered by so many threads.
+pub(crate) fn memory(persons: u64, rows: u64, per_row: u64, threads: usize) -> u64 {
+    let spread = persons.saturating_mul(threads as u64 + 1);
+    rows.min(spread).saturating_mul(per_row.max(1)).saturating_mul(BYTES_PER_ENTRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PersonCells, memory};
+
+    #[test]
+    fn rows_of_a_person_add_up_in_any_order() {
+        let rows = [(7, 0, 1), (9, 1, 0), (7, 1, 1), (7, 0, 0), (9, 1, 0), (3, 2, 1)];
+        let gather = |rows: &[(u64, usize, usize)]| {
+            let mut all = PersonCells::<2>::new();
+            rows.iter().for_each(|&(key, place, cell)| all.at(key, place)[cell] += 1);
+            all
+        };
+        let whole = gather(&rows);
+        let (mut first, second) = (gather(&rows[3..]), gather(&rows[..3]));
+        first.merge(&second);
+        assert_eq!(first, whole);
+        assert_eq!(whole.sums(|_| true), [(3, [0, 1]), (7, [1, 2]), (9, [2, 0])]);
+        assert_eq!(whole.sums(|place| place == 1), [(7, [0, 1]), (9, [2, 0])]);
+        let text = serde_json::to_string(&whole).unwrap();
+        assert_eq!(serde_json::from_str::<PersonCells<2>>(&text).unwrap(), whole);
+        assert!(serde_json::from_str::<PersonCells<3>>(&text).is_err());
+    }
+
+    #[test]
+    fn memory_is_bounded_by_rows_and_by_persons() {
+        assert_eq!(memory(10, 1_000_000, 1, 3), 10 * 4 * 700);
+        assert_eq!(memory(1_000_000, 1_000_000, 2, 3), 1_000_000 * 2 * 700);
+    }
+}

@@ -1,0 +1,358 @@
+//! Rows of which a person has several: against values that another program computed from the
+//! definitions, against rows of one person each, and by simulation.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use super::coverage::{CoverageCount, trials};
+use super::oracle::{object, parquet};
+use super::{measure_counterfactual, measure_factual, one, part_of, settings};
+use crate::exec::accumulator::Accumulator;
+use crate::metric::MetricFamily;
+use crate::metric::interval::{
+    IntervalProcedure, ValueInterval, katz, newcombe, wilson, z_of_level,
+};
+use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::rate::{Rate, Undefined};
+use crate::metric::scope::MetricScope;
+use crate::metric::value::compare::compare_factual;
+use crate::metric::value::measured::MeasuredValue;
+use crate::metric::value::settings::MeasureSettings;
+use crate::num::seed::RandomStream;
+use crate::param::{Count, Seed};
+use crate::tests::{expected, json};
+
+/// A row: whose it is, its group, and whether it is a case.
+type PersonRow = (u64, usize, bool);
+
+fn asked() -> MeasureSettings {
+    MeasureSettings {
+        families: vec![MetricFamily::Performance, MetricFamily::Group, MetricFamily::Ccm],
+        samples: Count::new(200).unwrap(),
+        ..settings()
+    }
+}
+
+/// Rows in `parts` batches merged last first: a case is predicted positive, and as a member of
+/// each other group it is turned positive.
+fn gathered(
+    rows: &[PersonRow],
+    groups: usize,
+    parts: usize,
+) -> (FactualCounts, CounterfactualCounts) {
+    let mut factual = vec![FactualCounts::new(groups).with_persons(Seed(42)); parts];
+    let mut counts = vec![CounterfactualCounts::new(groups).with_persons(Seed(42)); parts];
+    for (i, &(key, group, case)) in rows.iter().enumerate() {
+        let (factual, counts) = (&mut factual[part_of(i, parts)], &mut counts[part_of(i, parts)]);
+        factual.groups[group].add(None, Some(case), false);
+        factual.add_paired(group, key, None, Some(case));
+        let person =
+            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
+        let moved = |to| ScoredCounterfactual { to, predicted: Some(case), score: None };
+        let cfs: Vec<_> = (0..groups).filter(|&to| to != group).map(moved).collect();
+        counts.add(&person, &cfs);
+        counts.add_paired(key, &person, &cfs);
+    }
+    let mut all = (factual.pop().unwrap(), counts.pop().unwrap());
+    factual.into_iter().rev().for_each(|part| all.0.merge(part));
+    counts.into_iter().rev().for_each(|part| all.1.merge(part));
+    all
+}
+
+fn measured(rows: &[PersonRow], groups: usize, parts: usize) -> Vec<MeasuredValue> {
+    let (factual, counts) = gathered(rows, groups, parts);
+    let mut all = measure_factual(&factual, None, &asked());
+    all.extend(measure_counterfactual(&counts, None, None, &asked()));
+    all
+}
+
+/// The rows of a case by its groups in order; none where they have weights.
+fn rows_of(case: &str) -> Option<Vec<PersonRow>> {
+    let file = parquet(expected("persons/rows.parquet"));
+    let texts = |name: &str| file.texts[name].iter().map(|x| x.clone().unwrap_or_default());
+    let number = |name: &str, i: usize| file.numbers[name][i];
+    let groups: Vec<String> = texts("group").collect();
+    let here: Vec<usize> = (0..groups.len()).zip(texts("case")).filter(|(_, c)| c == case)
+        .map(|(i, _)| i)
+        .collect();
+    let mut names: Vec<&String> = here.iter().map(|&i| &groups[i]).collect();
+    names.sort();
+    names.dedup();
+    let row = |&i: &usize| {
+        let group = names.iter().position(|name| **name == groups[i]).unwrap();
+        (number("person", i).unwrap() as u64, group, number("y", i) == Some(1.0))
+    };
+    here.iter()
+        .all(|&i| number("weight", i).is_none())
+        .then(|| here.iter().map(row).collect())
+}
+
+fn near(found: f64, value: &Json, what: &str) {
+    let value = value.as_f64().unwrap();
+    assert!((found - value).abs() <= 1e-9 * value.abs().max(1.0), "{what}: {found}, not {value}");
+}
+
+fn check_ends(found: &MeasuredValue, ends: [&Json; 2], methods: [IntervalProcedure; 2], what: &str) {
+    let Some(interval) = found.interval else {
+        assert!(ends.iter().all(|end| end.is_null()), "{what}: {}", found.ci_method);
+        return;
+    };
+    near(interval.lo, ends[0], what);
+    near(interval.hi, ends[1], what);
+    assert!(methods.contains(&interval.method), "{what}: {:?}", interval.method);
+}
+
+#[test]
+fn intervals_are_those_of_the_definitions() {
+    let wilsons =
+        [IntervalProcedure::WilsonPersons, IntervalProcedure::WilsonPeople { weighed: true }];
+    let mut compared = 0;
+    for case in json(expected("persons/expected.json")).as_array().unwrap() {
+        let name = case["case"].as_str().unwrap();
+        let Some(rows) = rows_of(name) else {
+            // `check` refuses weights beside persons.
+            assert_eq!(case["weighted"], true, "{name}");
+            continue;
+        };
+        let groups = object(&case["groups"]);
+        let all = measured(&rows, groups.len(), 1 + rows.len() % 7);
+        for (group, (letter, of)) in groups.iter().enumerate() {
+            let mut found = vec![one(&all, "pprev", MetricScope::Group(group))];
+            // The share that turns positive is the same rate of the same rows.
+            let to = usize::from(group == 0);
+            found.push(one(&all, "psr", MetricScope::Direction(group, to)));
+            for found in found {
+                let what = format!("{name} {letter} {}", found.metric.id);
+                let persons = found.persons.unwrap();
+                near(found.value.unwrap(), &of["p"], &what);
+                near(persons.effective.unwrap(), &of["n_eff"], &what);
+                check_ends(found, [&of["lo"], &of["hi"]], wilsons, &what);
+                let counts = [found.n_rows, persons.n, found.numerator.unwrap()];
+                assert_eq!(Json::from(counts.to_vec()), serde_json::json!([
+                    of["rows"], of["persons"], of["k"]
+                ]));
+                assert_eq!(persons.denominator, Some(persons.n), "{what}");
+                compared += 1;
+            }
+        }
+        for (letters, pair) in object(&case["pairs"]) {
+            let at = |letter: &str| groups.keys().position(|group| group == letter).unwrap();
+            let (a, b) = letters.split_once(" - ").map(|(a, b)| (at(a), at(b))).unwrap();
+            let ends = [&pair["difference_lo"], &pair["difference_hi"]];
+            for (id, scope) in [
+                ("demp_difference", MetricScope::Pair(a, b)),
+                ("psr", MetricScope::Difference(a, b)),
+            ] {
+                let found = one(&all, id, scope);
+                let what = format!("{name} {letters} {id}");
+                near(found.value.unwrap(), &pair["difference"], &what);
+                check_ends(found, ends, [IntervalProcedure::NewcombePersons; 2], &what);
+                let both = pair["persons_in_both"].as_u64().unwrap();
+                let of = |letter: usize| {
+                    groups.values().nth(letter).unwrap()["persons"].as_u64().unwrap()
+                };
+                assert_eq!(found.persons.unwrap().n, of(a) + of(b) - both, "{what}");
+            }
+            let ratio = one(&all, "demp_ratio", MetricScope::Pair(a, b));
+            let ends = [&pair["ratio_lo"], &pair["ratio_hi"]];
+            let what = format!("{name} {letters} ratio");
+            check_ends(ratio, ends, [IntervalProcedure::KatzPersons; 2], &what);
+        }
+    }
+    assert_eq!(compared, 2 * (15 * 2 + 3));
+}
+
+/// Rows of one person each have the intervals of people, but for the name of the method.
+#[test]
+fn a_person_with_one_row_is_a_person() {
+    let mut stream = RandomStream::new(1, "one row each");
+    let rows: Vec<PersonRow> =
+        (0..90).map(|i| (i * 31, (i % 2) as usize, stream.u01() < 0.3)).collect();
+    let (mut factual, mut counts) = (FactualCounts::new(2), CounterfactualCounts::new(2));
+    for &(_, group, case) in &rows {
+        factual.groups[group].add(None, Some(case), false);
+        let person =
+            ScoredPerson { group, label: None, predicted: Some(false), score: None, weight: 1 };
+        let to = 1 - group;
+        counts.add(&person, &[ScoredCounterfactual { to, predicted: Some(case), score: None }]);
+    }
+    let mut plain = measure_factual(&factual, None, &asked());
+    plain.extend(measure_counterfactual(&counts, None, None, &asked()));
+    let mut formulas = 0;
+    for (plain, found) in plain.iter().zip(measured(&rows, 2, 3)) {
+        assert_eq!((plain.metric.id, plain.scope), (found.metric.id, found.scope));
+        assert_eq!(
+            (plain.value, &plain.flags, plain.n_rows),
+            (found.value, &found.flags, found.n_rows)
+        );
+        let (Some(one), Some(other)) = (plain.interval, found.interval) else { continue };
+        let (one, is_plain) = (one, !matches!(other.method, IntervalProcedure::Blocks { .. }));
+        if is_plain {
+            let far = (one.lo - other.lo).abs().max((one.hi - other.hi).abs());
+            assert!(far < 1e-12, "{} {:?}", found.metric.id, found.scope);
+            formulas += 1;
+        }
+    }
+    assert!(formulas > 20, "{formulas}");
+}
+
+/// What is small is told by persons, and any partition of the rows gives the same.
+#[test]
+fn small_is_told_by_persons() {
+    // 12 persons of group 0 with 20 rows each, 40 of group 1 with one; three of group 0 have cases.
+    let mut rows: Vec<PersonRow> = (0..240).map(|i| (i % 12, 0, i % 12 < 3)).collect();
+    rows.extend((0..40).map(|i| (100 + i, 1, i % 2 == 0)));
+    let all = measured(&rows, 2, 1);
+    let flags = |id: &str, scope| one(&all, id, scope).flags.join(",");
+    assert_eq!(flags("pprev", MetricScope::Group(0)), "small_group");
+    assert_eq!(flags("pprev", MetricScope::Group(1)), "");
+    assert_eq!(flags("demp_difference", MetricScope::Pair(0, 1)), "small_group");
+    assert_eq!(flags("demp_difference", MetricScope::WorstCase), "small_group");
+    let found = one(&all, "pprev", MetricScope::Total);
+    assert_eq!((found.n_rows, found.persons.map(|persons| persons.n)), (280, Some(52)));
+    // Three persons are turned positive, in sixty rows: too few to call a group worse off.
+    let psr = one(&all, "psr", MetricScope::Direction(0, 1));
+    assert_eq!((psr.numerator, psr.switched, psr.impaired), (Some(60), Some(3), None));
+    for parts in [2, 5, 280] {
+        for (whole, part) in all.iter().zip(measured(&rows, 2, parts)) {
+            assert_eq!(format!("{whole:?}"), format!("{part:?}"));
+        }
+    }
+}
+
+/// Of more than two groups a person's rows count once per target, and the persons are drawn.
+#[test]
+fn where_rows_count_more_than_once_persons_are_drawn() {
+    let rows: Vec<PersonRow> =
+        (0..360).map(|i| (i % 30, (i % 3) as usize, i % 30 < 11 && i % 5 > 0)).collect();
+    let all = measured(&rows, 3, 4);
+    let method = |id: &str, scope| one(&all, id, scope).interval.unwrap().method;
+    let total = one(&all, "psr", MetricScope::Total);
+    assert!(matches!(total.interval.unwrap().method, IntervalProcedure::Blocks { .. }));
+    assert_eq!(total.persons.unwrap().effective, None);
+    assert_eq!(method("sr_any", MetricScope::Total), IntervalProcedure::WilsonPersons);
+    // As wide as persons, not as rows.
+    let width = |interval: ValueInterval| interval.hi - interval.lo;
+    let rate = Rate {
+        numerator: total.numerator.unwrap(),
+        denominator: total.denominator.unwrap(),
+        empty: Undefined::EmptyGroup,
+    };
+    let as_rows = wilson(rate, z_of_level(0.95)).unwrap();
+    assert!(width(total.interval.unwrap()) > 2.0 * width(as_rows));
+    // Nobody is turned negative: Wilson's on persons.
+    let none: Vec<PersonRow> = rows.iter().map(|&(key, group, _)| (key, group, false)).collect();
+    let none = measured(&none, 3, 4);
+    let found = one(&none, "psr", MetricScope::Total);
+    let z = z_of_level(0.95);
+    let hi = z * z / (30.0 + z * z);
+    assert!((found.interval.unwrap().hi - hi).abs() < 1e-12, "{:?}", found.interval);
+}
+
+/// Models are compared person by person; where a rate is 0, by Newcombe's on persons.
+#[test]
+fn models_are_compared_by_person() {
+    let rows = |of: fn(u64) -> bool| -> Vec<PersonRow> {
+        (0..400).map(|i| (i % 20, usize::from(i % 20 >= 10), of(i % 20))).collect()
+    };
+    let counts = |of: fn(u64) -> bool| gathered(&rows(of), 2, 3).0;
+    let (first, second) = (counts(|person| person % 3 == 0), counts(|person| person % 4 == 0));
+    let compared = |a: &FactualCounts, b: &FactualCounts| {
+        let all = compare_factual(a, b, &asked());
+        let of = |id: &str, scope| {
+            let found = all.iter().find(|c| c.metric.id == id && c.scope == scope);
+            found.unwrap().interval.unwrap()
+        };
+        of("pprev", MetricScope::Total)
+    };
+    let drawn = compared(&first, &second);
+    // Two of twenty persons more: rows taken for people would give a fifth of the width.
+    assert!(drawn.hi - drawn.lo > 0.2, "{drawn:?}");
+    let at_an_end = compared(&first, &counts(|_| false));
+    assert_eq!(at_an_end.method, IntervalProcedure::NewcombePersons);
+}
+
+/// Shape below 1: the product of that of shape + 1 and a power (Marsaglia and Tsang 2000).
+fn gamma(stream: &mut RandomStream, shape: f64) -> f64 {
+    let (d, boost) = if shape < 1.0 {
+        (shape + 2.0 / 3.0, libm::pow(stream.u01().max(1e-300), 1.0 / shape))
+    } else {
+        (shape - 1.0 / 3.0, 1.0)
+    };
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = stream.normal();
+        let v = libm::pow(1.0 + c * x, 3.0);
+        if v > 0.0 && libm::log(stream.u01()) < 0.5 * x * x + d * (1.0 - v + libm::log(v)) {
+            return d * v * boost;
+        }
+    }
+}
+
+/// A rate of persons with as many rows each, whose own rates are drawn around p.
+fn drawn(
+    stream: &mut RandomStream,
+    (persons, rows): (u64, u64),
+    (p, correlation): (f64, f64),
+) -> PersonRate {
+    let mut each = Vec::new();
+    for key in 0..persons {
+        let own = if correlation == 0.0 {
+            p
+        } else {
+            let sum = (1.0 - correlation) / correlation;
+            let (a, b) = (gamma(stream, p * sum), gamma(stream, (1.0 - p) * sum));
+            if a + b > 0.0 { a / (a + b) } else { p }
+        };
+        let numerator = (0..rows).filter(|_| stream.u01() < own).count() as u64;
+        each.push((key, Rate { numerator, denominator: rows, empty: Undefined::EmptyGroup }));
+    }
+    let numerator = each.iter().map(|(_, rate)| rate.numerator).sum();
+    let all = Rate { numerator, denominator: persons * rows, empty: Undefined::EmptyGroup };
+    PersonRate::new(all, each.into_iter())
+}
+
+/// Coverage of 95 % intervals of rows of persons and of rows taken for people, next to what
+/// another program simulated: few samples by default, `CFAUDIT_TRIALS=20000` for as many.
+#[test]
+fn coverage_of_persons() {
+    let (z, n) = (z_of_level(0.95), trials(40));
+    let (mut wrong, mut lowest): (Vec<String>, BTreeMap<&str, f64>) = (Vec::new(), BTreeMap::new());
+    for cell in json(expected("persons/coverage.json")).as_array().unwrap() {
+        let whole = |name: &str| cell[name].as_u64().unwrap();
+        let real = |name: &str| cell[name].as_f64().unwrap();
+        let (sizes, rates) = ((whole("persons"), whole("rows")), (real("rate"), real("icc")));
+        let name = format!("{sizes:?} {rates:?}");
+        let mut stream = RandomStream::new(1, &format!("coverage/persons/{name}"));
+        let mut held: BTreeMap<&str, CoverageCount> = BTreeMap::new();
+        for _ in 0..n {
+            let (a, b) = (drawn(&mut stream, sizes, rates), drawn(&mut stream, sizes, rates));
+            let of_rows = [a.rate(), b.rate()];
+            let mut add = |name, interval, truth| {
+                held.entry(name).or_default().add(interval, truth);
+            };
+            add("wilson_rule", a.wilson(z), rates.0);
+            add("wilson_plain", wilson(of_rows[0], z), rates.0);
+            add("newcombe_rule", newcombe_of_persons(&a, &b, 0.0, z), 0.0);
+            add("newcombe_plain", newcombe(of_rows[0], of_rows[1], z), 0.0);
+            // Without a case on one side there is no ratio.
+            if of_rows.iter().all(|rate| rate.numerator > 0) {
+                add("katz_rule", katz_of_persons(&a, &b, 0.0, z), 1.0);
+                add("katz_plain", katz(of_rows[0], of_rows[1], z), 1.0);
+            }
+        }
+        for (method, held) in held {
+            let stated = (real(method), 1.0);
+            wrong.extend(held.check(&format!("{name} {method}"), stated));
+            let least = lowest.entry(method).or_insert(1.0);
+            *least = least.min(held.share_held());
+        }
+    }
+    println!("lowest: {lowest:?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // What rows taken for people claim is far from true.
+    assert!(lowest["wilson_plain"] < 0.5 && lowest["wilson_rule"] > 0.8, "{lowest:?}");
+}

@@ -1,0 +1,188 @@
+//! Several rows per person, from the user's column to tables, gates and page: the example of the
+//! guide is run as it stands there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+
+use crate::frame::{TableCell, TableFrame, read_frame};
+use crate::work::{Work, assert_same, column, results, root};
+
+/// Patients, of whom each has one to nine admissions.
+const PATIENTS: i64 = 150;
+
+/// The patient of each admission; those of one stand far apart.
+fn patients() -> Vec<i64> {
+    (0..9).flat_map(|k| (0..PATIENTS).filter(move |p| k <= p * 7 % 9)).collect()
+}
+
+/// The job of the guide.
+fn example() -> String {
+    let guide = fs::read_to_string(root().join("docs/jobs.md")).unwrap();
+    let section = guide.split("## Several rows per person\n").nth(1).unwrap();
+    section.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+/// A working folder with the example and its admissions; whoever is admitted once tends to be
+/// readmitted alike.
+fn work() -> Work {
+    let work = Work::new();
+    work.write("job.yaml", &example());
+    let draw = |i: i64, k: i32| (i as f64 * f64::from(k).sqrt()).fract();
+    let all = patients();
+    let of = |number: fn(i64, i64) -> i64| {
+        column((0_i64..).zip(&all).map(|(i, &p)| number(i, p)).collect::<Int64Array>())
+    };
+    let sex = |p: i64| if p * 13 % 150 < 70 { "female" } else { "male" };
+    work.parquet(
+        "admissions.parquet",
+        vec![
+            ("admission", of(|i, _| 5000 - i)),
+            ("patient", of(|_, p| 70_000 + p)),
+            (
+                "ward",
+                column((0_i64..).zip(&all).map(|(i, &p)| (i != 7).then_some(p)).collect::<Int64Array>()),
+            ),
+            ("half", of(|i, _| i % 2)),
+            ("cost", column(all.iter().map(|&p| 0.5 + p as f64).collect::<Float64Array>())),
+            ("sex", column(all.iter().map(|&p| Some(sex(p))).collect::<StringArray>())),
+            ("age", column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)).collect::<Float64Array>())),
+            (
+                "days",
+                column(
+                    (0_i64..)
+                        .zip(&all)
+                        .map(|(i, &p)| 1.0 + 9.0 * draw(p, 3) + 3.0 * draw(i, 5))
+                        .collect::<Float64Array>(),
+                ),
+            ),
+            (
+                "readmitted",
+                column(
+                    (0_i64..)
+                        .zip(&all)
+                        .map(|(i, &p)| i64::from(draw(p, 3) + 0.4 * draw(i, 7) > 0.8))
+                        .collect::<Int64Array>(),
+                ),
+            ),
+        ],
+    );
+    work
+}
+
+fn frame(work: &Work, table: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), table)
+}
+
+#[test]
+fn the_example_of_the_guide() {
+    let work = work();
+    // 100 persons are asked for: of 600 rows some 40 women are audited, so the gate cannot tell.
+    work.run(1, "job.yaml", "--threads 1");
+    let metrics = frame(&work, "metrics");
+    let mut methods: BTreeSet<&str> = BTreeSet::new();
+    let (mut rows, mut persons) = (0, 0);
+    for row in metrics.records() {
+        methods.insert(row.text("interval"));
+        let (n, of) = (row.int("n_rows").unwrap(), row.int("n_persons").unwrap());
+        assert!(of <= n && (n == 0) == (of == 0), "{n} rows of {of} persons");
+        (rows, persons) = (rows.max(n), persons.max(of));
+        if ["wilson-deff", "wilson-people"].contains(&row.text("interval")) {
+            let n_eff = row.real("n_eff");
+            let below = row.int("denominator_persons").unwrap();
+            assert!(below <= row.int("denominator").unwrap());
+            assert!(n_eff.is_none_or(|n| n <= row.int("denominator").unwrap() as f64 + 1e-9));
+        }
+    }
+    assert!(methods.is_superset(&BTreeSet::from(["wilson-deff", "newcombe-deff", "katz-deff"])));
+    assert!(methods.is_superset(&BTreeSet::from(["block-bootstrap", "poisson-bootstrap"])));
+    for of_rows in ["wilson", "newcombe", "katz", "bootstrap"] {
+        assert!(!methods.contains(of_rows), "{methods:?}");
+    }
+    // Three fifths of the persons are audited, to one, with all their rows.
+    assert_eq!(persons, PATIENTS * 3 / 5);
+    assert!(rows > 4 * persons, "{rows} rows of {persons} persons");
+    let groups = frame(&work, "groups");
+    let total = groups.records().find(|row| row.text("group").is_empty()).unwrap();
+    assert_eq!((total.int("n"), total.int("persons")), (Some(rows), Some(persons)));
+    let gates = frame(&work, "gates");
+    let gate = gates.records().next().unwrap();
+    assert_eq!(gate.text("verdict"), "inconclusive");
+    assert!(gate.text("reason").ends_with("persons below the rate, 100 are asked for"));
+    // The page says rows where it says how many, and how many persons they belong to.
+    for page in ["report.html", "annex.html"] {
+        let page = fs::read_to_string(work.path("out").join(page)).unwrap();
+        assert!(page.contains("Counts are rows; they belong to "), "{page}");
+        assert!(page.contains(&format!("{persons} persons")), "{page}");
+    }
+    assert_eq!(work.json("out/manifest.json")["person"], "patient");
+    // Outcomes hold a hash of the person, not the id of a person.
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let key = outcomes.column("person_key");
+    let keys: BTreeSet<u64> = outcomes
+        .rows
+        .iter()
+        .map(|row| if let TableCell::Key(key) = row[key] { key } else { panic!("no key") })
+        .collect();
+    assert_eq!(keys.len() as i64, persons);
+    assert!(keys.iter().all(|key| !(70_000..71_000).contains(key)));
+    // Nobody is both audited and trained on: whoever is audited has all rows among the outcomes.
+    let all: BTreeMap<i64, usize> = patients().into_iter().fold(BTreeMap::new(), |mut n, p| {
+        *n.entry(p).or_default() += 1;
+        n
+    });
+    let audited = outcomes
+        .records()
+        .filter(|row| row.text("counterfactual") == "flip")
+        .count() as i64;
+    assert_eq!(audited, rows);
+    assert!(all.values().copied().max() > Some(1));
+    // The same bytes on other threads and in smaller row groups.
+    work.cfaudit(1, "run job.yaml --out other --cache other-cache --threads 4 --batch-rows 1024");
+    assert_same(&work.results(), &results(&work.path("other")), "threads");
+}
+
+#[test]
+fn runs_are_compared_person_by_person() {
+    let work = work();
+    let job = example().replace("enough: 100", "enough: 10");
+    work.write("old.yaml", &job);
+    work.write("new.yaml", &job.replace("l2: 1.0", "l2: 300.0"));
+    work.cfaudit(0, "run old.yaml --out old --cache cache");
+    work.cfaudit(0, "run new.yaml --out out --cache cache --baseline old");
+    let changes = frame(&work, "changes");
+    let paired = changes.records().filter(|row| row.int("paired") == Some(1)).count();
+    assert!(paired > 10, "{paired} are paired");
+    for row in changes.records().filter(|row| row.text("status") == "compared") {
+        let [old, new] = ["old_persons", "new_persons"].map(|name| row.int(name).unwrap());
+        assert!(old <= row.int("old_rows").unwrap() && new <= row.int("new_rows").unwrap());
+        assert!(!["newcombe", "wilson"].contains(&row.text("interval")), "rows taken for people");
+    }
+    // Without persons nothing is compared: another unit.
+    work.write("plain.yaml", &job.replace("  person: patient", "  # person: patient"));
+    work.cfaudit(0, "run plain.yaml --out out --cache cache --baseline old");
+    let changes = frame(&work, "changes");
+    assert!(changes.records().all(|row| row.text("status") != "compared"));
+}
+
+#[test]
+fn bad_persons_are_told() {
+    let work = work();
+    let check = |from: &str, to: &str, code: &str, words: &[&str]| {
+        work.write("bad.yaml", &example().replace(from, to));
+        let ran = work.cfaudit(3, "run bad.yaml --out no --cache no-cache");
+        ran.says(&[&format!("error[{code}]"), "hint: "]);
+        ran.says(words);
+    };
+    check("person: patient", "person: patent", "missing-column", &["did you mean `patient`?"]);
+    check("person: patient", "person: cost", "not-an-id", &["cannot identify persons", "bad.yaml:6"]);
+    check("person: patient", "person: ward", "missing-person", &["row 7", "bad.yaml:6"]);
+    // The column that splits puts rows of a patient on both sides.
+    check(
+        "{share: {train: 0.4, audit: 0.6}}",
+        "{column: half, train: [0], audit: [1]}",
+        "person-on-both-sides",
+        &["split by `share` or `folds`", "bad.yaml:6"],
+    );
+}
