@@ -8,7 +8,8 @@
 //! - A share: the binomial tail, see [`share`].
 //! - A difference or ratio of two rates: the sum over both groups, see [`pair`].
 //! - Where so many people are needed that n p (1 - p) is above 10^6: the normal form.
-//! - Any other value with an interval, and changes: the interval narrows with the root of n, and
+//! - Any other value with an interval, shares of rows of which a person may have several (then in
+//!   persons), and changes: the interval narrows with the root of n, and
 //!   its end must clear the limit by z_t of its own standard deviations, so n ((1 + z_t / z) h /
 //!   |value - limit|)^2 with h the side of the interval that faces the limit, and z_t the normal
 //!   quantile of the probability. Approximate. Without the term in brackets the gate would decide
@@ -325,7 +326,9 @@ fn evidence(
         return Some(GateEvidence::Share { rate: value, n: rate.denominator });
     }
     pair_behind(question, seen, tables).or_else(|| {
-        let n = u64::try_from(seen.denominator.unwrap_or(seen.n_rows)).ok()?;
+        // Where a person may have several rows the interval narrows with more persons.
+        let below = seen.denominator_persons.or(seen.denominator).or(seen.persons);
+        let n = u64::try_from(below.unwrap_or(seen.n_rows)).ok()?;
         Some(GateEvidence::Interval { value, ends: (lo, hi), n })
     })
 }
@@ -376,7 +379,7 @@ pub(super) fn of_row(
     let all = unseen::of_groups(question, &seen.sensitive, tables.groups)
         .into_iter()
         .find(|row| row.group.is_empty())
-        .and_then(|row| u64::try_from(row.n).ok());
+        .and_then(|row| u64::try_from(row.persons.unwrap_or(row.n)).ok());
     let people = n.map(|n| audited_people(n?, all?, evidence.n()));
     NeededPeople { n, people, detectable, ..needed }
 }

@@ -236,18 +236,20 @@ impl FactualMeasurement<'_> {
         };
         let smallest = least(&|group| Some(n(&people[group])))
             .unwrap_or_else(|| people.iter().map(n).min().unwrap_or(0));
+        // Where nobody holds a value no rate is behind it.
+        let held = holders().next().is_some();
         let basis = |group: usize| {
             let subject = &groups[group];
-            let of_persons = rate(metric, favourable, &subject.people).and_then(|empty| {
-                subject.person_rate(|c| rate(metric, favourable, c).unwrap_or(empty))
+            let behind = rate(metric, favourable, &subject.people).filter(|_| held);
+            let of_persons = behind.and_then(|of_rows| {
+                subject.person_rate(|c| rate(metric, favourable, c).unwrap_or(of_rows))
             });
             subject.person_basis(metric.needs_label, of_persons.as_ref())
         };
-        let behind: Vec<usize> = match holders().next() {
-            Some(_) => holders().collect(),
-            None => (0..groups.len()).collect(),
+        let behind: Vec<Option<PersonBasis>> = match held {
+            true => holders().map(basis).collect(),
+            false => (0..groups.len()).map(basis).collect(),
         };
-        let behind: Vec<Option<PersonBasis>> = behind.into_iter().map(basis).collect();
         let people = ValuePeople {
             n: people.iter().map(n).sum(),
             persons: None,
