@@ -12,7 +12,7 @@
 //! | `row` | UInt64 | position in the source before `keep`, from 0; only where rows can be lost |
 //! | `row_key` | UInt64 | only with a text as `row_id`: the xxh3-64 of its UTF-8 |
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
-//! | `person` | UInt64 | whose row it is: an integer, or the xxh3-64 of a text; only with a person |
+//! | `person` | UInt64 | only with a person: whose row, an integer or the xxh3-64 of a text |
 //! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
 //! | `x.<feature>` | Int64 or Float64, null = missing | a number |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |

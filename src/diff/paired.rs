@@ -119,7 +119,12 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     let mut pairs = PairedValues {
         words: format!(
             "paired: {both} {} in both runs{}{}",
-            if both == 1 { "person is" } else { "people are" },
+            match (new.persons, both) {
+                (true, 1) => "row is",
+                (true, _) => "rows are",
+                (false, 1) => "person is",
+                (false, _) => "people are",
+            },
             only(n_old - both, "old"),
             only(n_new - both, "new")
         ),

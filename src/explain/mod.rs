@@ -373,14 +373,14 @@ const WORDS: &[(&str, &str)] = &[
     ),
 ];
 
-const PERSON: &str = "data.person: C names the column that says whose row it is, where a person may \
-    have several: integers or text, in every row\n\
+const PERSON: &str = "data.person: C names the column that says whose row it is, where a person \
+    may have several: integers or text, in every row\n\
     numbers of people are rows then, and the tables hold the persons next to them: n_persons, \
     denominator_persons, persons\n\
     small_group, small_denominator and `enough` count persons\n\
     splits and folds rank persons; the first row of a person gives the stratum\n\
-    intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided by \
-    the design effect of persons (n_eff); all others draw persons\n\
+    intervals of shares, differences and ratios: Wilson, Newcombe and Katz with the rows divided \
+    by the design effect of persons (n_eff); all others draw persons\n\
     not with weights, several classes, the family clarify, causal graphs, a placebo or recourse";
 
 const WEIGHT: &str = "data.weight: C names the column that says how many people a row stands for: \

@@ -42,12 +42,20 @@ fn work() -> Work {
             ("patient", of(|_, p| 70_000 + p)),
             (
                 "ward",
-                column((0_i64..).zip(&all).map(|(i, &p)| (i != 7).then_some(p)).collect::<Int64Array>()),
+                column(
+                    (0_i64..)
+                        .zip(&all)
+                        .map(|(i, &p)| (i != 7).then_some(p))
+                        .collect::<Int64Array>(),
+                ),
             ),
             ("half", of(|i, _| i % 2)),
             ("cost", column(all.iter().map(|&p| 0.5 + p as f64).collect::<Float64Array>())),
             ("sex", column(all.iter().map(|&p| Some(sex(p))).collect::<StringArray>())),
-            ("age", column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)).collect::<Float64Array>())),
+            (
+                "age",
+                column(all.iter().map(|&p| 20.0 + 60.0 * draw(p, 2)).collect::<Float64Array>()),
+            ),
             (
                 "days",
                 column(
@@ -132,10 +140,8 @@ fn the_example_of_the_guide() {
         *n.entry(p).or_default() += 1;
         n
     });
-    let audited = outcomes
-        .records()
-        .filter(|row| row.text("counterfactual") == "flip")
-        .count() as i64;
+    let audited =
+        outcomes.records().filter(|row| row.text("counterfactual") == "flip").count() as i64;
     assert_eq!(audited, rows);
     assert!(all.values().copied().max() > Some(1));
     // The same bytes on other threads and in smaller row groups.
@@ -176,7 +182,12 @@ fn bad_persons_are_told() {
         ran.says(words);
     };
     check("person: patient", "person: patent", "missing-column", &["did you mean `patient`?"]);
-    check("person: patient", "person: cost", "not-an-id", &["cannot identify persons", "bad.yaml:6"]);
+    check(
+        "person: patient",
+        "person: cost",
+        "not-an-id",
+        &["cannot identify persons", "bad.yaml:6"],
+    );
     check("person: patient", "person: ward", "missing-person", &["row 7", "bad.yaml:6"]);
     // The column that splits puts rows of a patient on both sides.
     check(
@@ -185,4 +196,29 @@ fn bad_persons_are_told() {
         "person-on-both-sides",
         &["split by `share` or `folds`", "bad.yaml:6"],
     );
+}
+
+#[test]
+fn a_first_job_shows_who_may_have_several_rows() {
+    let work = work();
+    let of = |file: &str| {
+        let args = format!("new {file} --label readmitted --sensitive sex --positive 1");
+        work.cfaudit(0, &args).stdout
+    };
+    let text = of("admissions.parquet");
+    assert!(text.contains("\n  # person: patient   # take the `#` away if"), "{text}");
+    // A column that tells every row apart is the id.
+    let all = patients();
+    let n = || (0..all.len() as i64);
+    work.parquet(
+        "once.parquet",
+        vec![
+            ("patient_id", column(n().collect::<Int64Array>())),
+            ("sex", column(n().map(|i| Some(["m", "f"][(i % 2) as usize])).collect::<StringArray>())),
+            ("readmitted", column(n().map(|i| i % 3 / 2).collect::<Int64Array>())),
+            ("age", column(n().map(|i| 20 + i % 50).collect::<Int64Array>())),
+        ],
+    );
+    let text = of("once.parquet");
+    assert!(text.contains("row_id: patient_id") && !text.contains("person:"), "{text}");
 }

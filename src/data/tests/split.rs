@@ -203,8 +203,10 @@ fn nobody_stands_on_both_sides() {
         of_person.values().for_each(|role| *sizes.entry(*role).or_default() += 1);
         let n = of_person.len();
         match rule {
-            SplitMethod::Folds(..) => assert!(sizes.len() == 5
-                && sizes.values().all(|size| size.abs_diff(n / 5) <= 1), "{sizes:?}"),
+            SplitMethod::Folds(..) => assert!(
+                sizes.len() == 5 && sizes.values().all(|size| size.abs_diff(n / 5) <= 1),
+                "{sizes:?}"
+            ),
             _ => assert!(sizes[&0].abs_diff(n * 3 / 10) <= 1, "{sizes:?}"),
         }
         // The same however rows are cut into groups.

@@ -124,6 +124,12 @@ const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
 const ID_WORDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
 const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
 
+/// Parts of names of columns that say whose row it is.
+const PERSON_WORDS: [&str; 10] = [
+    "patient", "person", "customer", "client", "member", "applicant", "user", "kunde", "kundin",
+    "versicherter",
+];
+
 /// Words that say that something is so, and that it is not.
 const YES_WORDS: [&str; 14] = [
     "1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim",
@@ -348,6 +354,22 @@ fn id_column<'a>(
     glance.columns.iter().filter(could).filter(free).min_by_key(|look| !is_called_id(look))
 }
 
+/// A column that may say whose row it is: called so, and with values that come back.
+fn person_column<'a>(
+    glance: &'a FileProfile,
+    roles: &[&ColumnProfile],
+) -> Option<&'a ColumnProfile> {
+    let is_called_person = |look: &ColumnProfile| {
+        let named = |part: &String| PERSON_WORDS.contains(&part.as_str());
+        leaks::parts(&look.name).iter().any(named)
+    };
+    glance.columns.iter().find(|look| {
+        let kind = matches!(look.class, ValueClass::Int | ValueClass::Text);
+        let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
+        is_called_person(look) && kind && free && !look.is_unique
+    })
+}
+
 fn is_called_id(look: &ColumnProfile) -> bool {
     leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
 }
@@ -525,6 +547,16 @@ fn data(
                  followed from one version to the next"
             );
         }
+    }
+    let roles: Vec<&ColumnProfile> =
+        [label].into_iter().chain(row_id).chain(sensitive.iter().copied()).collect();
+    if let Some(person) = person_column(glance, &roles) {
+        line!(
+            text,
+            "  # person: {}   # take the `#` away if it says whose row it is: a person may have \
+             several",
+            word(&person.name)
+        );
     }
     let levels = levels(label, wishes, 2)?;
     let positive = positive(label, wishes, &levels)?;

@@ -10,12 +10,12 @@ use super::oracle::{object, parquet};
 use super::{measure_counterfactual, measure_factual, one, part_of, settings};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::MetricFamily;
+use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
+use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, katz, newcombe, wilson, z_of_level,
 };
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
-use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
-use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::metric::rate::{Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::compare::compare_factual;
@@ -75,9 +75,8 @@ fn rows_of(case: &str) -> Option<Vec<PersonRow>> {
     let texts = |name: &str| file.texts[name].iter().map(|x| x.clone().unwrap_or_default());
     let number = |name: &str, i: usize| file.numbers[name][i];
     let groups: Vec<String> = texts("group").collect();
-    let here: Vec<usize> = (0..groups.len()).zip(texts("case")).filter(|(_, c)| c == case)
-        .map(|(i, _)| i)
-        .collect();
+    let here: Vec<usize> =
+        (0..groups.len()).zip(texts("case")).filter(|(_, c)| c == case).map(|(i, _)| i).collect();
     let mut names: Vec<&String> = here.iter().map(|&i| &groups[i]).collect();
     names.sort();
     names.dedup();
@@ -85,9 +84,7 @@ fn rows_of(case: &str) -> Option<Vec<PersonRow>> {
         let group = names.iter().position(|name| **name == groups[i]).unwrap();
         (number("person", i).unwrap() as u64, group, number("y", i) == Some(1.0))
     };
-    here.iter()
-        .all(|&i| number("weight", i).is_none())
-        .then(|| here.iter().map(row).collect())
+    here.iter().all(|&i| number("weight", i).is_none()).then(|| here.iter().map(row).collect())
 }
 
 fn near(found: f64, value: &Json, what: &str) {
@@ -95,7 +92,12 @@ fn near(found: f64, value: &Json, what: &str) {
     assert!((found - value).abs() <= 1e-9 * value.abs().max(1.0), "{what}: {found}, not {value}");
 }
 
-fn check_ends(found: &MeasuredValue, ends: [&Json; 2], methods: [IntervalProcedure; 2], what: &str) {
+fn check_ends(
+    found: &MeasuredValue,
+    ends: [&Json; 2],
+    methods: [IntervalProcedure; 2],
+    what: &str,
+) {
     let Some(interval) = found.interval else {
         assert!(ends.iter().all(|end| end.is_null()), "{what}: {}", found.ci_method);
         return;
@@ -131,9 +133,10 @@ fn intervals_are_those_of_the_definitions() {
                 near(persons.effective.unwrap(), &of["n_eff"], &what);
                 check_ends(found, [&of["lo"], &of["hi"]], wilsons, &what);
                 let counts = [found.n_rows, persons.n, found.numerator.unwrap()];
-                assert_eq!(Json::from(counts.to_vec()), serde_json::json!([
-                    of["rows"], of["persons"], of["k"]
-                ]));
+                assert_eq!(
+                    Json::from(counts.to_vec()),
+                    serde_json::json!([of["rows"], of["persons"], of["k"]])
+                );
                 assert_eq!(persons.denominator, Some(persons.n), "{what}");
                 compared += 1;
             }
