@@ -209,7 +209,7 @@ fn a_first_job_shows_who_may_have_several_rows() {
     assert!(text.contains("\n  # person: patient   # take the `#` away if"), "{text}");
     // A column that tells every row apart is the id.
     let all = patients();
-    let n = || (0..all.len() as i64);
+    let n = || 0..all.len() as i64;
     work.parquet(
         "once.parquet",
         vec![
