@@ -496,6 +496,7 @@ mod tests {
                 },
             ],
             ..Layout {
+                person: None,
                 weight: None,
                 hidden: Vec::new(),
                 derived: Vec::new(),
