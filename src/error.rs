@@ -301,6 +301,7 @@ pub const FAULTS: &[(&str, &str)] = &[
         "bad-scores",
         "a score or a key of a score file is not what it must be, or a program gave no probability",
     ),
+    ("bad-sql", "an SQL expression does not fit the types of its columns"),
     ("bad-threshold", "a threshold is not in [0, 1]"),
     (
         "bad-weight",
@@ -318,6 +319,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("constant-column", "a variable of a causal graph has one value only"),
     ("cost-too-large", "a change of a value costs more than can be added up"),
     ("duplicate-column", "a needed column stands twice in a file"),
+    ("duplicate-file", "a list of files names one twice"),
     (
         "duplicate-group",
         "two declared groups are the same value, or a map gives a value to two groups, once the \
@@ -335,6 +337,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("incomplete-scores", "a score file lacks rows or counterfactuals that were to be scored"),
     ("infinite-value", "a number is infinite"),
     ("input-changed", "an input file was replaced or written to while a run read it"),
+    ("large-integer", "an expression reads an integer beyond 2^53, which it would round"),
     ("missing-column", "a file lacks a column that the job names"),
     ("missing-file", "a file or pattern of `data.rows`, or of a command, finds nothing"),
     ("missing-person", "a row does not say whose it is"),
@@ -372,7 +375,9 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("recheck-differs", "rows that were scored again have other scores than before"),
     ("reference-label", "the label of the reference does not say which class is positive"),
     ("reference-type", "a column has another type in the reference than in the rows"),
+    ("repeated-key", "a key stands twice in a side table"),
     ("too-large-model", "training a model would take more memory than the run may take"),
+    ("too-large-table", "a side table takes more memory than the run may take"),
     ("too-many-folds", "there are fewer rows than folds"),
     ("too-many-graphs", "the data and the knowledge allow more causal graphs than the job"),
     ("too-many-levels", "a column has more levels than a nominal column may have"),
@@ -395,6 +400,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unknown-label-value", "a positive label value never occurs"),
     ("unknown-level", "a level is named that the column does not have"),
     ("unknown-parent", "a generated column depends on one that is not there"),
+    ("unmatched-key", "rows have a key that a side table lacks"),
     ("unreachable-data", "a public data set is neither in the data folder nor to be downloaded"),
     ("unreadable-file", "a file is truncated, damaged or of another format"),
     ("unreadable-value", "a value cannot be read as the type of its column"),

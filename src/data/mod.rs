@@ -28,7 +28,8 @@ pub mod exchange;
 pub(crate) mod prepare;
 pub mod rows;
 pub mod source;
-pub mod spelling;
+pub(crate) mod spelling;
+pub(crate) mod sql;
 mod thousands;
 pub(crate) mod values;
 

@@ -118,7 +118,7 @@ impl Spelling {
 
 /// Groups of words that are one word in some spelling, each with its count, the most frequent word
 /// first, and the gentlest spelling that joins them all. Groups stand in the order of the words.
-pub fn alike<'a>(
+pub(crate) fn alike<'a>(
     words: impl IntoIterator<Item = (&'a str, u64)>,
 ) -> Option<(Vec<Vec<(&'a str, u64)>>, Spelling)> {
     let mut groups: indexmap::IndexMap<String, Vec<(&'a str, u64)>> = indexmap::IndexMap::new();

@@ -511,6 +511,11 @@ fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
                 {
                     made
                 }
+                ["data", "derive", made, "sql"]
+                    if found.iter().any(|part| names_column(value, part)) =>
+                {
+                    made
+                }
                 _ => continue,
             };
             found.insert(made.to_owned());
@@ -519,6 +524,15 @@ fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
             return found;
         }
     }
+}
+
+/// Whether an expression holds the name of a column as a word.
+fn names_column(sql: &str, column: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    sql.match_indices(column).any(|(at, _)| {
+        let (before, after) = (&sql[..at], &sql[at + column.len()..]);
+        !is_part(before.chars().next_back()) && !is_part(after.chars().next())
+    })
 }
 
 /// Sets that are conditioned on the decisions of a model, in either job.

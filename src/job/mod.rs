@@ -35,8 +35,8 @@ pub use crate::model::kind::scores::{
 };
 pub use crate::model::kind::{ModelBlock, ThresholdRule};
 pub use blocks::data::{
-    CatalogRows, ColumnBlock, DataBlock, FavourableClass, FeaturesBlock, LabelColumn, LabelRole,
-    ReferenceBlock, RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
+    CatalogRows, ColumnBlock, DataBlock, FavourableClass, FeaturesBlock, JoinBlock, LabelColumn,
+    LabelRole, ParquetRows, ReferenceBlock, RowSource, SensitiveBlock, SplitBlock, WhenUnreachable,
 };
 pub use blocks::gates::{
     ChangeFrom, FamilywiseError, GateBetween, GateBlock, GateDecideBy, GateDirection, GateLevel,
@@ -68,6 +68,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
     ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
     ("bad-split", "`data.split` cannot divide the rows"),
+    ("bad-sql", "an SQL expression cannot be read, or looks at more than one row"),
     ("bad-sum", "shares or probabilities do not sum to 1"),
     ("bad-value", "a value is of the right type and not allowed"),
     ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),

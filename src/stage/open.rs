@@ -1,6 +1,7 @@
 //! What a run opens before its first stage: the store of results, threads, columns of a job.
 
 use crate::data::prepare::derive::Derivation;
+use crate::data::sql;
 use crate::error::{Error, Result};
 use crate::exec::folder::ScratchFolder;
 use crate::exec::pieces::WorkerPool;
@@ -15,14 +16,23 @@ use std::path::Path;
 pub(crate) fn with_place(error: Error, checked: &CheckedJob) -> Error {
     let Error::Data(fault) = &error else { return error };
     let path = match (fault.code, &fault.column) {
-        ("hidden-column", Some(column)) => derivation_path(&checked.job, column),
+        ("hidden-column", Some(column)) => {
+            join_path(&checked.job, column).or_else(|| derivation_path(&checked.job, column))
+        }
         ("missing-scores", _) => Some("models".to_owned()),
         (_, Some(column)) => column_path(&checked.job, column),
-        ("no-rows", None) => Some("data.keep".to_owned()),
+        ("no-rows" | "bad-sql", None) => Some("data.keep".to_owned()),
         ("no-audit-rows" | "too-many-folds" | "one-class", None) => Some("data.split".to_owned()),
         (_, None) => Some("data.rows".to_owned()),
     };
     error.asked_at(path.and_then(|p| checked.places.at(&p)).filter(|p| p.line > 0))
+}
+
+/// The path of the side table that a column is joined from.
+fn join_path(job: &Job, column: &str) -> Option<String> {
+    let holds = |name: &ColumnName| name.as_str() == column;
+    let (name, _) = job.data.join.iter().find(|(_, join)| join.columns.iter().any(holds))?;
+    Some(job::check::path(&["data", "join", name.as_str(), "columns"]))
 }
 
 /// The path of a derived column.
@@ -55,7 +65,11 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     {
         return path(&["data", "sensitive", name.as_str()]);
     }
-    let made_of = |d: &Derivation| d.from.iter().chain(d.cross.iter().flatten()).any(is);
+    let made_of = |d: &Derivation| {
+        let computed = || d.sql.as_ref().and_then(|text| sql::parse(text).ok());
+        d.from.iter().chain(d.cross.iter().flatten()).any(is)
+            || computed().is_some_and(|tree| tree.columns.iter().any(is))
+    };
     if let Some((name, _)) =
         data.derive.iter().find(|(name, derivation)| is(name) || made_of(derivation))
     {
@@ -73,7 +87,7 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     if features.ordinal.keys().any(is) {
         return path(&["data", "features", "ordinal", column]);
     }
-    if let Some(i) = data.keep.iter().position(|step| step.keys().any(is)) {
+    if let Some(i) = data.keep.iter().position(|step| step.columns().into_iter().any(is)) {
         return Some(format!("data.keep[{i}]"));
     }
     if data.split.as_ref().and_then(|s| s.column.as_ref()).is_some_and(is) {

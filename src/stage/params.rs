@@ -3,6 +3,7 @@
 use crate::data::prepare::params::{
     DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn,
 };
+use crate::data::source::side_table::JoinParams;
 use crate::job::{CounterfactualSet, Job};
 use crate::model::kind::ModelBlock;
 use crate::param::{ColumnName, Word};
@@ -35,6 +36,16 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         if data.features.nominal.contains(name) { data.missing.nominal } else { MissingRule::Keep }
     };
     PrepareParams {
+        joins: data
+            .join
+            .iter()
+            .map(|(name, join)| JoinParams {
+                name: name.clone(),
+                on: join.on.clone(),
+                columns: join.columns.clone(),
+                missing: join.missing,
+            })
+            .collect(),
         derive: data.derived(),
         row_id: data.row_id.clone(),
         person: data.person.clone(),

@@ -1,13 +1,19 @@
 //! The stages `source`, `reference`, `prepare` and `split`: rows as numbers, and which of them
 //! train.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::prepare;
 use crate::data::rows::split::{self, SplitMethod};
+use crate::data::source::side_table::{JoinParams, SideTable};
 use crate::data::source::{ParquetSource, csv_to_parquet, hidden_column_fault};
+use crate::data::spelling::Spelling;
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
-use crate::exec::misfit;
+use crate::exec::pieces::StageWatch;
+use crate::exec::{StageContext, files, misfit};
 use crate::job::{Job, ReferenceBlock};
 use crate::param::Word;
 use crate::stage::applied_set::with_watch;
@@ -17,8 +23,11 @@ use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage}
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::{experiment, measure};
+use crate::stage::{experiment, measure, memory};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of a side table that is being read, within the folder of `prepare`.
+const SIDE_TABLE: &str = "side-table.parquet";
 
 impl Stage for SourceStage {
     type Output = Self;
@@ -100,6 +109,15 @@ impl Stage for PrepareStage {
                 None
             }
         };
+        let joins = params.joined();
+        if !joins.is_empty() {
+            b.input("data.join", |job| &job.data.join);
+            let whats: Vec<String> =
+                joins.iter().map(|join| input::join_what(join.name.as_str())).collect();
+            for file in plan.input.files.iter().filter(|f| whats.contains(&f.what)) {
+                b.file(file);
+            }
+        }
         if let Some(strata) = &params.strata {
             b.value("metrics.clarify.strata", strata);
         }
@@ -125,9 +143,14 @@ impl Stage for PrepareStage {
             let columns = params.columns();
             if let Some((RowImport::Csv { csv, .. }, _)) = &source {
                 // The imported file lacks what nobody reads.
-                for (name, _) in params.derived() {
+                let derived = params.derived().map(|(name, _)| (name, "derived".to_owned()));
+                let joined = joins.iter().flat_map(|join| {
+                    let kind = format!("joined from the side table `{}`", join.name);
+                    join.columns.iter().map(move |name| (name, kind.clone()))
+                });
+                for (name, kind) in derived.chain(joined) {
                     if let Some(file) = csv_to_parquet::csv_file_with(csv, name.as_str())? {
-                        return Err(hidden_column_fault(name.as_str(), &file).into());
+                        return Err(hidden_column_fault(name.as_str(), &kind, &file).into());
                     }
                 }
             }
@@ -137,8 +160,10 @@ impl Stage for PrepareStage {
                     &import.display_path(),
                     &columns,
                 ),
-                None => ParquetSource::parquet(&plan.input.pattern, &columns),
+                None => ParquetSource::files_of(&plan.input.row_files, &columns),
             }?;
+            let tables = joins.iter().map(|join| plan.side_table(ctx, join, &params.spelling));
+            let source = source.join(tables.collect::<Result<_>>()?)?;
             ctx.set_total(params.passes(source.n_rows()) * source.n_rows());
             let prepared = with_watch(ctx, |watch| {
                 prepare(&source, &params, ctx.out(), plan.batch_rows, plan.workers, watch)
@@ -187,6 +212,42 @@ impl<'a> StagePlan<'a> {
         reference.map(|_| b.need::<ReferenceStage>(&AuditUnit::default())).transpose()
     }
 
+    /// A side table in memory.
+    fn side_table(
+        &self,
+        ctx: &StageContext<'_>,
+        join: &JoinParams,
+        spelling: &BTreeMap<String, Spelling>,
+    ) -> Result<SideTable> {
+        let read = || {
+            let columns: Vec<&str> =
+                [&join.on].into_iter().chain(&join.columns).map(|name| name.as_str()).collect();
+            let imported = ctx.out().join(SIDE_TABLE);
+            let source = match self.job.data.join.get(&join.name).map(|of| (&of.parquet, &of.csv)) {
+                Some((_, Some(csv))) => {
+                    with_watch(ctx, |watch| {
+                        let quiet = StageWatch { check: watch.check, progress: &|_| () };
+                        let (rows, workers) = (self.batch_rows, self.workers);
+                        csv_to_parquet::import_csv(csv, &columns, &imported, rows, workers, quiet)
+                    })?;
+                    ParquetSource::imported(&imported, Path::new(&csv.path), &columns)
+                }
+                Some((Some(pattern), None)) => ParquetSource::parquet(pattern, &columns),
+                _ => Err(misfit(format!("the job has no side table `{}`", join.name))),
+            }?;
+            let spelling = spelling.get(join.on.as_str()).copied().unwrap_or_default();
+            let allowed = memory::allowed(self.settings);
+            let table = with_watch(ctx, |watch| {
+                SideTable::read(&source, join.clone(), spelling, allowed, self.batch_rows, watch)
+            });
+            if imported.exists() {
+                files::remove_file(&imported)?;
+            }
+            table
+        };
+        read().map_err(|error| self.with_model_place(error, &["data", "join", join.name.as_str()]))
+    }
+
     fn split_rule(&self) -> SplitMethod {
         let Some(split) = &self.job.data.split else { return SplitMethod::All };
         let by = self.job.data.strata_of_split();
@@ -225,6 +286,8 @@ fn reference_params(job: &Job) -> PrepareParams {
     );
     let positive = own.or(label.map(|l| l.positive.clone()));
     PrepareParams {
+        // A reference holds all columns itself.
+        joins: Vec::new(),
         row_id: None,
         person: None,
         keep: Vec::new(),

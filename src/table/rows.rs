@@ -102,6 +102,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "a declared group has no row that a strategy learns from: values of counterfactuals from \
          it or to it, and sums with them, are undefined",
     ),
+    ("not-finite", "numbers computed by an expression that are not finite: they are missing"),
     (
         "not-repeatable",
         "rows that a program or an ONNX file scored otherwise when asked a second time: gates on \
@@ -172,6 +173,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          positive",
     ),
     ("unmapped-value", "values without a name in the map of a derived column: it is missing there"),
+    ("unmatched-rows", "rows whose key a side table lacks, and what becomes of them"),
     (
         "unreached-group",
         "people without a counterfactual in a group, because no reference row shows what to write",

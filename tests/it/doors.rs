@@ -1,6 +1,11 @@
 //! Real files: each example of `docs/rows.md` is run, and what it promises is looked at.
 
-use crate::work::{Ran, Work, root};
+use arrow::array::{Array, AsArray, Float64Array, StringArray};
+use arrow::datatypes::{Float64Type, Int64Type};
+
+use crate::rows_out;
+use crate::waiting::read;
+use crate::work::{Ran, Work, column, root};
 
 /// Applicants, as the examples of the guide have them, and the job around each example.
 pub(crate) fn applicants() -> Work {
@@ -55,7 +60,7 @@ fn values_that_differ_only_by_case_or_blanks_are_told_and_joined() {
     ] {
         assert!(told.contains(words), "`{words}` is not in\n{told}");
     }
-    let [joined] = &examples("One spelling")[..] else { panic!() };
+    let [joined] = &examples("Consistent spelling")[..] else { panic!() };
     let told = check(&work, 0, joined).stdout;
     assert!(!told.contains("differ only"), "{told}");
     let seen = work.cfaudit(0, "data job.yaml --json").stdout;
@@ -104,4 +109,238 @@ fn a_first_job_joins_them() {
     work.write("first.yaml", &text);
     let told = work.cfaudit(0, "check first.yaml").stdout;
     assert!(!told.contains("differ only"), "{told}");
+}
+
+fn preview(work: &Work) -> serde_json::Value {
+    let seen = work.cfaudit(0, "data job.yaml --json").stdout;
+    serde_json::from_str(&seen).unwrap()
+}
+
+#[test]
+fn a_side_table_gives_its_columns() {
+    let work = applicants();
+    let [joined] = &examples("Columns from another file")[..] else { panic!() };
+    check(&work, 0, joined);
+    let seen = preview(&work);
+    let mut columns = seen["columns"].as_array().unwrap().iter();
+    let born = columns.find(|column| column["name"] == "birth_year").unwrap();
+    assert_eq!((born["type"].as_str(), born["missing"].as_u64()), (Some("integers"), Some(0)));
+    assert_eq!((born["min"].as_f64(), born["max"].as_f64()), (Some(1950.0), Some(1999.0)));
+    // Row A0 is the last of the table.
+    let groups = seen["attributes"][1]["groups"].as_array().unwrap().clone();
+    assert_eq!((groups[0]["rows"].as_u64(), groups[1]["rows"].as_u64()), (Some(120), Some(120)));
+    // The table is an input as the rows are.
+    let planned = || work.cfaudit(0, "plan job.yaml --json").stdout;
+    let key = |planned: &str| {
+        let plan: serde_json::Value = serde_json::from_str(planned).unwrap();
+        let stages = plan["stages"].as_array().unwrap().iter();
+        let mut keys = stages.filter(|stage| stage["id"] == "prepare");
+        keys.next().unwrap()["key"].as_str().unwrap().to_owned()
+    };
+    let before = key(&planned());
+    let table = std::fs::read_to_string(work.path("protected.csv")).unwrap();
+    work.write("protected.csv", &table.replace("A7,female,", "A7,male,").replace("A8,", "A8,"));
+    assert_ne!(key(&planned()), before);
+}
+
+/// What is wrong with a side table is told with numbers and examples.
+#[test]
+fn side_tables_that_do_not_fit() {
+    let work = applicants();
+    let joined = examples("Columns from another file").remove(0);
+    let table = std::fs::read_to_string(work.path("protected.csv")).unwrap();
+    let with = |text: &str| work.write("protected.csv", text);
+    let lines = table.lines().filter(|line| !line.starts_with("A2"));
+    let without: String = lines.map(|line| format!("{line}\n")).collect();
+    with(&without);
+    check(&work, 3, &joined).says(&[
+        "error[unmatched-key]: 51 of 240 rows have a key `application_id` that the side table \
+         `protected` lacks, such as `A2` (row 2), `A20` (row 20), `A21` (row 21), `A22` (row 22), \
+         `A23` (row 23)",
+        "by `data.join.protected.missing: keep` or `drop`",
+    ]);
+    let kept = joined.replace("missing: error", "missing: keep");
+    let told = check(&work, 0, &kept).stdout;
+    assert!(told.contains("51 of 240 rows have a key"), "{told}");
+    assert!(told.contains("they have no value in its columns"), "{told}");
+    assert_eq!(preview(&work)["rows"]["kept"].as_u64(), Some(240));
+    let told = check(&work, 0, &joined.replace("missing: error", "missing: drop")).stdout;
+    assert!(told.contains("they are dropped"), "{told}");
+    let seen = preview(&work);
+    assert_eq!(seen["rows"]["kept"].as_u64(), Some(189));
+    assert_eq!(seen["filters"][0]["what"].as_str(), Some("join protected: drop"));
+    assert_eq!(seen["filters"][0]["rows_out"].as_u64(), Some(189));
+    with(&(table.clone() + "A3,male,1970\nA4,male,1970\nA3,male,1971\n"));
+    check(&work, 3, &joined).says(&[
+        "error[repeated-key]: the key `application_id` of the side table `protected` is not \
+         unique: 3 of its 243 rows have a key that stands above them, such as `A3` (rows 236 and \
+         240), `A4` (rows 235 and 241), `A3` (rows 236 and 242)",
+        "job.yaml:",
+    ]);
+    with(&table.replace("\nA", "\n0"));
+    check(&work, 3, &kept).says(&[
+        "error[unmatched-key]: all of 240 rows have a key",
+        "the table holds keys such as `0239`",
+    ]);
+    with(&table.replace("application_id,gender", "application_id,income"));
+    let clash = joined.replace("columns: [gender,", "columns: [income,");
+    let clash = clash.replace("gender:", "sex:").replace("female, male", "w, m");
+    check(&work, 3, &clash.replace(": male}", ": m}")).says(&[
+        "error[hidden-column]: the column `income` that is joined from the side table `protected` \
+         would hide the column of that name in `loans.csv`",
+    ]);
+    with(&table);
+    work.write("job.yaml", &format!("cfaudit: 1\nname: loans\ninclude: [base.yaml]\n{joined}"));
+    let wide = "x".repeat(4000);
+    let rows = || 0..17_500;
+    work.parquet(
+        "wide.parquet",
+        vec![
+            (
+                "application_id",
+                column(StringArray::from_iter_values(rows().map(|i| format!("A{i}")))),
+            ),
+            ("gender", column(StringArray::from_iter_values(rows().map(|i| format!("{wide}{i}"))))),
+        ],
+    );
+    let wide = joined.replace("csv: {path: protected.csv}", "parquet: wide.parquet");
+    let wide = wide.replace(", birth_year]", "]");
+    work.write("job.yaml", &format!("cfaudit: 1\nname: loans\ninclude: [base.yaml]\n{wide}"));
+    work.cfaudit(3, "check job.yaml --memory 64MiB").says(&["error[too-large-table]"]);
+}
+
+#[test]
+fn expressions_derive_columns_and_keep_rows() {
+    let work = applicants();
+    let [example] = &examples("Columns and filters in SQL")[..] else { panic!() };
+    let told = check(&work, 0, example).stdout;
+    assert!(!told.contains("not-finite"), "rows without income are filtered after\n{told}");
+    let seen = preview(&work);
+    let filters = seen["filters"].as_array().unwrap();
+    let keep = "keep sql: income > 0 AND country IN ('DE', 'FR', 'IT')";
+    assert_eq!(filters[0]["what"].as_str(), Some(keep));
+    // Countries turn by four, and the income is 0 in two or three rows of 240.
+    let kept = filters[0]["rows_out"].as_u64().unwrap();
+    let expected = (0..240_u32).filter(|i| i * 37 % 101 > 0 && i / 6 % 4 < 3).count();
+    assert_eq!(kept, expected as u64);
+    let columns = seen["columns"].as_array().unwrap();
+    let of = |name: &str| columns.iter().find(|column| column["name"] == name).unwrap();
+    assert_eq!(of("ratio")["kind"].as_str(), Some("continuous"));
+    assert_eq!(of("ratio")["missing"].as_u64(), Some(0));
+    let ratios = (0..240_u32).filter(|i| i * 37 % 101 > 0 && i / 6 % 4 < 3);
+    let ratios = ratios.map(|i| f64::from(i * 53 % 97 * 30) / f64::from(i * 37 % 101 * 40));
+    assert_eq!(of("ratio")["max"].as_f64(), ratios.reduce(f64::max));
+    assert_eq!(of("late")["type"].as_str(), Some("booleans"));
+    let levels = |name: &str| {
+        let levels = of(name)["levels"].as_array().unwrap().iter();
+        levels.map(|level| level["level"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(levels("late"), ["false", "true"]);
+    assert_eq!(levels("near"), ["near", "far"]);
+    // A column that only the filter reads need not be a feature; without the filter the division
+    // by 0 is told.
+    let step = "    - {sql: \"income > 0 AND country IN ('DE', 'FR', 'IT')\"}\n";
+    let without = example.replace(step, "");
+    let told = check(&work, 0, &without).stdout;
+    let n = (0..240_u32).filter(|i| i * 37 % 101 == 0).count();
+    let words = format!("{n} rows have no finite number in `ratio`");
+    assert!(told.contains(&words), "`{words}` is not in\n{told}");
+}
+
+/// What a strategy moves is followed by what is computed from it.
+#[test]
+fn expressions_are_computed_again_in_counterfactuals() {
+    let work = Work::new();
+    rows_out::applicants(&work);
+    rows_out::job(&work, "job.yaml", rows_out::SETS, "run: {keep_rows: all}");
+    let job = std::fs::read_to_string(work.path("job.yaml")).unwrap();
+    let derive = "data:\n  derive:\n    ratio: {sql: income / hours}\n    half: {sql: ratio / \
+                  2}\n    kind: {sql: \"CASE WHEN half > 40 THEN 'a' ELSE branch END\"}\n";
+    let job = job.replace("data:\n", derive).replace(
+        "income, hours]\n    nominal: [branch]",
+        "income, hours, ratio, half]\n    nominal: [kind]",
+    );
+    work.write("job.yaml", &job);
+    work.run(0, "job.yaml", "");
+    let kept = read(&work.path("out/rows/counterfactuals/world/part-00000.parquet"));
+    let numbers = |name: &str| kept.column_by_name(name).unwrap().as_primitive::<Float64Type>();
+    let hours = kept.column_by_name("hours").unwrap().as_primitive::<Int64Type>();
+    let (income, ratio, half) = (numbers("income"), numbers("ratio"), numbers("half"));
+    let kind = kept.column_by_name("kind").unwrap().as_string::<i32>();
+    let mut above = 0;
+    for i in 0..kept.num_rows() {
+        let expected = income.value(i) / hours.value(i) as f64;
+        assert_eq!((ratio.value(i), half.value(i)), (expected, expected / 2.0));
+        assert_eq!(kind.is_valid(i) && kind.value(i) == "a", expected / 2.0 > 40.0);
+        above += usize::from(expected / 2.0 > 40.0);
+    }
+    assert!(above > 20 && above < 280, "{above}");
+    // The column of branches is no feature: it travels for the expression alone.
+    assert!(kept.column_by_name("branch").is_none());
+}
+
+/// Errors of types are found where the columns are, those of form without the data.
+#[test]
+fn expressions_that_cannot_be() {
+    let work = applicants();
+    let derive = |sql: &str| {
+        format!("data:\n  derive:\n    x: {{sql: \"{sql}\"}}\n  features: {{nominal: [x]}}\n")
+    };
+    check(&work, 2, &derive("income -\\n  avg(income)")).says(&[
+        "error[bad-sql]: line 2, column 3 of the expression: `avg` looks at other rows",
+        "job.yaml:6:",
+    ]);
+    check(&work, 3, &derive("country + 1")).says(&[
+        "error[bad-sql]: the column `x` cannot be computed: line 1, column 1 of the expression: a \
+         text stands where a number is wanted",
+        "job.yaml:6:",
+    ]);
+    check(&work, 3, &derive("incom + 1"))
+        .says(&["error[missing-column]", "did you mean `income`?"]);
+    check(&work, 3, "data:\n  keep: [{sql: \"income + 1\"}]\n")
+        .says(&["error[bad-sql]: the filter `income + 1` does not say which rows to keep"]);
+    let rows = std::fs::read_to_string(work.path("loans.csv")).unwrap();
+    let large = "A7,m,FR,9007199254741";
+    work.write("loans.csv", &rows.replace("A7,m,FR,", large));
+    check(&work, 3, &derive("CASE WHEN income > 5 THEN 'a' ELSE 'b' END"))
+        .says(&["error[large-integer]: column `income` holds 90071992547412280"]);
+}
+
+#[test]
+fn a_list_names_the_files_of_a_snapshot() {
+    let work = applicants();
+    let people = |from: u32, n: u32| {
+        let of = || from..from + n;
+        let text = |one: fn(u32) -> String| column(StringArray::from_iter_values(of().map(one)));
+        vec![
+            ("application_id", text(|i| format!("A{i}"))),
+            ("sex", text(|i| ["w", "m"][(i % 2) as usize].to_owned())),
+            ("country", text(|i| ["DE", "FR"][(i / 2 % 2) as usize].to_owned())),
+            ("paid", text(|i| ["yes", "no"][usize::from(i * 7 % 10 < 4)].to_owned())),
+            ("income", column(Float64Array::from_iter_values(of().map(|i| f64::from(i % 17))))),
+        ]
+    };
+    std::fs::create_dir(work.path("table")).unwrap();
+    work.parquet("table/a.parquet", people(0, 60));
+    work.parquet("table/old.parquet", people(0, 60));
+    work.parquet("table/b.parquet", people(60, 60));
+    let [example] = &examples("A snapshot of a table")[..] else { panic!() };
+    let base = std::fs::read_to_string(work.path("base.yaml")).unwrap();
+    work.write("base.yaml", &base.replace("  rows: {csv: {path: loans.csv}}\n", ""));
+    let b = work.path("table/b.parquet");
+    let list = format!("# version 7\nfile://{}\n\ntable/a.parquet\n", b.display());
+    work.write("snapshot.txt", &list);
+    check(&work, 0, example);
+    assert_eq!(preview(&work)["rows"]["source"].as_u64(), Some(120));
+    for (list, words) in [
+        ("table/a.parquet\n\ntable/c.parquet\n", "line 3"),
+        ("table/a.parquet\ntable/../table/a.parquet\n", "twice, first on line 1"),
+        ("s3://bank/loans/a.parquet\n", "does not lie on this machine"),
+        ("# nothing\n", "names no file"),
+    ] {
+        work.write("snapshot.txt", list);
+        check(&work, 3, example).says(&[words, "snapshot.txt", "hint: "]);
+    }
+    std::fs::remove_file(work.path("snapshot.txt")).unwrap();
+    check(&work, 3, example).says(&["there is no list of files at `snapshot.txt`"]);
 }

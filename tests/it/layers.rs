@@ -89,6 +89,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("polars", &["data", "table", "stage"]),
     ("arrow", &["data", "table"]),
     ("parquet", &["data", "table"]),
+    ("sqlparser", &["data"]),
     ("serde_yaml", &["job"]),
     ("granit_parser", &["job"]),
     ("minijinja", &["report"]),

@@ -13,6 +13,7 @@
 //! * a binned number stays as the strategy left it: it is a feature like any other. Where it is not
 //!   in the bin of the group, because a small stratum or a check left it unchanged, the row
 //!   contradicts itself ([`WriteBack::contradicts_group`]);
+//! * what an expression computes follows from its columns, which stay as the strategy left them;
 //! * every other derived feature is computed again in the rows where one of its parent columns
 //!   changed. It is never moved on its own, so it cannot contradict its parents.
 //!
@@ -28,6 +29,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature, JOINER};
+use crate::data::sql::{SqlColumn, SqlProgram};
+use crate::data::values::SourceValues;
 use crate::data::{Feature, FeatureColumn, FeatureRows, Layout, MISSING, MISSING_LEVEL};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::{Accumulator, map_as_list};
@@ -212,7 +215,7 @@ fn raw_features(layout: &Layout, feature: usize, found: &mut Vec<usize>) {
     let Some(derived) = layout.derivation(feature) else { return };
     let parents = || derived.parents.iter().flatten().copied();
     match derived.rule {
-        DerivationRule::Bins(_) => {}
+        DerivationRule::Bins(_) | DerivationRule::Sql { .. } => {}
         DerivationRule::Map { .. } => {
             for parent in parents().filter(|parent| !found.contains(parent)).collect::<Vec<_>>() {
                 found.push(parent);
@@ -260,9 +263,8 @@ pub(crate) fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize>
     let mut set = vec![layout.attributes[attribute].feature];
     let mut next = 0;
     while next < set.len() {
-        if let Some(derived) = layout
-            .derivation(set[next])
-            .filter(|derived| !matches!(derived.rule, DerivationRule::Bins(_)))
+        if let Some(derived) =
+            layout.derivation(set[next]).filter(|derived| !derived.rule.is_one_way())
         {
             let new: Vec<usize> = derived
                 .parents
@@ -281,9 +283,10 @@ pub(crate) fn features_set_with(layout: &Layout, attribute: usize) -> Vec<usize>
 /// The numbers from which the attribute at a position, or one of its parts, is binned.
 pub(crate) fn binned_below(layout: &Layout, attribute: usize) -> Vec<usize> {
     let set = features_set_with(layout, attribute);
-    let bins = layout.derived.iter().filter(|derived| {
-        set.contains(&derived.feature) && matches!(derived.rule, DerivationRule::Bins(_))
-    });
+    let bins = layout
+        .derived
+        .iter()
+        .filter(|derived| set.contains(&derived.feature) && derived.rule.is_one_way());
     bins.flat_map(|derived| derived.parents.iter().flatten().copied()).collect()
 }
 
@@ -341,7 +344,7 @@ impl WriteBack {
         };
         let sets = of.level_of_group.iter().map(sets).collect();
         let own = features_set_with(layout, attribute);
-        let is_bins = |derived: &DerivedFeature| matches!(derived.rule, DerivationRule::Bins(_));
+        let is_bins = |derived: &DerivedFeature| derived.rule.is_one_way();
         // A number that no model reads is not moved, so it cannot contradict the group.
         let seen = |derived: &DerivedFeature| {
             derived.parents.iter().all(|parent| {
@@ -443,7 +446,7 @@ impl WriteBack {
             });
         }
         for again in &self.recomputations {
-            let mut known = HashMap::new();
+            let mut stale = Vec::new();
             for change in changes {
                 let mut is_set = false;
                 if let Some(set) = set(change) {
@@ -459,14 +462,11 @@ impl WriteBack {
                         change.parent,
                     )
                 };
-                if is_set || !again.parents.iter().flatten().any(moved) {
-                    continue;
-                }
-                let code = again.code(made, change.row, &mut known);
-                if let FeatureColumn::Code(codes) = &mut made.columns[again.feature] {
-                    codes[change.row] = code;
+                if !is_set && again.parents.iter().flatten().any(moved) {
+                    stale.push(change.row);
                 }
             }
+            again.write(made, &stale);
         }
         written
     }
@@ -599,6 +599,8 @@ struct Recomputation {
     codes: HashMap<String, u32>,
     /// The levels of each coded parent.
     levels: Vec<Vec<String>>,
+    /// The rule, where it is an expression.
+    program: Option<SqlProgram>,
 }
 
 impl Recomputation {
@@ -613,11 +615,69 @@ impl Recomputation {
             rule: derived.rule.clone(),
             codes: names.iter().cloned().zip(0..).collect(),
             levels: derived.parents.iter().map(levels).collect(),
+            program: derived.rule.program(),
         }
+    }
+
+    /// Computes the feature of these rows.
+    fn write(&self, rows: &mut FeatureRows, at: &[usize]) {
+        if at.is_empty() {
+            return;
+        }
+        let codes = match (self.computed(rows, at), &mut rows.columns[self.feature]) {
+            (Some(SqlColumn::Number(values)), FeatureColumn::Number(numbers)) => {
+                for (&row, value) in at.iter().zip(values) {
+                    numbers[row] = value.unwrap_or(f64::NAN);
+                }
+                return;
+            }
+            (Some(values), _) => self.codes_of(&values.into_source(), at.len()),
+            (None, _) => {
+                let mut known = HashMap::new();
+                at.iter().map(|&row| self.code(rows, row, &mut known)).collect()
+            }
+        };
+        match &mut rows.columns[self.feature] {
+            FeatureColumn::Code(held) => {
+                at.iter().zip(codes).for_each(|(&row, code)| held[row] = code);
+            }
+            // An expression that is missing everywhere.
+            FeatureColumn::Number(numbers) => at.iter().for_each(|&row| numbers[row] = f64::NAN),
+        }
+    }
+
+    /// The values of an expression for these rows; `None` for other rules.
+    fn computed(&self, rows: &FeatureRows, at: &[usize]) -> Option<SqlColumn<'static>> {
+        let program = self.program.as_ref()?;
+        let DerivationRule::Sql { classes, .. } = &self.rule else { return None };
+        let columns = self.parents.iter().zip(&self.levels).zip(classes);
+        let columns: Vec<SqlColumn<'_>> = columns
+            .map(|((parent, levels), class)| match parent.map(|p| &rows.columns[p]) {
+                None => SqlColumn::Null(at.len()),
+                Some(FeatureColumn::Number(numbers)) => SqlColumn::Number(
+                    at.iter().map(|&row| Some(numbers[row]).filter(|x| !x.is_nan())).collect(),
+                ),
+                Some(FeatureColumn::Code(codes)) => {
+                    SqlColumn::of_levels(levels, *class, at.iter().map(|&row| codes[row]))
+                }
+            })
+            .collect();
+        Some(program.compute(&columns, at.len()).0)
+    }
+
+    fn codes_of(&self, values: &SourceValues, n: usize) -> Vec<u32> {
+        let code = |row: usize| {
+            let word = values.word(row)?;
+            self.codes.get(word.as_ref()).copied()
+        };
+        (0..n).map(|row| code(row).unwrap_or(MISSING)).collect()
     }
 
     /// The code of one row; `known` caches the codes of combinations of coded parents.
     fn code(&self, rows: &FeatureRows, row: usize, known: &mut HashMap<Vec<u32>, u32>) -> u32 {
+        if let Some(values) = self.computed(rows, &[row]) {
+            return self.codes_of(&values.into_source(), 1)[0];
+        }
         let code = |name: Option<&str>| {
             name.and_then(|name| self.codes.get(name).copied()).unwrap_or(MISSING)
         };

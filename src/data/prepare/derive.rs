@@ -1,4 +1,5 @@
-//! Columns derived from others: values mapped to groups, numbers in bins, columns crossed.
+//! Columns derived from others: values mapped to groups, numbers in bins, columns crossed,
+//! expressions computed.
 //!
 //! Three types in turn: a [`Derivation`] is what a job writes, a [`DerivationRecipe`] is the same
 //! with all defaults resolved, a [`DerivationRule`] is a recipe whose words fit the types of the
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::source::SourceColumn;
 use crate::data::spelling::Spelling;
+use crate::data::sql::{self, SqlProgram};
 use crate::data::values::{NamedValues, SourceValues, ValueClass, float_text, parse_number};
 use crate::error::{Fault, Result};
 use crate::num::hash::FastMap;
@@ -27,7 +29,7 @@ use crate::param::{ColumnName, Finite, Word};
 /// The text between the names of a cross.
 pub(crate) const JOINER: &str = " & ";
 
-/// A column derived from others, in exactly one of four forms.
+/// A column derived from others, in exactly one of five forms.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Derivation {
@@ -52,6 +54,11 @@ pub struct Derivation {
     /// Columns whose names are joined: `cross: [sex, age_band]` gives `Male & (30, 45]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross: Option<Vec<ColumnName>>,
+    /// An SQL expression over the columns of a row: `debt / income`, `days_late > 90`. Numbers are
+    /// 64-bit floats; what is not finite is missing, and is counted. What looks at other rows is an
+    /// error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<String>,
 }
 
 impl Derivation {
@@ -62,6 +69,7 @@ impl Derivation {
             ("bins", self.bins.is_some()),
             ("levels", self.levels.is_some()),
             ("cross", self.cross.is_some()),
+            ("sql", self.sql.is_some()),
         ];
         forms.into_iter().filter(|(_, there)| *there).map(|(form, _)| form).collect()
     }
@@ -75,6 +83,10 @@ impl Derivation {
         }
         if let Some(cross) = &self.cross {
             return Some(DerivationRecipe::Cross { parts: cross.iter().map(part).collect() });
+        }
+        if let Some(sql) = &self.sql {
+            let parents = sql::parse(sql).ok()?.columns;
+            return Some(DerivationRecipe::Sql { sql: sql.clone(), parents });
         }
         let from = self.from.clone()?;
         if let Some(map) = &self.map {
@@ -142,6 +154,13 @@ pub enum DerivationRecipe {
         /// The columns.
         parts: Vec<CrossPart>,
     },
+    /// An expression.
+    Sql {
+        /// The expression.
+        sql: String,
+        /// The columns that it names, in the order in which it names them first.
+        parents: Vec<ColumnName>,
+    },
 }
 
 /// A column of a cross.
@@ -181,14 +200,22 @@ impl DerivationRecipe {
         match self {
             DerivationRecipe::Map { from, .. } | DerivationRecipe::Bins { from, .. } => vec![from],
             DerivationRecipe::Cross { parts } => parts.iter().map(|part| &part.column).collect(),
+            DerivationRecipe::Sql { parents, .. } => parents.iter().collect(),
         }
+    }
+
+    /// Whether the column reads what it is made of without being set with it, see
+    /// [`DerivationRule::is_one_way`].
+    pub fn is_one_way(&self) -> bool {
+        matches!(self, DerivationRecipe::Bins { .. } | DerivationRecipe::Sql { .. })
     }
 
     /// Every name that the column can hold, in declared order.
     ///
     /// The first part of a cross varies slowest.
     ///
-    /// Empty where the names depend on the data: for a cross of columns without declared groups.
+    /// Empty where the names depend on the data: for a cross of columns without declared groups,
+    /// and for an expression.
     pub fn declared_names(&self) -> Vec<Word> {
         match self {
             DerivationRecipe::Map { groups, otherwise, .. } => {
@@ -202,6 +229,7 @@ impl DerivationRecipe {
                     parts.iter().map(|part| part.groups.as_deref()).collect();
                 groups.map_or_else(Vec::new, |groups| combinations(&groups))
             }
+            DerivationRecipe::Sql { .. } => Vec::new(),
         }
     }
 }
@@ -236,6 +264,13 @@ pub enum DerivationRule {
     Bins(Vec<DerivedBin>),
     /// For each part the names of the words that the job writes differently from the column.
     Cross(Vec<BTreeMap<String, String>>),
+    /// An expression, and the classes of its columns.
+    Sql {
+        /// The expression.
+        sql: String,
+        /// By the columns in the order in which it names them first.
+        classes: Vec<ValueClass>,
+    },
 }
 
 impl DerivationRule {
@@ -301,6 +336,13 @@ impl DerivationRule {
                 });
                 DerivationRule::Cross(names.collect::<Result<_>>()?)
             }
+            DerivationRecipe::Sql { sql, .. } => {
+                let classes: Vec<ValueClass> = parents.iter().map(|parent| parent.class).collect();
+                SqlProgram::new(sql, &classes).map_err(|problem| {
+                    problem.fault(&format!("the column `{column}`")).in_column(column.as_str())
+                })?;
+                DerivationRule::Sql { sql: sql.clone(), classes }
+            }
         })
     }
 
@@ -311,8 +353,20 @@ impl DerivationRule {
                 names.get(word).or(otherwise.as_ref()).map(String::as_str)
             }
             DerivationRule::Bins(_) => self.name_of_number(parse_number(word)?),
-            DerivationRule::Cross(_) => None,
+            DerivationRule::Cross(_) | DerivationRule::Sql { .. } => None,
         }
+    }
+
+    /// Whether it reads what it is made of without being set with it: numbers in bins stay as they
+    /// are where their group changes, and so do the columns of an expression.
+    pub fn is_one_way(&self) -> bool {
+        matches!(self, DerivationRule::Bins(_) | DerivationRule::Sql { .. })
+    }
+
+    /// The expression, ready to be computed; `None` for other rules.
+    pub(crate) fn program(&self) -> Option<SqlProgram> {
+        let DerivationRule::Sql { sql, classes } = self else { return None };
+        SqlProgram::new(sql, classes).ok()
     }
 
     /// The name of a number of the only parent; `None` for NaN.

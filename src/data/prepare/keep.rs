@@ -1,19 +1,19 @@
-//! The `keep` filters of a job as polars expressions, evaluated slice by slice.
+//! The `keep` filters of a job, evaluated slice by slice: conditions as polars expressions, SQL as
+//! [`crate::data::sql`] computes it.
 //!
 //! Words are compared once the column's type is known: as numbers with a numeric column, as text
 //! with the others. A missing value fails every condition except `missing`. Only the values of the
 //! named columns are copied into polars.
-
-use std::collections::BTreeMap;
 
 use polars::prelude::{
     BooleanChunked, Column, DataFrame, Expr, IntoColumn, IntoLazy, IntoSeries, NamedFrom,
     PolarsResult, Series, col, lit,
 };
 
-use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::params::{KeepCondition, KeepStep};
 use crate::data::prepare::view::SourceView;
 use crate::data::source::{SourceColumn, SourceSlice};
+use crate::data::sql::{self, SqlColumn, SqlProblem, SqlProgram, SqlType};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::{Fault, Result};
 use crate::param::{ColumnName, Finite, Word};
@@ -23,15 +23,24 @@ pub(crate) struct KeepFilter {
     /// The entry as the job writes it.
     pub(crate) what: String,
     columns: Vec<usize>,
-    test: Expr,
+    test: KeepTest,
+}
+
+/// What rows must hold.
+enum KeepTest {
+    /// Conditions on single columns.
+    Conditions(Expr),
+    /// An expression that gives truth values.
+    Expression(SqlProgram),
 }
 
 impl KeepFilter {
     /// Compiles one entry for the types of the columns.
-    pub(crate) fn new(
-        entry: &BTreeMap<ColumnName, KeepCondition>,
-        view: &SourceView<'_>,
-    ) -> Result<Self> {
+    pub(crate) fn new(entry: &KeepStep, view: &SourceView<'_>) -> Result<Self> {
+        let entry = match entry {
+            KeepStep::Columns(entry) => entry,
+            KeepStep::Sql(filter) => return KeepFilter::of_expression(&filter.sql, view),
+        };
         let what = entry
             .iter()
             .map(|(column, condition)| format!("{column}: {condition}"))
@@ -43,16 +52,44 @@ impl KeepFilter {
             columns.push(position);
             test = test.and(expression(condition, name, &view.columns()[position], position)?);
         }
-        Ok(KeepFilter { what, columns, test })
+        Ok(KeepFilter { what, columns, test: KeepTest::Conditions(test) })
+    }
+
+    fn of_expression(sql: &str, view: &SourceView<'_>) -> Result<Self> {
+        let whose = format!("the filter `{sql}`");
+        let fault = |problem: SqlProblem| problem.fault(&whose);
+        let names = sql::parse(sql).map_err(fault)?.columns;
+        let columns = names.iter().map(|name| view.position(name.as_str()));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let classes: Vec<ValueClass> = columns.iter().map(|&c| view.columns()[c].class).collect();
+        let program = SqlProgram::new(sql, &classes).map_err(fault)?;
+        if !matches!(program.gives(), SqlType::Bool | SqlType::Null) {
+            let what =
+                format!("{whose} does not say which rows to keep: it is neither true nor false");
+            return Err(Fault::new("bad-sql", what)
+                .hint("compare: `income > 0`, `country IN ('DE', 'FR')`")
+                .into());
+        }
+        let test = KeepTest::Expression(program);
+        Ok(KeepFilter { what: format!("sql: {sql}"), columns, test })
     }
 
     /// For each row of the slice whether it passes the filter.
-    pub(crate) fn passes(&self, slice: &SourceSlice) -> Result<Vec<bool>> {
+    pub(crate) fn passes(&self, view: &SourceView<'_>, slice: &SourceSlice) -> Result<Vec<bool>> {
+        let test = match &self.test {
+            KeepTest::Conditions(test) => test,
+            KeepTest::Expression(program) => {
+                return Ok(match view.computed(program, &self.columns, slice)?.0 {
+                    SqlColumn::Bool(kept) => kept.iter().map(|kept| *kept == Some(true)).collect(),
+                    _ => vec![false; slice.rows],
+                });
+            }
+        };
         let run = || -> PolarsResult<BooleanChunked> {
             let columns = self.columns.iter().map(|&i| series(&slice.columns[i], i)).collect();
             let frame = DataFrame::new(slice.rows, columns)?
                 .lazy()
-                .select([self.test.clone().alias("kept")])
+                .select([test.clone().alias("kept")])
                 .collect()?;
             Ok(frame.column("kept")?.bool()?.clone())
         };

@@ -17,6 +17,7 @@ use crate::data::rows::split;
 use crate::data::rows::stored::{
     CLASS, CodeTable, LABEL, ROLE, STRATUM, StoredRows, feature_name, group_name, slice_name,
 };
+use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::{list_words, nearest_word};
 use crate::data::spelling::{self, Spelling};
 use crate::data::values::{ValueClass, float_text};
@@ -298,6 +299,23 @@ fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssu
         );
         issues.push(issue("null-value", IssueSeverity::Info, name, n, text));
     }
+    let tables = plan.view.source().joined().iter().map(|table| &table.params);
+    for (join, unmatched) in tables.zip(&survey.unmatched).filter(|(_, of)| of.n > 0) {
+        let then = match join.missing {
+            UnmatchedRule::Drop => "they are dropped",
+            _ => "they have no value in its columns",
+        };
+        let text = format!(
+            "{} of {} rows have a key `{}` that the side table `{}` lacks, such as {}: {then}",
+            unmatched.n,
+            unmatched.of,
+            join.on,
+            join.name,
+            unmatched.keys()
+        );
+        let on = join.on.as_str();
+        issues.push(issue("unmatched-rows", IssueSeverity::Warning, on, unmatched.n, text));
+    }
     for (&column, &n) in plan.view.spelt().iter().zip(&survey.respelt) {
         let name = plan.name(column);
         let text = format!(
@@ -306,6 +324,14 @@ fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssu
             plan.view.columns()[column].spelling.in_a_job()
         );
         issues.push(issue("respelt-value", IssueSeverity::Info, name, n, text));
+    }
+    for ((column, _), &n) in plan.view.derived().zip(&survey.not_finite).filter(|(_, n)| **n > 0) {
+        let name = plan.name(column);
+        let text = format!(
+            "{n} rows have no finite number in `{name}`, as after a division by 0: \
+             it is missing there"
+        );
+        issues.push(issue("not-finite", IssueSeverity::Warning, name, n, text));
     }
     for ((column, derived), nameless) in plan.view.derived().zip(&survey.nameless) {
         issues.extend(alike_in_map(plan, column, derived, &nameless.alike));

@@ -61,9 +61,10 @@ pub struct PrepareFindings {
 /// Each source row is reported to `watch` once per pass: [`PrepareParams::passes`] times.
 ///
 /// # Errors
-/// A word of the job that no value can match; values that do not fit their column's kind, or their
-/// one-hot group; too many levels; no rows left; a group or label value that never occurs; a row id
-/// that is missing or occurs twice; an invalid weight; a file cannot be written.
+/// A key that a side table must have and lacks; a word of the job that no value can match; values
+/// that do not fit their column's kind, or their one-hot group; too many levels; no rows left; a
+/// group or label value that never occurs; a row id that is missing or occurs twice; an invalid
+/// weight; a file cannot be written.
 pub(crate) fn prepare(
     source: &ParquetSource,
     params: &PrepareParams,
@@ -106,6 +107,7 @@ pub(crate) fn prepare(
         (watch.progress)(pieces[i].rows() as u64);
         Ok(())
     })?;
+    survey.check_keys(&plan)?;
     let filters = survey.filters(&plan)?;
     let RowDescription { mut layout, stored, issues } = RowDescription::new(&plan, &survey)?;
     rows.finish()?;

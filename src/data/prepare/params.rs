@@ -2,13 +2,15 @@
 
 use crate::data::prepare::derive::DerivationRecipe;
 use crate::data::prepare::issues::MISSING_VALUES;
+use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::spelling::Spelling;
+use crate::data::sql;
 use crate::error::Result;
 use crate::param::{ColumnName, Finite, Word};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -120,6 +122,8 @@ pub enum DuplicateRule {
 /// The parameters of preparing, from the job.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PrepareParams {
+    /// Side tables that are joined to the rows.
+    pub joins: Vec<JoinParams>,
     /// Derived columns; each is derived from columns of the source and earlier derived ones.
     pub derive: Vec<(ColumnName, DerivationRecipe)>,
     /// The column of row ids; without it the row number serves.
@@ -127,7 +131,7 @@ pub(crate) struct PrepareParams {
     /// The column that says whose row it is; without it each row is a person.
     pub person: Option<ColumnName>,
     /// Filters, in order.
-    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
+    pub keep: Vec<KeepStep>,
     /// The label, unless there is none.
     pub label: Option<LabelParams>,
     /// Whether the raw label is kept too, as a hidden feature.
@@ -209,7 +213,25 @@ impl PrepareParams {
     /// The columns of the source that must be read, each once, in the order of the job's roles.
     pub(crate) fn columns(&self) -> Vec<&str> {
         let is_derived = |name: &str| self.derive.iter().any(|(column, _)| column.as_str() == name);
-        self.needed().into_iter().filter(|name| !is_derived(name)).collect()
+        let needed = self.needed().into_iter();
+        needed.filter(|name| !is_derived(name) && !self.is_joined(name)).collect()
+    }
+
+    fn is_joined(&self, name: &str) -> bool {
+        self.joins.iter().flat_map(|join| &join.columns).any(|column| column.as_str() == name)
+    }
+
+    /// The side tables that must be read, each with the columns that some role needs. Where rows
+    /// without a key are no mere gap a table is read even if nobody needs its columns: which rows
+    /// are audited must not depend on that.
+    pub(crate) fn joined(&self) -> Vec<JoinParams> {
+        let needed = self.needed();
+        let mut joins = self.joins.clone();
+        for join in &mut joins {
+            join.columns.retain(|column| needed.contains(&column.as_str()));
+        }
+        joins.retain(|join| !join.columns.is_empty() || join.missing != UnmatchedRule::Keep);
+        joins
     }
 
     /// The derived columns that some role needs.
@@ -250,7 +272,7 @@ impl PrepareParams {
         let mut names: Vec<&str> = Vec::new();
         let all = (self.row_id.iter())
             .chain(&self.person)
-            .chain(self.keep.iter().flat_map(BTreeMap::keys))
+            .chain(self.keep.iter().flat_map(KeepStep::columns))
             .chain(self.label.iter().map(|l| &l.column))
             .chain(self.sensitive.iter().map(|s| &s.column))
             .chain(&self.continuous)
@@ -276,6 +298,13 @@ impl PrepareParams {
                 }
             }
         }
+        for join in &self.joins {
+            let is_needed = |column: &ColumnName| names.contains(&column.as_str());
+            let reads = join.missing != UnmatchedRule::Keep || join.columns.iter().any(is_needed);
+            if reads && !names.contains(&join.on.as_str()) {
+                names.push(join.on.as_str());
+            }
+        }
         names
     }
 }
@@ -289,6 +318,135 @@ pub struct FilterStep {
     pub rows_in: u64,
     /// Rows after it.
     pub rows_out: u64,
+}
+
+/// A step of `keep`: conditions on single columns that must all hold, or an SQL expression.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KeepStep {
+    /// By column.
+    Columns(BTreeMap<ColumnName, KeepCondition>),
+    /// An expression.
+    Sql(SqlFilter),
+}
+
+/// An SQL expression that must be true of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SqlFilter {
+    /// The expression.
+    pub sql: String,
+    /// The columns that it reads; none of an expression that is none.
+    #[serde(skip)]
+    pub(crate) columns: Vec<ColumnName>,
+}
+
+impl KeepStep {
+    /// The columns that it reads.
+    pub fn columns(&self) -> Vec<&ColumnName> {
+        match self {
+            KeepStep::Columns(conditions) => conditions.keys().collect(),
+            KeepStep::Sql(filter) => filter.columns.iter().collect(),
+        }
+    }
+}
+
+impl Serialize for KeepStep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            KeepStep::Columns(conditions) => conditions.serialize(serializer),
+            KeepStep::Sql(filter) => filter.serialize(serializer),
+        }
+    }
+}
+
+/// What stands under the key `sql`: an expression, or a condition on a column of that name.
+enum KeepValue {
+    Condition(KeepCondition),
+    Expression(String),
+}
+
+impl<'de> Deserialize<'de> for KeepValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeepValueVisitor;
+        impl<'de> Visitor<'de> for KeepValueVisitor {
+            type Value = KeepValue;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an SQL expression")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<KeepValue, E> {
+                Ok(KeepValue::Expression(text.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeepValue, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(KeepValue::Condition)
+            }
+        }
+        deserializer.deserialize_any(KeepValueVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for KeepStep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeepStepVisitor;
+        impl<'de> Visitor<'de> for KeepStepVisitor {
+            type Value = KeepStep;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("conditions by column, or `sql` with an expression")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<KeepStep, A::Error> {
+                let (mut conditions, mut expression) = (BTreeMap::new(), None);
+                while let Some(name) = map.next_key::<ColumnName>()? {
+                    if name.as_str() != "sql" {
+                        conditions.insert(name, map.next_value()?);
+                        continue;
+                    }
+                    match map.next_value()? {
+                        KeepValue::Condition(condition) => _ = conditions.insert(name, condition),
+                        KeepValue::Expression(sql) => expression = Some(sql),
+                    }
+                }
+                match expression {
+                    None => Ok(KeepStep::Columns(conditions)),
+                    Some(sql) if conditions.is_empty() => {
+                        let columns =
+                            sql::parse(&sql).map_or_else(|_| Vec::new(), |of| of.columns);
+                        Ok(KeepStep::Sql(SqlFilter { sql, columns }))
+                    }
+                    Some(_) => Err(de::Error::custom(
+                        "`sql` stands in a step of its own: write `- sql: ...` below the others",
+                    )),
+                }
+            }
+        }
+        deserializer.deserialize_map(KeepStepVisitor)
+    }
+}
+
+impl JsonSchema for KeepStep {
+    fn schema_name() -> Cow<'static, str> {
+        "KeepStep".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let conditions = generator.subschema_for::<BTreeMap<ColumnName, KeepCondition>>();
+        json_schema!({"anyOf": [
+            {
+                "type": "object",
+                "properties": {"sql": {
+                    "type": "string",
+                    "description": "An SQL expression over the columns of a row that must be true: \
+                                    `income > 0 AND country IN ('DE', 'FR')`."
+                }},
+                "required": ["sql"],
+                "additionalProperties": false
+            },
+            conditions
+        ]})
+    }
 }
 
 /// A condition on the values of one column. A missing value fails every condition but `missing`.

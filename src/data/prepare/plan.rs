@@ -10,6 +10,7 @@ use crate::data::prepare::params::{
     LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
 };
 use crate::data::prepare::view::SourceView;
+use crate::data::source::side_table::{JoinParams, UnmatchedRule};
 use crate::data::values::ValueClass;
 use crate::data::{FeatureKind, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
@@ -187,9 +188,16 @@ impl<'a> PreparePlan<'a> {
         }
     }
 
+    /// The side tables whose rule drops rows.
+    pub(crate) fn tables_that_drop(&self) -> impl Iterator<Item = &'a JoinParams> {
+        let tables = self.view.source().joined().iter().map(|table| &table.params);
+        tables.filter(|join| join.missing == UnmatchedRule::Drop)
+    }
+
     /// Whether some step can lose rows.
     pub(crate) fn can_lose_rows(&self) -> bool {
         !self.steps.is_empty()
+            || self.tables_that_drop().next().is_some()
             || self.repeated.is_some()
             || self.features.iter().any(|feature| feature.rule == MissingRule::DropRow)
     }
@@ -285,7 +293,11 @@ fn listed_features(view: &SourceView<'_>, params: &PrepareParams) -> Result<Vec<
         let integer = params.integer.get(name.as_str()).copied().unwrap_or_default();
         let mut feature =
             FeaturePlan::new(view, name, FeatureKind::Continuous { integer }, missing.continuous)?;
-        feature.integer_is_known = params.integer.contains_key(name.as_str());
+        // What is computed is not rounded.
+        let is_computed = view
+            .derived_at(feature.column)
+            .is_some_and(|derived| matches!(derived.rule, DerivationRule::Sql { .. }));
+        feature.integer_is_known = is_computed || params.integer.contains_key(name.as_str());
         features.push(feature);
     }
     for (name, order) in &params.ordinal {
@@ -320,25 +332,32 @@ fn declared_names(view: &SourceView<'_>, column: usize) -> Vec<String> {
 
 /// Adds the parents that derived features need to be computed again when one of them changes.
 ///
-/// They are derived parents, because they may change in turn, and every part of a cross, because it
-/// is joined with the part that changes.
+/// They are derived parents, because they may change in turn, and every part of a cross or column
+/// of an expression, because it is joined with the one that changes.
 fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>) {
     let mut next = 0;
     while next < features.len() {
         let derived = view.derived_at(features[next].column);
         for &parent in derived.iter().flat_map(|d| &d.parents) {
             let known = features.iter().any(|f| f.column == parent);
-            let crossed = derived.is_some_and(|d| matches!(d.rule, DerivationRule::Cross(_)));
-            if !known && (crossed || view.derived_at(parent).is_some()) {
+            let several = derived.is_some_and(|d| {
+                matches!(d.rule, DerivationRule::Cross(_) | DerivationRule::Sql { .. })
+            });
+            if !known && (several || view.derived_at(parent).is_some()) {
+                let numbers = view.columns()[parent].class.is_number();
+                let kind = match derived.is_some_and(|d| d.rule.is_one_way()) && numbers {
+                    true => FeatureKind::Continuous { integer: false },
+                    false => FeatureKind::Nominal,
+                };
                 features.push(FeaturePlan {
                     name: view.columns()[parent].name.clone(),
                     column: parent,
-                    kind: FeatureKind::Nominal,
+                    kind,
                     rule: MissingRule::Keep,
                     declared: declared_names(view, parent),
                     known: Vec::new(),
                     hidden: true,
-                    integer_is_known: false,
+                    integer_is_known: true,
                 });
             }
         }

@@ -15,7 +15,8 @@ use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::params::{FilterStep, MissingRule};
 use crate::data::prepare::plan::PreparePlan;
 use crate::data::prepare::weight::WeightSummary;
-use crate::data::source::SourceSlice;
+use crate::data::source::side_table::{EXAMPLES, JoinParams, UnmatchedRule};
+use crate::data::source::{SourceSlice, list_words};
 use crate::data::thousands::Thousands;
 use crate::data::values::{Numeral, SourceValues, ValueClass, parse_number};
 use crate::error::{Fault, Result};
@@ -51,14 +52,49 @@ pub(crate) struct SourceSurvey {
     pub(crate) thousands: Vec<Thousands>,
     /// Values of the source, filtered or not, that `null_values` made missing, by its columns.
     pub(crate) made_null: Vec<u64>,
+    /// Rows whose key a side table lacks, by table: of all rows where they are dropped, else of the
+    /// kept ones.
+    pub(crate) unmatched: Vec<UnmatchedRows>,
     /// Values of the source, filtered or not, that have another spelling now, by its columns.
     pub(crate) respelt: Vec<u64>,
+    /// Values of expressions that were not finite, by derived column.
+    pub(crate) not_finite: Vec<u64>,
     /// Values without a name, by derived column.
     pub(crate) nameless: Vec<UnnamedValues>,
     /// Rows without exactly one 1, by one-hot group.
     pub(crate) onehot: Vec<OneHotFaults>,
     /// The weights of the rows.
     pub(crate) weights: WeightSummary,
+}
+
+/// Rows whose key a side table lacks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct UnmatchedRows {
+    /// How many they are.
+    pub(crate) n: u64,
+    /// How many rows were looked at.
+    pub(crate) of: u64,
+    /// The first of them with their keys; no key is missing too.
+    pub(crate) first: Vec<(u64, Option<String>)>,
+}
+
+impl UnmatchedRows {
+    fn merge(&mut self, other: &UnmatchedRows) {
+        self.n += other.n;
+        self.of += other.of;
+        self.first.extend(other.first.iter().cloned());
+        self.first.sort();
+        self.first.truncate(EXAMPLES);
+    }
+
+    /// Their keys in words.
+    pub(crate) fn keys(&self) -> String {
+        let word = |(row, key): &(u64, Option<String>)| match key {
+            Some(key) => format!("`{key}` (row {row})"),
+            None => format!("none (row {row})"),
+        };
+        list_words(self.first.iter().map(word), EXAMPLES)
+    }
 }
 
 /// Rows of a one-hot group without exactly one 1.
@@ -173,6 +209,30 @@ impl UnnamedValues {
     }
 }
 
+/// The rows whose key a side table lacks, by table.
+fn unmatched_rows(
+    plan: &PreparePlan<'_>,
+    slice: &SourceSlice,
+    alive: &[bool],
+) -> Result<Vec<UnmatchedRows>> {
+    let mut found = Vec::new();
+    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
+        let keys = &slice.columns[plan.view.position(table.params.on.as_str())?];
+        let counts = |i: &usize| alive[*i] || table.params.missing == UnmatchedRule::Drop;
+        let looked = (0..slice.rows).filter(counts);
+        let mut of = UnmatchedRows { of: looked.clone().count() as u64, ..Default::default() };
+        for i in looked.filter(|&i| !matched[i]) {
+            of.n += 1;
+            if of.first.len() < EXAMPLES {
+                let key = keys.word(i).map(std::borrow::Cow::into_owned);
+                of.first.push((slice.first_row + i as u64, key));
+            }
+        }
+        found.push(of);
+    }
+    Ok(found)
+}
+
 /// For each row of a slice whether it passes all filters, and the number left after each filter.
 pub(crate) fn apply_filters(
     plan: &PreparePlan<'_>,
@@ -180,8 +240,14 @@ pub(crate) fn apply_filters(
 ) -> Result<(Vec<bool>, Vec<u64>)> {
     let mut alive = vec![true; slice.rows];
     let mut left = Vec::new();
+    for (table, matched) in plan.view.source().joined().iter().zip(&slice.matched) {
+        if table.params.missing == UnmatchedRule::Drop {
+            alive.iter_mut().zip(matched).for_each(|(a, has_key)| *a &= has_key);
+            left.push(count(&alive));
+        }
+    }
     for step in &plan.steps {
-        alive.iter_mut().zip(step.passes(slice)?).for_each(|(a, passes)| *a &= passes);
+        alive.iter_mut().zip(step.passes(plan.view, slice)?).for_each(|(a, passes)| *a &= passes);
         left.push(count(&alive));
     }
     Ok((alive, left))
@@ -206,6 +272,8 @@ pub(crate) struct KeptSlice {
     rows_left: Vec<u64>,
     made_null: Vec<u64>,
     respelt: Vec<u64>,
+    not_finite: Vec<u64>,
+    unmatched: Vec<UnmatchedRows>,
 }
 
 impl KeptSlice {
@@ -236,6 +304,11 @@ impl KeptSlice {
             }
             left.push(n);
         }
+        let unmatched = unmatched_rows(plan, &slice, &alive)?;
+        let is_kept = |row: &&u32| alive[**row as usize];
+        let not_finite =
+            slice.not_finite.iter().map(|rows| rows.iter().filter(is_kept).count() as u64);
+        let not_finite = not_finite.collect();
         let rows = (n < slice.rows as u64).then(|| -> Vec<u32> {
             alive.iter().zip(0..).filter(|(alive, _)| **alive).map(|(_, i)| i).collect()
         });
@@ -252,6 +325,8 @@ impl KeptSlice {
             rows_left: left,
             made_null: slice.made_null,
             respelt: slice.respelt,
+            not_finite,
+            unmatched,
         })
     }
 
@@ -268,7 +343,8 @@ impl KeptSlice {
 
 impl SourceSurvey {
     pub(crate) fn empty(plan: &PreparePlan<'_>) -> Self {
-        let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow).count();
+        let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow).count()
+            + plan.tables_that_drop().count();
         SourceSurvey {
             n_in: 0,
             rows_left: vec![0; plan.steps.len() + usize::from(plan.repeated.is_some()) + drops],
@@ -279,6 +355,8 @@ impl SourceSurvey {
             thousands: vec![Thousands::default(); plan.features.len()],
             made_null: vec![0; plan.view.nulls().len()],
             respelt: vec![0; plan.view.spelt().len()],
+            not_finite: vec![0; plan.view.derived().count()],
+            unmatched: vec![UnmatchedRows::default(); plan.view.source().joined().len()],
             nameless: plan.view.derived().map(|_| UnnamedValues::default()).collect(),
             onehot: vec![OneHotFaults::default(); plan.onehot.len()],
             weights: WeightSummary::default(),
@@ -375,8 +453,13 @@ impl SourceSurvey {
             self.weights.merge(check_weights(plan, slice, column)?);
         }
         self.made_null.iter_mut().zip(&slice.made_null).for_each(|(sum, n)| *sum += n);
+        self.not_finite.iter_mut().zip(&slice.not_finite).for_each(|(sum, n)| *sum += n);
+        self.unmatched.iter_mut().zip(&slice.unmatched).for_each(|(a, b)| a.merge(b));
         self.respelt.iter_mut().zip(&slice.respelt).for_each(|(sum, n)| *sum += n);
         for ((column, derived), nameless) in plan.view.derived().zip(&mut self.nameless) {
+            if matches!(derived.rule, DerivationRule::Sql { .. }) {
+                continue;
+            }
             // A cross with a missing part has no name: the missing part is reported already.
             let &[parent] = derived.parents.as_slice() else { continue };
             let (values, names) = (&slice.columns[parent], &slice.columns[column]);
@@ -416,6 +499,8 @@ impl SourceSurvey {
         self.fractional.iter_mut().zip(&other.fractional).for_each(|(any, here)| *any |= here);
         self.thousands.iter_mut().zip(&other.thousands).for_each(|(a, b)| a.merge(*b));
         self.made_null.iter_mut().zip(&other.made_null).for_each(|(sum, n)| *sum += n);
+        self.not_finite.iter_mut().zip(&other.not_finite).for_each(|(sum, n)| *sum += n);
+        self.unmatched.iter_mut().zip(&other.unmatched).for_each(|(a, b)| a.merge(b));
         self.respelt.iter_mut().zip(&other.respelt).for_each(|(sum, n)| *sum += n);
         self.nameless.iter_mut().zip(&other.nameless).for_each(|(a, b)| a.merge(b));
         for (mine, theirs) in self.onehot.iter_mut().zip(&other.onehot) {
@@ -429,6 +514,41 @@ impl SourceSurvey {
     /// Whether no row is lost.
     pub(crate) fn keeps_all(&self) -> bool {
         self.n_rows == self.n_in
+    }
+
+    /// Fails where a side table lacks keys that it must have, or all of them.
+    ///
+    /// # Errors
+    /// The table, with the number of rows and some of their keys.
+    pub(crate) fn check_keys(&self, plan: &PreparePlan<'_>) -> Result<()> {
+        for (table, unmatched) in plan.view.source().joined().iter().zip(&self.unmatched) {
+            let JoinParams { name, on, missing, .. } = &table.params;
+            let UnmatchedRows { n, of, first } = unmatched;
+            let Some((row, _)) = first.first() else { continue };
+            let all = n == of;
+            if !all && *missing != UnmatchedRule::Error {
+                continue;
+            }
+            let what = format!(
+                "{} of {of} rows have a key `{on}` that the side table `{name}` lacks, such as {}",
+                if all { "all".to_owned() } else { n.to_string() },
+                unmatched.keys()
+            );
+            let hint = match all {
+                true => format!(
+                    "the table holds keys such as {}: keys are compared by their text, so `0017` \
+                     is not 17",
+                    table.examples()
+                ),
+                false => format!(
+                    "add the rows to the table, or say what becomes of them by \
+                     `data.join.{name}.missing: keep` or `drop`"
+                ),
+            };
+            let fault = Fault::new("unmatched-key", what).in_column(on.as_str());
+            return Err(plan.view.source().locate_row(fault, *row).hint(hint).into());
+        }
+        Ok(())
     }
 
     /// Fails where a column has too many words.
@@ -471,7 +591,9 @@ impl SourceSurvey {
     pub(crate) fn filters(&self, plan: &PreparePlan<'_>) -> Result<Vec<FilterStep>> {
         let drops = plan.features.iter().filter(|f| f.rule == MissingRule::DropRow);
         let repeated = plan.repeated.iter().map(|_| "duplicates: drop-exact".to_owned());
-        let names = plan.steps.iter().map(|s| format!("keep {}", s.what)).chain(repeated);
+        let tables = plan.tables_that_drop().map(|join| format!("join {}: drop", join.name));
+        let steps = plan.steps.iter().map(|s| format!("keep {}", s.what));
+        let names = tables.chain(steps).chain(repeated);
         let names = names.chain(drops.map(|f| format!("missing {}: drop-row", f.name)));
         let mut rows_in = self.n_in;
         let steps: Vec<FilterStep> = names

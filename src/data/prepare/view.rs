@@ -13,6 +13,7 @@ use crate::data::source::{
     ParquetSource, SourceColumn, SourcePiece, SourceSlice, hidden_column_fault,
 };
 use crate::data::spelling::Spelling;
+use crate::data::sql::{SqlColumn, SqlProgram};
 use crate::data::values::{SourceValues, ValueClass};
 use crate::error::Result;
 
@@ -39,6 +40,8 @@ pub(crate) struct DerivedColumn {
     pub(crate) parents: Vec<usize>,
     /// The rule.
     pub(crate) rule: DerivationRule,
+    /// The rule, where it is an expression.
+    program: Option<SqlProgram>,
     /// Every name that it can hold, in declared order; empty where the names depend on the data.
     pub(crate) names: Vec<String>,
 }
@@ -76,7 +79,7 @@ impl<'a> SourceView<'a> {
         }
         for (name, recipe) in params.derived() {
             if let Some(file) = source.file_with(name.as_str()) {
-                return Err(hidden_column_fault(name.as_str(), file).into());
+                return Err(hidden_column_fault(name.as_str(), "derived", file).into());
             }
             let parents = recipe
                 .parents()
@@ -85,13 +88,14 @@ impl<'a> SourceView<'a> {
                 .collect::<Result<Vec<_>>>()?;
             let columns: Vec<&SourceColumn> = parents.iter().map(|&p| &view.columns[p]).collect();
             let rule = DerivationRule::new(name, recipe, &columns)?;
+            let program = rule.program();
             view.columns.push(SourceColumn {
                 name: name.to_string(),
-                class: ValueClass::Text,
+                class: program.as_ref().map_or(ValueClass::Text, |of| of.gives().class()),
                 spelling: Spelling::default(),
             });
             let names = recipe.declared_names().into_iter().map(|name| name.0).collect();
-            view.derived.push(DerivedColumn { parents, rule, names });
+            view.derived.push(DerivedColumn { parents, rule, program, names });
         }
         Ok(view)
     }
@@ -124,6 +128,25 @@ impl<'a> SourceView<'a> {
     /// The derived column at a position, if it is one.
     pub(crate) fn derived_at(&self, column: usize) -> Option<&DerivedColumn> {
         column.checked_sub(self.source.columns().len()).and_then(|i| self.derived.get(i))
+    }
+
+    /// The values of an expression over columns of a slice, and the rows where they are not finite.
+    ///
+    /// # Errors
+    /// An integer that no float holds.
+    pub(crate) fn computed(
+        &self,
+        program: &SqlProgram,
+        columns: &[usize],
+        slice: &SourceSlice,
+    ) -> Result<(SqlColumn<'static>, Vec<u32>)> {
+        let inputs = columns.iter().map(|&position| {
+            SqlColumn::of(&self.columns[position], &slice.columns[position]).map_err(
+                |(fault, i)| self.source.locate_row(*fault, slice.first_row + i as u64).into(),
+            )
+        });
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        Ok(program.compute(&inputs, slice.rows))
     }
 
     /// Position of a column.
@@ -165,8 +188,15 @@ impl<'a> SourceView<'a> {
             for derived in &self.derived {
                 let parents: Vec<&SourceValues> =
                     derived.parents.iter().map(|&p| &slice.columns[p]).collect();
-                let values = derived.rule.values(&parents, slice.rows);
+                let (values, not_finite) = match &derived.program {
+                    Some(program) => {
+                        let (values, rows) = self.computed(program, &derived.parents, &slice)?;
+                        (values.into_source(), rows)
+                    }
+                    None => (derived.rule.values(&parents, slice.rows), Vec::new()),
+                };
                 slice.columns.push(values);
+                slice.not_finite.push(not_finite);
             }
             each(slice)
         })

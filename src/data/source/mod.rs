@@ -7,9 +7,11 @@
 pub(crate) mod catalog;
 pub(crate) mod csv;
 pub(crate) mod csv_to_parquet;
+pub(crate) mod file_list;
 pub mod file_profile;
 pub(crate) mod notation;
 pub(crate) mod recut;
+pub(crate) mod side_table;
 pub(crate) mod synthetic;
 
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 pub struct ParquetSource {
     parts: Vec<SourcePart>,
     columns: Vec<SourceColumn>,
+    /// Side tables; their columns follow those of the files.
+    joined: Vec<side_table::SideTable>,
     pieces: Vec<SourcePiece>,
     n_rows: u64,
 }
@@ -113,6 +117,12 @@ pub struct SourceSlice {
     ///
     /// The caller that spells them fills it.
     pub respelt: Vec<u64>,
+    /// For each derived column the rows whose value is not finite.
+    ///
+    /// The caller that derives them fills it.
+    pub(crate) not_finite: Vec<Vec<u32>>,
+    /// For each side table and row whether the table has the key of the row.
+    pub(crate) matched: Vec<Vec<bool>>,
 }
 
 impl ParquetSource {
@@ -122,10 +132,18 @@ impl ParquetSource {
     /// No such file; a damaged file; a needed column that is missing, has no supported type, or
     /// changes its type between parts.
     pub fn parquet(pattern: &str, needed: &[&str]) -> Result<Self> {
+        ParquetSource::files_of(&find_files(pattern, Some("parquet"))?, needed)
+    }
+
+    /// Opens files of the user's Parquet.
+    ///
+    /// # Errors
+    /// As [`ParquetSource::parquet`].
+    pub(crate) fn files_of(files: &[PathBuf], needed: &[&str]) -> Result<Self> {
         let mut parts = Vec::new();
-        for path in find_files(pattern, Some("parquet"))? {
-            let keys = hive_keys(&path);
-            parts.push((ParquetFile::open(&path, FileOwner::User)?, path, keys));
+        for path in files {
+            let keys = hive_keys(path);
+            parts.push((ParquetFile::open(path, FileOwner::User)?, path.clone(), keys));
         }
         ParquetSource::of_parts(parts, needed)
     }
@@ -173,7 +191,31 @@ impl ParquetSource {
             .enumerate()
             .map(|(i, name)| column(&parts, i, name))
             .collect::<Result<_>>()?;
-        Ok(ParquetSource { parts, columns, pieces, n_rows })
+        Ok(ParquetSource { parts, columns, joined: Vec::new(), pieces, n_rows })
+    }
+
+    /// Joins side tables: their columns follow those that the source has.
+    ///
+    /// # Errors
+    /// A file of the source holds a column of that name, or the source lacks the column of keys.
+    pub(crate) fn join(mut self, tables: Vec<side_table::SideTable>) -> Result<Self> {
+        for table in tables {
+            self.position(table.params.on.as_str())?;
+            for column in table.columns() {
+                if let Some(file) = self.file_with(&column.name) {
+                    let kind = format!("joined from the side table `{}`", table.params.name);
+                    return Err(hidden_column_fault(&column.name, &kind, file).into());
+                }
+            }
+            self.columns.extend(table.columns().cloned());
+            self.joined.push(table);
+        }
+        Ok(self)
+    }
+
+    /// The side tables.
+    pub(crate) fn joined(&self) -> &[side_table::SideTable] {
+        &self.joined
     }
 
     /// Number of rows.
@@ -243,11 +285,25 @@ impl ParquetSource {
         )? {
             let batch = batch?;
             let rows = batch.num_rows();
-            let columns = (0..self.columns.len())
+            let mut columns = (0..part.keys.len())
                 .map(|i| self.values(part, &batch, i))
-                .collect::<Result<_>>()?;
-            let (made_null, respelt) = (Vec::new(), Vec::new());
-            each(SourceSlice { first_row, rows, columns, made_null, respelt })?;
+                .collect::<Result<Vec<_>>>()?;
+            let mut matched = Vec::new();
+            for table in &self.joined {
+                let (values, has_key) =
+                    table.look_up(&columns[self.position(table.params.on.as_str())?]);
+                columns.extend(values);
+                matched.push(has_key);
+            }
+            each(SourceSlice {
+                first_row,
+                rows,
+                columns,
+                made_null: Vec::new(),
+                respelt: Vec::new(),
+                not_finite: Vec::new(),
+                matched,
+            })?;
             first_row += rows as u64;
         }
         Ok(())
@@ -534,18 +590,18 @@ pub fn missing_column_fault(file: &Path, column: &str, known: &[&str]) -> Fault 
         .hint(hint)
 }
 
-/// The fault of a derived column that would hide a column of the source.
-pub fn hidden_column_fault(name: &str, file: &Path) -> Fault {
+/// The fault of a column that is derived, or joined, and would hide a column of the source.
+pub fn hidden_column_fault(name: &str, kind: &str, file: &Path) -> Fault {
     Fault::new(
         "hidden-column",
         format!(
-            "the derived column `{name}` would hide the column of that name in `{}`",
+            "the column `{name}` that is {kind} would hide the column of that name in `{}`",
             file.display()
         ),
     )
     .in_file(file)
     .in_column(name)
-    .hint(format!("give the derived column a name of its own, such as `{name}_group`"))
+    .hint(format!("give it a name of its own, such as `{name}_group`, or leave it out of one file"))
 }
 
 /// At most `most` of the words, joined by commas, and the number of the others.

@@ -20,7 +20,7 @@ use indexmap::IndexMap;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 
-use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::params::KeepStep;
 use crate::data::prepare::params::{LabelParams, PrepareParams, SensitiveParams};
 use crate::data::prepare::{PrepareFindings, prepare};
 use crate::data::rows::{PreparedBatch, RowsReader};
@@ -66,7 +66,7 @@ pub(super) fn sensitive(name: &str, groups: &[&str]) -> SensitiveParams {
 }
 
 /// A `keep` filter, written as in a job.
-pub(super) fn keep(json: &str) -> BTreeMap<ColumnName, KeepCondition> {
+pub(super) fn keep(json: &str) -> KeepStep {
     serde_json::from_str(json).unwrap()
 }
 

@@ -1,7 +1,6 @@
 //! The block `data`: rows, label, sensitive attributes, features, split.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -10,14 +9,15 @@ use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::data::prepare::derive::Derivation;
-use crate::data::prepare::params::{DuplicateRule, KeepCondition, MissingBlock, OrdinalOrder};
+use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
 use crate::data::source::csv_to_parquet::CsvBlock;
+use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::synthetic::SyntheticBlock;
 use crate::data::spelling::{LetterCase, Spelling};
 use crate::job::blocks::words::{CodeNames, DecisionWordsBlock};
 pub use crate::metric::value::settings::FavourableClass;
-use crate::param::{ColumnName, Count, Finite, Word};
+use crate::param::{ColumnName, Count, Finite, Name, Word};
 use crate::recourse::knobs::RecourseBins;
 
 /// The rows and the roles of their columns. A column that is not named here, and by no model, never
@@ -38,6 +38,10 @@ pub struct DataBlock {
     /// Counts stay counts of rows, with persons next to them. Left out: each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<ColumnName>,
+    /// Side tables by name, whose columns are joined to the rows by a key: protected attributes
+    /// often stand in a file of their own. Joined columns behave as columns of the rows.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub join: IndexMap<Name, JoinBlock>,
     /// Columns made of others, in order; each may be made of columns above it. They behave as
     /// columns of the rows in every later role, and are computed again where a counterfactual
     /// changes what they are made of. Their names are new: none is that of a column of the rows.
@@ -50,7 +54,7 @@ pub struct DataBlock {
     /// Filters in order; the report shows the rows lost by each. A missing value fails every
     /// condition but `missing`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub keep: Vec<BTreeMap<ColumnName, KeepCondition>>,
+    pub keep: Vec<KeepStep>,
     /// The label, or `none`.
     pub label: LabelRole,
     /// Which prediction people want, of a job with `label: none`; of a label its key `favourable`
@@ -118,18 +122,91 @@ impl ColumnBlock {
     }
 }
 
+/// A side table: one of `parquet` and `csv`, and what of it is joined to the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JoinBlock {
+    /// A Parquet file, a glob, or a folder of `key=value` folders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parquet: Option<String>,
+    /// A text file with one row per line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csv: Option<CsvBlock>,
+    /// The column of keys, of the same name in the rows and in the table. In the table each key
+    /// stands once; many rows may have one.
+    pub on: ColumnName,
+    /// The columns that the rows get.
+    pub columns: Vec<ColumnName>,
+    /// What happens to rows whose key the table lacks: `error`, `keep` or `drop`.
+    #[serde(default)]
+    pub missing: UnmatchedRule,
+}
+
 /// Where the rows come from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowSource {
-    /// A Parquet file, a glob, or a folder of `key=value` folders.
-    Parquet(String),
+    /// A Parquet file, a glob, or a folder of `key=value` folders; or a list of files.
+    Parquet(ParquetRows),
     /// A text file with one row per line.
     Csv(CsvBlock),
     /// A public data set that cfaudit knows: its addresses, checksums, columns and traps.
     Catalog(CatalogRows),
     /// Rows made by a seeded generator.
     Synthetic(SyntheticBlock),
+}
+
+/// Files of Parquet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum ParquetRows {
+    /// A file, a glob, or a folder of `key=value` folders.
+    Pattern(String),
+    /// The files that a list names.
+    List(FileList),
+}
+
+/// A list of files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FileList {
+    /// A text file with one path a line: the files of one snapshot of a table. Blank lines and
+    /// lines that begin with `#` are skipped.
+    pub files: String,
+}
+
+impl<'de> Deserialize<'de> for ParquetRows {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ParquetRowsVisitor;
+        impl<'de> Visitor<'de> for ParquetRowsVisitor {
+            type Value = ParquetRows;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a path or a glob, or a map with `files`")
+            }
+
+            fn visit_str<E: de::Error>(self, pattern: &str) -> Result<ParquetRows, E> {
+                Ok(ParquetRows::Pattern(pattern.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ParquetRows, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(ParquetRows::List)
+            }
+        }
+        deserializer.deserialize_any(ParquetRowsVisitor)
+    }
+}
+
+impl JsonSchema for ParquetRows {
+    fn schema_name() -> Cow<'static, str> {
+        "ParquetRows".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<FileList>();
+        json_schema!({"anyOf": [{"type": "string"}, list]})
+    }
 }
 
 /// A public data set by name.

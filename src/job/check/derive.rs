@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 
 use crate::data::prepare::derive::{Derivation, DerivationRecipe};
 use crate::data::prepare::params::OrdinalOrder;
+use crate::data::sql::{self, SqlProblem};
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::resolve::roles::MAX_GROUPS;
@@ -75,7 +76,8 @@ impl JobChecker<'_> {
                 "one-of",
                 at,
                 format!(
-                    "`{at}` takes exactly one of `map`, `bins`, `levels` and `cross`, found {found}"
+                    "`{at}` takes exactly one of `map`, `bins`, `levels`{}, found {found}",
+                    if block == DerivedIn::Derive { ", `cross` and `sql`" } else { " and `cross`" }
                 ),
                 hint,
             );
@@ -90,8 +92,16 @@ impl JobChecker<'_> {
                     "name all its columns under `cross`",
                 );
             }
+            Some(_) if form == "sql" => {
+                self.push_problem(
+                    "bad-value",
+                    format!("{at}.from"),
+                    format!("`{name}` is an expression and has `from`"),
+                    "take it out: an expression names its columns itself",
+                );
+            }
             Some(from) => self.parent(block, format!("{at}.from"), name, from),
-            None if form != "cross" => {
+            None if form != "cross" && form != "sql" => {
                 let hint = format!("add `from: COLUMN`, the column that `{form}` is made of");
                 self.push_problem("missing-key", at, format!("`{at}` has no `from`"), hint);
             }
@@ -109,6 +119,20 @@ impl JobChecker<'_> {
         self.bins(at, derivation);
         self.levels_with_names(at, derivation);
         self.cross(block, at, name, derivation);
+        if let Some(sql) = &derivation.sql {
+            let here = format!("{at}.sql");
+            match sql::parse(sql) {
+                Ok(tree) => {
+                    tree.columns.iter().for_each(|of| self.parent(block, here.clone(), name, of))
+                }
+                Err(problem) => self.bad_sql(&here, &problem),
+            }
+        }
+    }
+
+    /// Complains about an expression.
+    pub(super) fn bad_sql(&mut self, at: &str, problem: &SqlProblem) {
+        self.push_problem("bad-sql", at, problem.located(), problem.hint.clone());
     }
 
     /// Complains about a column that is not there yet where another is made of it.
@@ -495,15 +519,18 @@ impl JobChecker<'_> {
     /// Derived columns hold names; listed as ordinal, all of them must be in order.
     fn derived_features(&mut self) {
         let data = &self.job.data;
+        let holds_names = |c: &ColumnName| data.is_derived(c) && !data.is_computed(c);
         for (i, column) in
-            data.features.continuous.iter().enumerate().filter(|(_, c)| data.is_derived(c))
+            data.features.continuous.iter().enumerate().filter(|(_, c)| holds_names(c))
         {
             self.holds_names(format!("data.features.continuous[{i}]"), column);
         }
         for (column, order) in data.features.ordinal.iter().filter(|(c, _)| data.is_derived(c)) {
             let at = path(&["data", "features", "ordinal", column.as_str()]);
             let OrdinalOrder::Levels(levels) = order else {
-                self.holds_names(at, column);
+                if holds_names(column) {
+                    self.holds_names(at, column);
+                }
                 continue;
             };
             let names = data
@@ -599,7 +626,7 @@ impl JobChecker<'_> {
         else {
             return;
         };
-        if data.is_derived(weight) {
+        if data.is_derived(weight) && !data.is_computed(weight) {
             let hint = "name a column of the rows that holds numbers";
             self.push_problem(
                 "bad-value",
@@ -712,9 +739,7 @@ impl JobChecker<'_> {
 }
 
 fn is_binned(data: &DataBlock, column: &ColumnName) -> bool {
-    data.derived()
-        .iter()
-        .any(|(name, recipe)| name == column && matches!(recipe, DerivationRecipe::Bins { .. }))
+    data.derived().iter().any(|(name, recipe)| name == column && recipe.is_one_way())
 }
 
 /// The bins below a column, and their number, where the number is seen and no column on the way
@@ -738,6 +763,10 @@ fn hidden_number(
         DerivationRecipe::Bins { from, .. } => {
             seen.iter().any(|c| data.roots(c).contains(&from)).then(|| (column.clone(), from))
         }
+        DerivationRecipe::Sql { parents, .. } => parents
+            .into_iter()
+            .find(|parent| seen.iter().any(|c| data.roots(c).contains(parent)))
+            .map(|parent| (column.clone(), parent)),
     };
     above.pop();
     found

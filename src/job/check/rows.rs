@@ -2,14 +2,17 @@
 
 use indexmap::IndexMap;
 
-use crate::data::prepare::params::KeepCondition;
+use crate::data::prepare::derive::DerivationRecipe;
+use crate::data::prepare::params::{KeepCondition, KeepStep};
 use crate::data::prepare::params::{MissingRule, OrdinalOrder};
 use crate::data::rows::split::Stratification;
+use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::synthetic::{Mechanism, MechanismNoise, SyntheticBlock};
+use crate::data::sql;
 use crate::job::read::nearest::{all, suggest};
 use crate::job::read::tree::join;
-use crate::job::{RowSource, SplitBlock};
-use crate::param::{ColumnName, Finite, Fraction, Word};
+use crate::job::{ParquetRows, RowSource, SplitBlock};
+use crate::param::{ColumnName, Finite, Fraction, Name, Word};
 
 use super::{JobChecker, path};
 
@@ -20,6 +23,7 @@ impl JobChecker<'_> {
     /// The whole `data` block.
     pub(super) fn rows(&mut self) {
         self.source();
+        self.joins();
         self.label();
         self.derived();
         self.attributes();
@@ -35,17 +39,14 @@ impl JobChecker<'_> {
             return;
         }
         match &self.job.data.rows {
-            RowSource::Parquet(file) if file.is_empty() => self.empty_path("data.rows.parquet"),
-            RowSource::Parquet(_) => {}
-            RowSource::Csv(csv) => {
-                if csv.path.is_empty() {
-                    self.empty_path("data.rows.csv.path");
-                }
-                if let Some(problem) = csv.problem() {
-                    let at = format!("data.rows.csv.{}", problem.key);
-                    self.push_problem("bad-value", &at, problem.what, problem.hint);
-                }
+            RowSource::Parquet(ParquetRows::Pattern(file)) if file.is_empty() => {
+                self.empty_path("data.rows.parquet")
             }
+            RowSource::Parquet(ParquetRows::List(list)) if list.files.is_empty() => {
+                self.empty_path("data.rows.parquet.files")
+            }
+            RowSource::Parquet(_) => {}
+            RowSource::Csv(csv) => self.csv("data.rows.csv", csv),
             RowSource::Catalog(rows) => {
                 let at = if self.places.0.contains_key("data.rows.catalog.name") {
                     "data.rows.catalog.name"
@@ -200,6 +201,66 @@ impl JobChecker<'_> {
                 ),
                 (_, None) => {}
             }
+        }
+    }
+
+    fn joins(&mut self) {
+        if !self.is_sound(&["data.join"]) {
+            return;
+        }
+        let data = &self.job.data;
+        let mut joined: Vec<(&ColumnName, &Name)> = Vec::new();
+        for (name, join) in &data.join {
+            let at = path(&["data", "join", name.as_str()]);
+            match (&join.parquet, &join.csv) {
+                (Some(file), None) if file.is_empty() => self.empty_path(&format!("{at}.parquet")),
+                (Some(_), None) => {}
+                (None, Some(csv)) => self.csv(&format!("{at}.csv"), csv),
+                (parquet, _) => {
+                    let found = if parquet.is_some() { "both" } else { "none" };
+                    let what = format!("`{at}` takes one of `parquet` and `csv`, found {found}");
+                    let hint = "name the file: `parquet: FILE` or `csv: {path: FILE}`";
+                    self.push_problem("one-of", at.as_str(), what, hint);
+                }
+            }
+            if data.is_derived(&join.on) || data.is_joined(&join.on) {
+                let what = format!("the key `{}` is no column of the rows themselves", join.on);
+                let hint = "rows are joined as soon as they are read: name a column of their file";
+                self.push_problem("bad-value", format!("{at}.on"), what, hint);
+            }
+            let here = format!("{at}.columns");
+            if !self.check_distinct(&here, "column that the rows get", &join.columns) {
+                continue;
+            }
+            for (i, column) in join.columns.iter().enumerate() {
+                let place = format!("{here}[{i}]");
+                let other = joined.iter().find(|(known, _)| *known == column);
+                let (what, hint) = if *column == join.on {
+                    (format!("`{column}` is the key, and the rows have it"), "take it out")
+                } else if let Some((_, other)) = other {
+                    (format!("`{column}` is joined from `{other}` too"), "keep one of them")
+                } else if data.row_id.as_ref() == Some(column) {
+                    let what = format!("`{column}` is the row id, which the rows themselves hold");
+                    (what, "take it out, or name another row id")
+                } else if data.is_derived(column) {
+                    let what = format!("a derived column is called `{column}` too");
+                    (what, "give the derived column a name of its own")
+                } else {
+                    joined.push((column, name));
+                    continue;
+                };
+                self.push_problem("column-twice", place, what, hint);
+            }
+        }
+    }
+
+    fn csv(&mut self, at: &str, csv: &CsvBlock) {
+        if csv.path.is_empty() {
+            self.empty_path(&format!("{at}.path"));
+        }
+        if let Some(problem) = csv.problem() {
+            let key = format!("{at}.{}", problem.key);
+            self.push_problem("bad-value", &key, problem.what, problem.hint);
         }
     }
 
@@ -494,6 +555,15 @@ impl JobChecker<'_> {
             if !self.is_sound(&[&at]) {
                 continue;
             }
+            let filter = match filter {
+                KeepStep::Columns(filter) => filter,
+                KeepStep::Sql(step) => {
+                    if let Err(problem) = sql::parse(&step.sql) {
+                        self.bad_sql(&format!("{at}.sql"), &problem);
+                    }
+                    continue;
+                }
+            };
             if filter.is_empty() {
                 self.push_problem(
                     "empty-list",
@@ -662,11 +732,21 @@ impl JobChecker<'_> {
         if !self.is_sound(&["data"]) {
             return;
         }
+        let computed = data.derived().into_iter().filter_map(|(name, recipe)| match recipe {
+            DerivationRecipe::Sql { parents, .. } => Some((name, parents)),
+            _ => None,
+        });
+        let computed: Vec<(ColumnName, Vec<ColumnName>)> = computed.collect();
         let mut named: Vec<(String, &ColumnName)> = Vec::new();
         named.extend(data.row_id.as_ref().map(|c| ("data.row_id".to_owned(), c)));
         named.extend(data.person.as_ref().map(|c| ("data.person".to_owned(), c)));
-        named.extend(data.keep.iter().enumerate().flat_map(|(i, filter)| {
-            filter.keys().map(move |c| (join(&format!("data.keep[{i}]"), c.as_str()), c))
+        named.extend(data.keep.iter().enumerate().flat_map(|(i, step)| {
+            let at = format!("data.keep[{i}]");
+            let place = move |column: &ColumnName| match step {
+                KeepStep::Columns(_) => join(&at, column.as_str()),
+                KeepStep::Sql(_) => format!("{at}.sql"),
+            };
+            step.columns().into_iter().map(move |column| (place(column), column))
         }));
         named.extend(data.label.column().map(|l| ("data.label.column".to_owned(), &l.column)));
         named.extend(
@@ -691,6 +771,10 @@ impl JobChecker<'_> {
         {
             let at = path(&["data", "sensitive", name.as_str(), "from"]);
             named.extend(attribute.from.iter().map(|from| (at.clone(), from)));
+        }
+        for (name, parents) in &computed {
+            let at = path(&["data", "derive", name.as_str(), "sql"]);
+            named.extend(parents.iter().map(|parent| (at.clone(), parent)));
         }
         named.extend(data.weight.as_ref().map(|c| ("data.weight".to_owned(), c)));
         named.extend(
@@ -724,7 +808,13 @@ impl JobChecker<'_> {
                 .map(|c| ("data.split.column".to_owned(), c)),
         );
         named.extend(self.job.strata().map(|c| ("metrics.clarify.strata".to_owned(), c)));
-        for (at, column) in named.into_iter().filter(|(_, column)| !data.is_derived(column)) {
+        named.extend(
+            data.join
+                .iter()
+                .map(|(name, join)| (path(&["data", "join", name.as_str(), "on"]), &join.on)),
+        );
+        let is_made = |column: &ColumnName| data.is_derived(column) || data.is_joined(column);
+        for (at, column) in named.into_iter().filter(|(_, column)| !is_made(column)) {
             if !synthetic.columns.contains_key(column) {
                 let hint = suggest(
                     column.as_str(),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::data::prepare::derive::{CrossPart, Derivation, DerivationRecipe, combinations};
+use crate::data::prepare::params::KeepStep;
 use crate::data::rows::split::Stratification;
 use crate::data::spelling::Spelling;
 use crate::job::{
@@ -30,6 +31,7 @@ impl SensitiveBlock {
             bins: self.bins.clone(),
             levels: self.levels.clone(),
             cross: self.cross.clone(),
+            sql: None,
         }
     }
 
@@ -153,9 +155,7 @@ impl DataBlock {
     /// several.
     pub fn is_written_back(&self, name: &ColumnName) -> bool {
         let column = self.column_of(name);
-        self.derived().iter().any(|(derived, recipe)| {
-            derived == column && !matches!(recipe, DerivationRecipe::Bins { .. })
-        })
+        self.derived().iter().any(|(derived, recipe)| derived == column && !recipe.is_one_way())
     }
 
     /// Of an attribute and the columns that are set with it the first that changes nothing a model
@@ -230,7 +230,7 @@ impl DataBlock {
             DerivationRecipe::Cross { parts } => {
                 parts.iter().find_map(|part| self.unseen_below(&part.column, inputs, above))
             }
-            DerivationRecipe::Bins { .. } => Some(column.clone()),
+            DerivationRecipe::Bins { .. } | DerivationRecipe::Sql { .. } => Some(column.clone()),
         };
         above.pop();
         below.map(|below| if self.is_derived(&below) { below } else { column.clone() })
@@ -240,6 +240,16 @@ impl DataBlock {
     pub fn derived_names(&self) -> impl Iterator<Item = &ColumnName> {
         let made_here = self.sensitive.iter().filter(|(_, attribute)| attribute.is_made_here());
         self.derive.keys().chain(made_here.map(|(name, _)| name))
+    }
+
+    /// Whether a column is computed by an expression, and so may hold numbers.
+    pub fn is_computed(&self, column: &ColumnName) -> bool {
+        self.derive.get(column).is_some_and(|derivation| derivation.sql.is_some())
+    }
+
+    /// Whether a column is joined from a side table.
+    pub fn is_joined(&self, column: &ColumnName) -> bool {
+        self.join.values().any(|join| join.columns.contains(column))
     }
 
     /// Whether a column is derived.
@@ -433,11 +443,7 @@ impl DataBlock {
                 continue;
             }
             let parents = recipe.parents().into_iter().cloned();
-            if matches!(recipe, DerivationRecipe::Bins { .. }) {
-                binned.extend(parents)
-            } else {
-                set.extend(parents)
-            }
+            if recipe.is_one_way() { binned.extend(parents) } else { set.extend(parents) }
         }
         (set, binned)
     }
@@ -448,7 +454,7 @@ impl DataBlock {
         &'a self,
         more: impl IntoIterator<Item = &'a ColumnName>,
     ) -> Vec<ColumnName> {
-        let named = (self.keep.iter().flat_map(|step| step.keys()))
+        let named = (self.keep.iter().flat_map(KeepStep::columns))
             .chain(self.label.column().map(|label| &label.column))
             .chain(self.sensitive.keys().map(|name| self.column_of(name)))
             .chain(self.listed_features())

@@ -20,6 +20,7 @@ use serde::Serialize;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_to_parquet::{self, CsvBlock};
+use crate::data::source::file_list::read_list;
 use crate::data::source::synthetic::{self, SyntheticBlock};
 use crate::data::source::{self, FoundFiles};
 use crate::error::{Error, Fault, FilePlace, Result};
@@ -29,7 +30,7 @@ use crate::exec::files;
 use crate::exec::pieces::{StageWatch, WorkerPool};
 use crate::folder::manifest::InputFile;
 use crate::job::check::CheckedJob;
-use crate::job::{self, CatalogRows, CommandBlock, Job, RowSource};
+use crate::job::{self, CatalogRows, CommandBlock, Job, ParquetRows, RowSource};
 use crate::model::kind::MODEL_KINDS;
 use crate::model::kind::command::BroughtKnobs;
 use crate::model::kind::python::PythonBlock;
@@ -62,8 +63,8 @@ const DOWNLOAD: Duration = Duration::from_secs(300);
 /// What a job rests on from outside.
 #[derive(Debug)]
 pub(crate) struct JobInputs {
-    /// The user's Parquet: a file, a glob or a folder. Empty where rows are imported.
-    pub pattern: String,
+    /// The user's files of Parquet. Empty where rows are imported.
+    pub row_files: Vec<PathBuf>,
     /// How rows that are no Parquet become Parquet.
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
@@ -259,6 +260,11 @@ impl JobInputs {
     }
 }
 
+/// What the manifest calls the files of a side table.
+pub(crate) fn join_what(name: &str) -> String {
+    format!("join {name}")
+}
+
 /// What messages call a file of a model of this kind.
 fn model_what(kind: &str, model: &str) -> String {
     format!("{kind} {model}")
@@ -370,7 +376,7 @@ pub(crate) fn locate(
     cancel: &CancelFlag,
 ) -> Result<JobInputs> {
     let input = JobInputs {
-        pattern: String::new(),
+        row_files: Vec::new(),
         import: None,
         files: Vec::new(),
         stamps: Vec::new(),
@@ -384,9 +390,18 @@ pub(crate) fn locate(
     };
     let mut search = InputSearch { input, to_hash: Vec::new(), cancel };
     match &checked.job.data.rows {
-        RowSource::Parquet(pattern) => {
-            pattern.clone_into(&mut search.input.pattern);
-            search.add_rows(DATA, source::find_files_once(pattern, Some("parquet"))?, None)?;
+        RowSource::Parquet(rows) => {
+            let found = match rows {
+                ParquetRows::Pattern(pattern) => {
+                    source::find_files_once(pattern, Some("parquet"))?
+                }
+                ParquetRows::List(list) => {
+                    let place = checked.places.at("data.rows.parquet.files");
+                    read_list(&list.files).map_err(|error| error.asked_at(place))?
+                }
+            };
+            search.input.row_files.clone_from(&found.files);
+            search.add_rows(DATA, found, None)?;
         }
         RowSource::Csv(csv) => {
             search.add_rows(DATA, source::find_files_once(&csv.path, Some("csv"))?, None)?;
@@ -398,6 +413,17 @@ pub(crate) fn locate(
             search.input.import =
                 Some(RowImport::Synthetic { params: params.clone(), seed: checked.job.run.seed.0 })
         }
+    }
+    for (name, join) in &checked.job.data.join {
+        let (pattern, key, extension) = match (&join.parquet, &join.csv) {
+            (Some(pattern), _) => (pattern, "parquet", "parquet"),
+            (None, Some(csv)) => (&csv.path, "csv", "csv"),
+            (None, None) => continue,
+        };
+        let at = job::check::path(&["data", "join", name.as_str(), key]);
+        let found = source::find_files_once(pattern, Some(extension))
+            .map_err(|error| error.asked_at(checked.places.at(&at)))?;
+        search.add_rows(&join_what(name.as_str()), found, None)?;
     }
     if let Some(reference) = &checked.job.data.reference {
         let place = checked.places.at("data.reference.parquet");

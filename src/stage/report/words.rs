@@ -161,6 +161,7 @@ fn derivation_words(job: &Job, attribute: &str) -> Option<String> {
             };
             format!("column {from}: {}", bins.iter().map(bin).collect::<Vec<_>>().join("; "))
         }
+        DerivationRecipe::Sql { sql, .. } => format!("computed as {sql}"),
         DerivationRecipe::Cross { parts } => format!(
             "columns {} crossed",
             list_words(parts.iter().map(|p| p.column.to_string()), parts.len())

@@ -40,7 +40,7 @@ impl StagePlan<'_> {
                 fault.in_file(Path::new(&import.display_path())).at_row(format!("row {row}"))
             }
             // The file was read before; where it has gone since, its row is all that can be said.
-            None => match ParquetSource::parquet(&self.input.pattern, &[]) {
+            None => match ParquetSource::files_of(&self.input.row_files, &[]) {
                 Ok(source) => source.locate_row(fault, row),
                 Err(_) => fault.at_row(format!("row {row}")),
             },

@@ -1,0 +1,272 @@
+//! Side tables: columns of another file, looked up by a key that the rows hold too.
+//!
+//! Protected attributes often stand in a file of their own, under tighter access. Such a table is
+//! read whole, and each row of the source takes the values that stand under its key. Many rows may
+//! have one key; in the table a key stands once.
+//!
+//! Choice: keys are compared by their words, so the integer 17 is the text `17` and not `0017`; by
+//! the 128-bit xxh3 of these, of which two different words share one about once in 10^38 pairs. A
+//! row of the table without a key belongs to nobody.
+//! Memory: 80 bytes a key, 16 a number, 4 a text and each different text once; told before they are
+//! taken where that is more than is allowed.
+
+use indexmap::IndexSet;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::data::source::{ParquetSource, SourceColumn, list_words};
+use crate::data::spelling::Spelling;
+use crate::data::values::{NamedValues, SourceValues, ValueClass};
+use crate::error::{Fault, Result};
+use crate::exec::pieces::StageWatch;
+use crate::num::hash::FastMap;
+use crate::param::{ColumnName, Name};
+
+/// Examples in a message.
+pub(crate) const EXAMPLES: usize = 5;
+
+/// Bytes of a key in the table of keys, which doubles as it grows.
+const KEY_BYTES: u64 = 80;
+
+/// Bytes around each different text.
+const TEXT_BYTES: u64 = 64;
+
+/// What happens to rows whose key a side table lacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnmatchedRule {
+    /// The run ends with status 3 and says how many they are.
+    #[default]
+    Error,
+    /// They have no value in the columns of the table, and are counted.
+    Keep,
+    /// They are dropped before the filters of `keep`, and are counted.
+    Drop,
+}
+
+/// What of a side table is joined to the rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct JoinParams {
+    /// Its name in the job.
+    pub name: Name,
+    /// The column of keys, in the rows and in the table.
+    pub on: ColumnName,
+    /// The columns that the rows get.
+    pub columns: Vec<ColumnName>,
+    /// What happens to rows whose key the table lacks.
+    pub missing: UnmatchedRule,
+}
+
+/// A side table in memory.
+#[derive(Debug)]
+pub(crate) struct SideTable {
+    /// What is joined.
+    pub(crate) params: JoinParams,
+    /// How keys are spelt.
+    spelling: Spelling,
+    /// 1 + the row of each key.
+    rows: FastMap<u128, u32>,
+    columns: Vec<(SourceColumn, SideValues)>,
+    /// Some keys.
+    examples: Vec<String>,
+}
+
+/// The values of a column of a side table.
+#[derive(Debug)]
+enum SideValues {
+    Int(Vec<Option<i64>>),
+    Float(Vec<Option<f64>>),
+    Bool(Vec<Option<bool>>),
+    /// Each different text once, and for each row 1 + its position; 0 = missing.
+    Text(IndexSet<String>, Vec<u32>),
+    Empty,
+}
+
+impl SideTable {
+    /// Reads a side table from a source that was opened with its key, then its columns. `spelling`
+    /// is that of the keys, `allowed` the bytes that the table may take.
+    ///
+    /// # Errors
+    /// A key that stands twice; a table that takes more than is allowed, or cannot be read.
+    pub(crate) fn read(
+        source: &ParquetSource,
+        params: JoinParams,
+        spelling: Spelling,
+        allowed: u64,
+        batch_rows: usize,
+        watch: StageWatch<'_>,
+    ) -> Result<Self> {
+        let columns = source.columns()[1..].iter().map(|column| {
+            let values = match column.class {
+                ValueClass::Int => SideValues::Int(Vec::new()),
+                ValueClass::Float => SideValues::Float(Vec::new()),
+                ValueClass::Bool => SideValues::Bool(Vec::new()),
+                ValueClass::Text => SideValues::Text(IndexSet::new(), Vec::new()),
+                ValueClass::Empty => SideValues::Empty,
+            };
+            (column.clone(), values)
+        });
+        let mut table = SideTable {
+            params,
+            spelling,
+            rows: FastMap::default(),
+            columns: columns.collect(),
+            examples: Vec::new(),
+        };
+        let n = source.n_rows();
+        let too_large = |bytes: u64| {
+            let what = format!(
+                "the side table `{}` has {n} rows and takes more than the {} MiB that are allowed",
+                table_name(source),
+                allowed >> 20
+            );
+            let hint = format!(
+                "it is held in memory, {} MiB so far: join fewer columns or rows, or allow more by \
+                 `--memory`",
+                bytes.div_ceil(1 << 20)
+            );
+            source.locate_file(Fault::new("too-large-table", what)).hint(hint)
+        };
+        let width: u64 = table.columns.iter().map(|(_, values)| values.row_bytes()).sum();
+        let fixed = n.saturating_mul(KEY_BYTES + width);
+        if fixed > allowed || n >= u64::from(u32::MAX) {
+            return Err(too_large(fixed).into());
+        }
+        let mut texts = 0;
+        let (mut n_repeated, mut repeated) = (0_u64, Vec::new());
+        for piece in source.pieces() {
+            source.read(piece, batch_rows, |slice| {
+                (watch.check)()?;
+                let keys = &slice.columns[0];
+                for i in 0..slice.rows {
+                    let Some(key) = keys.word(i) else { continue };
+                    let key = spelling.of(&key);
+                    let row = slice.first_row + i as u64;
+                    match table.rows.entry(xxh3_128(key.as_bytes())) {
+                        std::collections::hash_map::Entry::Vacant(free) => {
+                            free.insert(row as u32 + 1);
+                            if table.examples.len() < EXAMPLES {
+                                table.examples.push(key.into_owned());
+                            }
+                        }
+                        std::collections::hash_map::Entry::Occupied(known) => {
+                            n_repeated += 1;
+                            if repeated.len() < EXAMPLES {
+                                let first = known.get() - 1;
+                                repeated.push(format!("`{key}` (rows {first} and {row})"));
+                            }
+                        }
+                    }
+                }
+                for ((_, values), more) in table.columns.iter_mut().zip(&slice.columns[1..]) {
+                    texts += values.append(more);
+                }
+                match fixed.saturating_add(texts) > allowed {
+                    true => Err(too_large(fixed.saturating_add(texts)).into()),
+                    false => Ok(()),
+                }
+            })?;
+        }
+        if n_repeated > 0 {
+            let JoinParams { name, on, .. } = &table.params;
+            let what = format!(
+                "the key `{on}` of the side table `{name}` is not unique: {n_repeated} of its {n} \
+                 rows have a key that stands above them, such as {}",
+                list_words(repeated, EXAMPLES)
+            );
+            let hint = "write one row per key into the table; nobody can tell which of two values \
+                        is meant";
+            let fault = Fault::new("repeated-key", what).in_column(on.as_str());
+            return Err(source.locate_file(fault).hint(hint).into());
+        }
+        Ok(table)
+    }
+
+    /// Its columns, without the key.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &SourceColumn> {
+        self.columns.iter().map(|(column, _)| column)
+    }
+
+    /// Some of its keys, in words.
+    pub(crate) fn examples(&self) -> String {
+        list_words(self.examples.iter().map(|key| format!("`{key}`")), EXAMPLES)
+    }
+
+    /// The columns for rows with these keys, and for each row whether the table has its key.
+    pub(crate) fn look_up(&self, keys: &SourceValues) -> (Vec<SourceValues>, Vec<bool>) {
+        let distinct = keys.distinct();
+        let table = distinct.table(|row| {
+            let key = keys.word(row).unwrap_or_default();
+            let key = xxh3_128(self.spelling.of(&key).as_bytes());
+            self.rows.get(&key).copied().unwrap_or(0)
+        });
+        let at: Vec<u32> = distinct.ids.iter().map(|&id| table[id as usize]).collect();
+        let columns = self.columns.iter().map(|(_, values)| values.at(&at)).collect();
+        (columns, at.iter().map(|&at| at > 0).collect())
+    }
+}
+
+fn table_name(source: &ParquetSource) -> String {
+    source.files().next().map_or_else(String::new, |file| file.display().to_string())
+}
+
+impl SideValues {
+    /// Bytes of a row, without texts.
+    fn row_bytes(&self) -> u64 {
+        match self {
+            SideValues::Int(_) | SideValues::Float(_) => 16,
+            SideValues::Bool(_) => 1,
+            SideValues::Text(..) => 4,
+            SideValues::Empty => 0,
+        }
+    }
+
+    /// Appends values of the same class; returns the bytes of new texts.
+    fn append(&mut self, more: &SourceValues) -> u64 {
+        match (self, more) {
+            (SideValues::Int(all), SourceValues::Int(more)) => all.extend(more),
+            (SideValues::Float(all), SourceValues::Float(more)) => all.extend(more),
+            (SideValues::Bool(all), SourceValues::Bool(more)) => all.extend(more),
+            (SideValues::Text(held, all), more) => {
+                let (distinct, before) = (more.distinct(), held.len());
+                let table = distinct.table(|row| {
+                    let text = more.word(row).unwrap_or_default();
+                    held.insert_full(text.into_owned()).0 as u32 + 1
+                });
+                all.extend(distinct.ids.iter().map(|&id| table[id as usize]));
+                let new = (before..held.len()).filter_map(|i| held.get_index(i));
+                return new.map(|text| text.len() as u64 + TEXT_BYTES).sum();
+            }
+            _ => {}
+        }
+        0
+    }
+
+    /// The values of these rows, each 1 + its number; 0 = none.
+    fn at(&self, rows: &[u32]) -> SourceValues {
+        fn of<T: Copy>(values: &[Option<T>], row: u32) -> Option<T> {
+            values[(row as usize).checked_sub(1)?]
+        }
+        match self {
+            SideValues::Int(all) => SourceValues::Int(rows.iter().map(|&r| of(all, r)).collect()),
+            SideValues::Float(all) => {
+                SourceValues::Float(rows.iter().map(|&r| of(all, r)).collect())
+            }
+            SideValues::Bool(all) => SourceValues::Bool(rows.iter().map(|&r| of(all, r)).collect()),
+            SideValues::Text(held, all) => {
+                let id = |row: u32| (row as usize).checked_sub(1).map_or(0, |row| all[row]);
+                if held.len() <= rows.len() {
+                    let ids = rows.iter().map(|&row| id(row)).collect();
+                    return SourceValues::Named(NamedValues {
+                        names: held.iter().cloned().collect(),
+                        ids,
+                    });
+                }
+                let text = |id: u32| held.get_index((id as usize).checked_sub(1)?);
+                SourceValues::Text(rows.iter().map(|&row| text(id(row))).collect())
+            }
+            SideValues::Empty => SourceValues::Empty(rows.len()),
+        }
+    }
+}

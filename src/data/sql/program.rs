@@ -1,0 +1,249 @@
+//! An expression that fits the types of its columns.
+
+use crate::data::sql::function::{FUNCTIONS, SqlFunction};
+use crate::data::sql::parse::{SqlKind, SqlNode, parse};
+use crate::data::sql::{SqlColumn, SqlPlace, SqlProblem};
+use crate::data::values::ValueClass;
+use crate::param::ColumnName;
+
+/// The type of a part of an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SqlType {
+    /// 64-bit floats.
+    Number,
+    /// Truth values.
+    Bool,
+    /// Texts.
+    Text,
+    /// Nothing but missing values: fits every type.
+    Null,
+}
+
+impl SqlType {
+    /// The type of the values of a column.
+    pub(crate) fn of(class: ValueClass) -> SqlType {
+        match class {
+            ValueClass::Int | ValueClass::Float => SqlType::Number,
+            ValueClass::Bool => SqlType::Bool,
+            ValueClass::Text => SqlType::Text,
+            ValueClass::Empty => SqlType::Null,
+        }
+    }
+
+    /// The class of a column that holds such values.
+    pub(crate) fn class(self) -> ValueClass {
+        match self {
+            SqlType::Number => ValueClass::Float,
+            SqlType::Bool => ValueClass::Bool,
+            SqlType::Text => ValueClass::Text,
+            SqlType::Null => ValueClass::Empty,
+        }
+    }
+
+    fn in_words(self) -> &'static str {
+        match self {
+            SqlType::Number => "a number",
+            SqlType::Bool => "a truth value",
+            SqlType::Text => "a text",
+            SqlType::Null => "nothing",
+        }
+    }
+
+    fn common(self, other: SqlType) -> Option<SqlType> {
+        match (self, other) {
+            (SqlType::Null, t) | (t, SqlType::Null) => Some(t),
+            (a, b) => (a == b).then_some(a),
+        }
+    }
+}
+
+/// An expression whose types fit.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SqlProgram {
+    pub(super) columns: Vec<ColumnName>,
+    pub(super) root: SqlNode,
+    gives: SqlType,
+}
+
+impl SqlProgram {
+    /// The expression for columns of these classes, in the order in which it names them.
+    ///
+    /// # Errors
+    /// It is none, or an operation does not fit the types.
+    pub(crate) fn new(sql: &str, classes: &[ValueClass]) -> Result<Self, SqlProblem> {
+        let tree = parse(sql)?;
+        let types: Vec<SqlType> = classes.iter().copied().map(SqlType::of).collect();
+        let gives = type_of(&tree.root, &types)?;
+        Ok(SqlProgram { columns: tree.columns, root: tree.root, gives })
+    }
+
+    /// The type of its values.
+    pub(crate) fn gives(&self) -> SqlType {
+        self.gives
+    }
+
+    /// Its values for `n` rows; numbers that are not finite are missing. Gives their rows too.
+    pub(crate) fn compute(
+        &self,
+        columns: &[SqlColumn<'_>],
+        n: usize,
+    ) -> (SqlColumn<'static>, Vec<u32>) {
+        let mut not_finite = Vec::new();
+        let values = match self.compute_node(&self.root, columns, n) {
+            SqlColumn::Number(mut values) => {
+                for (value, row) in values.iter_mut().zip(0..) {
+                    if value.is_some_and(|x| !x.is_finite()) {
+                        *value = None;
+                        not_finite.push(row);
+                    }
+                }
+                SqlColumn::Number(values)
+            }
+            other => other.into_owned(),
+        };
+        (values, not_finite)
+    }
+}
+
+fn type_of(node: &SqlNode, columns: &[SqlType]) -> Result<SqlType, SqlProblem> {
+    let (function, arguments) = match &node.kind {
+        SqlKind::Column(position) => {
+            return Ok(columns.get(*position).copied().unwrap_or(SqlType::Null));
+        }
+        SqlKind::Number(_) => return Ok(SqlType::Number),
+        SqlKind::Text(_) => return Ok(SqlType::Text),
+        SqlKind::Bool(_) => return Ok(SqlType::Bool),
+        SqlKind::Null => return Ok(SqlType::Null),
+        SqlKind::Call(function, arguments) => (*function, arguments),
+    };
+    let types: Vec<SqlType> =
+        arguments.iter().map(|argument| type_of(argument, columns)).collect::<Result<_, _>>()?;
+    let takes = |wanted: SqlType, i: usize| wants(&arguments[i], wanted, types[i], function);
+    let common = |positions: &mut dyn Iterator<Item = usize>| {
+        let mut all = SqlType::Null;
+        for i in positions {
+            all = all.common(types[i]).ok_or_else(|| {
+                let what = format!("{} and {} meet here", all.in_words(), types[i].in_words());
+                SqlProblem::new(arguments[i].at, what, CONVERT)
+            })?;
+        }
+        Ok::<SqlType, SqlProblem>(all)
+    };
+    use SqlFunction as F;
+    Ok(match function {
+        F::Add | F::Subtract | F::Multiply | F::Divide | F::Remainder | F::Negate => {
+            (0..types.len()).try_for_each(|i| takes(SqlType::Number, i))?;
+            SqlType::Number
+        }
+        F::Equal
+        | F::NotEqual
+        | F::Less
+        | F::LessOrEqual
+        | F::Greater
+        | F::GreaterOrEqual
+        | F::Distinct
+        | F::NotDistinct => {
+            common(&mut (0..2))?;
+            SqlType::Bool
+        }
+        F::And | F::Or | F::Not | F::IsTrue | F::IsNotTrue | F::IsFalse | F::IsNotFalse => {
+            (0..types.len()).try_for_each(|i| takes(SqlType::Bool, i))?;
+            SqlType::Bool
+        }
+        F::IsNull | F::IsNotNull => SqlType::Bool,
+        F::Case => {
+            let n = types.len();
+            (0..n / 2).try_for_each(|i| takes(SqlType::Bool, 2 * i))?;
+            common(&mut (0..n / 2).map(|i| 2 * i + 1).chain((n % 2 == 1).then_some(n - 1)))?
+        }
+        F::Like | F::ILike => {
+            (0..2).try_for_each(|i| takes(SqlType::Text, i))?;
+            SqlType::Bool
+        }
+        F::ConcatOperator => {
+            (0..2).try_for_each(|i| takes(SqlType::Text, i))?;
+            SqlType::Text
+        }
+        F::TryNumber => {
+            takes(SqlType::Text, 0)?;
+            SqlType::Number
+        }
+        _ => {
+            let Some(signature) = FUNCTIONS.iter().find(|known| known.function == function) else {
+                let what = format!("`{function:?}` has no signature");
+                return Err(SqlProblem::new(node.at, what, "this is a bug in cfaudit"));
+            };
+            if signature.gives == SqlType::Null {
+                return common(&mut (0..types.len()));
+            }
+            for i in 0..types.len() {
+                takes(signature.takes[i.min(signature.takes.len() - 1)], i)?;
+            }
+            positions(function, arguments)?;
+            signature.gives
+        }
+    })
+}
+
+const CONVERT: &str = "nothing is converted in silence: a text becomes a number by `TRY_CAST(x AS \
+    DOUBLE)`, a truth value by `CASE WHEN x THEN 1 ELSE 0 END`; texts stand in \
+    single quotes";
+
+fn wants(
+    argument: &SqlNode,
+    wanted: SqlType,
+    found: SqlType,
+    function: SqlFunction,
+) -> Result<(), SqlProblem> {
+    if wanted.common(found).is_some() {
+        return Ok(());
+    }
+    let name = FUNCTIONS.iter().find(|known| known.function == function).map(|known| known.name);
+    let by = name.map_or_else(String::new, |name| format!(" by `{name}`"));
+    let what = format!("{} stands where {} is wanted{by}", found.in_words(), wanted.in_words());
+    Err(SqlProblem::new(argument.at, what, CONVERT))
+}
+
+/// Positions, lengths, digits and units are written out: what they may be is checked here.
+fn positions(function: SqlFunction, arguments: &[SqlNode]) -> Result<(), SqlProblem> {
+    let whole = |i: usize, least: f64, what: &str| -> Result<(), SqlProblem> {
+        let Some(argument) = arguments.get(i) else { return Ok(()) };
+        let value = match &argument.kind {
+            SqlKind::Number(x) => Some(*x),
+            SqlKind::Call(SqlFunction::Negate, inner) => match inner.first().map(|of| &of.kind) {
+                Some(SqlKind::Number(x)) => Some(-x),
+                _ => None,
+            },
+            _ => None,
+        };
+        match value.filter(|x| x.fract() == 0.0 && (least..=1000.0).contains(x)) {
+            Some(_) => Ok(()),
+            None => Err(SqlProblem::new(
+                argument.at,
+                format!("{what} must be written out, a whole number from {least} to 1000"),
+                "write a number here",
+            )),
+        }
+    };
+    match function {
+        SqlFunction::Substring => {
+            whole(1, 1.0, "the position, counted from 1,")?;
+            whole(2, 0.0, "the length")
+        }
+        SqlFunction::Left | SqlFunction::Right => whole(1, 0.0, "the length"),
+        SqlFunction::Round => whole(1, -15.0, "the number of digits"),
+        SqlFunction::DateDiff => {
+            let unit = match arguments.first().map(|unit| &unit.kind) {
+                Some(SqlKind::Text(unit)) => unit.to_lowercase(),
+                _ => String::new(),
+            };
+            if ["day", "month", "year"].contains(&unit.as_str()) {
+                return Ok(());
+            }
+            let at = arguments.first().map_or(SqlPlace::default(), |unit| unit.at);
+            let hint = "write `DATE_DIFF('day', from, to)`";
+            Err(SqlProblem::new(at, "the unit must be 'day', 'month' or 'year'", hint))
+        }
+        _ => Ok(()),
+    }
+}

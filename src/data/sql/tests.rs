@@ -1,0 +1,208 @@
+//! Expressions: what is refused and where, what DuckDB says, and rules that DuckDB does not share.
+
+use std::borrow::Cow;
+
+use serde_json::Value as Json;
+
+use crate::data::source::SourceColumn;
+use crate::data::spelling::Spelling;
+use crate::data::sql::{SqlColumn, SqlProgram, SqlType, parse};
+use crate::data::values::{SourceValues, ValueClass};
+
+fn number(x: &Json) -> Option<f64> {
+    x.as_f64()
+}
+
+/// The columns of `sql.json` by name.
+fn column<'a>(name: &str, values: &'a [Json]) -> (ValueClass, SqlColumn<'a>) {
+    match name {
+        "s" | "t" | "d" | "e" => {
+            let texts = values.iter().map(|x| x.as_str().map(Cow::Borrowed)).collect();
+            (ValueClass::Text, SqlColumn::Text(texts))
+        }
+        "p" | "q" => {
+            (ValueClass::Bool, SqlColumn::Bool(values.iter().map(Json::as_bool).collect()))
+        }
+        _ => (ValueClass::Float, SqlColumn::Number(values.iter().map(number).collect())),
+    }
+}
+
+/// At most 1e-12 of their size apart.
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-12 * a.abs().max(b.abs()).max(1.0)
+}
+
+/// 260 random expressions on 48 rows with missing values; `tests/oracle/sql.py` asks DuckDB.
+#[test]
+fn values_are_those_of_duckdb() {
+    let oracle: Json =
+        serde_json::from_str(include_str!("../../../tests/oracle/sql.json")).unwrap();
+    let data = &oracle["columns"];
+    let n = data["a"].as_array().unwrap().len();
+    let cases = oracle["cases"].as_array().unwrap();
+    assert!(cases.len() >= 200);
+    let mut wrong = Vec::new();
+    for case in cases {
+        let sql = case["sql"].as_str().unwrap();
+        let tree = parse(sql).unwrap_or_else(|problem| panic!("{sql}: {}", problem.located()));
+        let columns = tree
+            .columns
+            .iter()
+            .map(|name| column(name.as_str(), data[name.as_str()].as_array().unwrap()));
+        let (classes, columns): (Vec<_>, Vec<_>) = columns.unzip();
+        let program = SqlProgram::new(sql, &classes)
+            .unwrap_or_else(|problem| panic!("{sql}: {}", problem.located()));
+        let (values, _) = program.compute(&columns, n);
+        let answer = case["answer"].as_array().unwrap();
+        for (i, expected) in answer.iter().enumerate() {
+            let (found, is_same) = match &values {
+                SqlColumn::Number(values) => {
+                    let same = match (values[i], number(expected)) {
+                        (Some(a), Some(b)) => near(a, b),
+                        (a, b) => a.is_none() && b.is_none() && expected.is_null(),
+                    };
+                    (format!("{:?}", values[i]), same)
+                }
+                SqlColumn::Bool(values) => {
+                    let is_null = values[i].is_none() && expected.is_null();
+                    (format!("{:?}", values[i]), is_null || expected.as_bool() == values[i])
+                }
+                SqlColumn::Text(values) => {
+                    let is_same = expected.as_str() == values[i].as_deref();
+                    (format!("{:?}", values[i]), is_same)
+                }
+                SqlColumn::Null(_) => ("nothing".to_owned(), expected.is_null()),
+            };
+            if !is_same {
+                wrong.push(format!("{sql} in row {i}: {found}, DuckDB {expected}"));
+                break;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Whatever looks at other rows, gives another value each time or is not known has a place.
+#[test]
+fn what_is_refused_says_where() {
+    for (sql, place, words) in [
+        ("", "line 1, column 1", "the expression is empty"),
+        ("income +", "line 1", "no SQL expression"),
+        ("income / debt FROM t", "line 1, column 15", "`FROM` does not belong"),
+        ("1 +\n  avg(income)", "line 2, column 3", "`avg` looks at other rows"),
+        ("income - max(income)", "line 1, column 10", "`max` looks at other rows"),
+        ("sum(x) OVER (PARTITION BY y)", "line 1, column 1", "`sum` looks at other rows"),
+        ("abs(x) OVER ()", "line 1, column 1", "`abs` looks at other rows"),
+        ("row_number() OVER (ORDER BY x)", "line 1, column 1", "looks at other rows"),
+        ("lag(x)", "line 1, column 1", "looks at other rows"),
+        ("x > (SELECT 1)", "line 1", "a query looks at other rows"),
+        ("x IN (SELECT y FROM t)", "line 1, column 1", "a query looks at other rows"),
+        ("EXISTS (SELECT 1)", "line 1", "a query looks at other rows"),
+        ("x + random()", "line 1, column 5", "`random` gives another value each time"),
+        ("year(now())", "line 1, column 6", "`now` gives another value each time"),
+        ("CURRENT_DATE", "line 1, column 1", "gives another value each time"),
+        ("sqr(x)", "line 1, column 1", "no function is called `sqr`"),
+        ("round(x, 2, 3)", "line 1, column 1", "has 3 arguments and takes 1 or 2"),
+        ("abs(DISTINCT x)", "line 1, column 1", "a form that is not known"),
+        ("coalesce(*)", "line 1, column 1", "a form that is not known"),
+        ("t.x > 1", "line 1, column 1", "`t.x` names a table"),
+        ("x ^ 2", "line 1, column 1", "the operator `^` is not known"),
+        ("CAST(x AS INTEGER)", "line 1", "only texts are converted"),
+        ("x > 9007199254740993", "line 1, column 5", "beyond 2^53"),
+        ("x LIKE 'a' ESCAPE '!'", "line 1, column 1", "is not known"),
+        ("x = ?", "line 1, column 5", "is no value that is known"),
+        ("a; DROP TABLE b", "line 1, column 2", "does not belong"),
+    ] {
+        let problem = parse(sql).expect_err(sql);
+        let text = problem.located();
+        assert!(text.contains(place) && text.contains(words), "{sql}: {text}");
+        assert!(!problem.hint.is_empty(), "{sql}");
+    }
+    let deep = format!("{}x{}", "abs(".repeat(400), ")".repeat(400));
+    assert!(parse(&deep).is_err());
+    let long = vec!["x"; 3000].join(" + ");
+    assert!(parse(&long).unwrap_err().what.contains("4000 bytes"));
+    let chain = vec!["x"; 300].join(" + ");
+    assert!(parse(&chain).unwrap_err().what.contains("nested more than"));
+}
+
+/// Nothing is converted in silence.
+#[test]
+fn types_must_fit() {
+    use ValueClass::{Bool, Float, Text};
+    for (sql, classes, words) in [
+        ("a + 1", &[Text][..], "a text stands where a number is wanted"),
+        ("a > 'x'", &[Float], "a number and a text meet here"),
+        ("a AND b", &[Bool, Float], "a number stands where a truth value is wanted"),
+        ("NOT a", &[Float], "a number stands where a truth value is wanted"),
+        ("a IN (1, 'x')", &[Float], "a number and a text meet here"),
+        ("CASE WHEN a THEN 1 ELSE 'x' END", &[Bool], "a number and a text meet here"),
+        ("coalesce(a, 0)", &[Text], "a text and a number meet here"),
+        ("lower(a)", &[Float], "a number stands where a text is wanted by `lower`"),
+        ("substr(a, b)", &[Text, Float], "must be written out"),
+        ("substr(a, 0)", &[Text], "a whole number from 1 to 1000"),
+        ("date_diff('week', a, b)", &[Text, Text], "must be 'day', 'month' or 'year'"),
+        ("TRY_CAST(a AS DOUBLE)", &[Float], "a number stands where a text is wanted"),
+    ] {
+        let problem = SqlProgram::new(sql, classes).expect_err(sql);
+        assert!(problem.what.contains(words), "{sql}: {}", problem.located());
+    }
+    let gives = |sql: &str, classes: &[ValueClass]| SqlProgram::new(sql, classes).unwrap().gives();
+    assert_eq!(gives("a / 2", &[ValueClass::Int]), SqlType::Number);
+    assert_eq!(gives("a IS NULL", &[Text]), SqlType::Bool);
+    assert_eq!(gives("a || 'x'", &[Text]), SqlType::Text);
+    assert_eq!(gives("NULL", &[]), SqlType::Null);
+}
+
+#[test]
+fn what_is_not_finite_is_missing_and_counted() {
+    let compute = |sql: &str, values: &[f64]| {
+        let column = SqlColumn::Number(values.iter().map(|x| Some(*x)).collect());
+        let program = SqlProgram::new(sql, &[ValueClass::Float]).unwrap();
+        let (values, rows) = program.compute(&[column], values.len());
+        (values, rows.len())
+    };
+    let numbers = |values: &[Option<f64>]| SqlColumn::Number(values.to_vec());
+    assert_eq!(compute("1 / a", &[0.0, 2.0]), (numbers(&[None, Some(0.5)]), 1));
+    assert_eq!(compute("sqrt(a)", &[-1.0, 4.0]), (numbers(&[None, Some(2.0)]), 1));
+    assert_eq!(compute("ln(a)", &[0.0, 1.0]), (numbers(&[None, Some(0.0)]), 1));
+    assert_eq!(compute("a * 1e300", &[1e300, 1.0]), (numbers(&[None, Some(1e300)]), 1));
+    // In between it is a number like any other.
+    let infinite = SqlColumn::Bool(vec![Some(true), Some(false)]);
+    assert_eq!(compute("1 / a > 3", &[0.0, 2.0]), (infinite, 0));
+    // Where none is divided by 0 nothing is lost.
+    let guarded = "CASE WHEN a <> 0 THEN 1 / a ELSE 0 END";
+    assert_eq!(compute(guarded, &[0.0, 2.0]), (numbers(&[Some(0.0), Some(0.5)]), 0));
+    // A cut that integers would suffer does not happen.
+    assert_eq!(compute("a / 2 + 1 / 2", &[1.0]), (numbers(&[Some(1.0)]), 0));
+}
+
+#[test]
+fn integers_that_no_float_holds_are_an_error() {
+    let column = SourceColumn {
+        name: "id".to_owned(),
+        class: ValueClass::Int,
+        spelling: Spelling::default(),
+    };
+    let most = 1_i64 << 53;
+    let held = SourceValues::Int(vec![Some(most), Some(-most), None].into());
+    assert!(SqlColumn::of(&column, &held).is_ok());
+    for x in [most + 1, -most - 1, i64::MIN, i64::MAX] {
+        let values = SourceValues::Int(vec![Some(1), Some(x)].into());
+        let (fault, at) = SqlColumn::of(&column, &values).unwrap_err();
+        assert_eq!((fault.code, at), ("large-integer", 1));
+    }
+}
+
+#[test]
+fn codes_are_read_as_what_they_stand_for() {
+    let levels: Vec<String> = ["1", "2.5", "missing"].map(str::to_owned).to_vec();
+    let codes = [1, 0, 2, u32::MAX];
+    assert_eq!(
+        SqlColumn::of_levels(&levels, ValueClass::Float, codes.into_iter()),
+        SqlColumn::Number(vec![Some(2.5), Some(1.0), None, None])
+    );
+    let texts = SqlColumn::of_levels(&levels, ValueClass::Text, codes.into_iter());
+    let expected = [Some("2.5"), Some("1"), None, None];
+    assert_eq!(texts, SqlColumn::Text(expected.map(|x| x.map(Cow::Borrowed)).to_vec()));
+}
