@@ -7,7 +7,7 @@ use crate::data::{FeatureKind, Layout};
 use crate::job::Job;
 use crate::job::check::{CheckedJob, path};
 use crate::param::ColumnName;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Everything that `check` tells of a job without looking at its data.
 pub(crate) fn of_job(checked: &CheckedJob) -> Vec<IssueNote> {
@@ -125,7 +125,7 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
 }
 
 /// What was met and did not stop the work.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct IssueNote {
     /// Word of a closed list.
     pub code: String,

@@ -180,6 +180,7 @@ pub(crate) fn check_data(
         let mut seen = CheckFindings::of_job(checked);
         seen.warnings.extend(warnings);
         seen.warnings.extend(selective_labels(plan, rows.layout(), &look.counted));
+        seen.warnings.extend(look.traps);
         Ok(CheckFindings { awaited: input.awaited.clone(), ..seen })
     })
 }

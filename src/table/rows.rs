@@ -68,9 +68,19 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          it",
     ),
     (
+        "leaky-feature",
+        "told by `check`: a feature that tells the label, the score or the decision, or tells rows \
+         apart",
+    ),
+    (
         "many-levels",
         "a nominal column with more than 1,000 levels: few people share one, and each costs a \
          model memory",
+    ),
+    (
+        "missing-code",
+        "told by `check`: a number that may mean missing, such as 999 or -1, because it lies apart \
+         from all others",
     ),
     (
         "missing-group",

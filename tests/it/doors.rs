@@ -344,3 +344,63 @@ fn a_list_names_the_files_of_a_snapshot() {
     std::fs::remove_file(work.path("snapshot.txt")).unwrap();
     check(&work, 3, example).says(&["there is no list of files at `snapshot.txt`"]);
 }
+
+/// Features that know too much, and numbers that mean missing.
+#[test]
+fn check_warns_of_leaks_and_traps() {
+    let work = Work::new();
+    let mut rows =
+        "sex,age,income,status,after,rank,pdays,delay,code,number,score,paid\n".to_owned();
+    for i in 0..600_u32 {
+        let draw = |k: u32| (i * 7919 + k * 104_729 + i * i * (k + 3) % 1009) % 1000;
+        let score = f64::from(draw(1)) / 1000.0;
+        let paid = draw(2) < 600;
+        let pdays = if draw(3) < 900 { 999 } else { draw(4) % 30 };
+        let delay = if draw(5) < 300 { -1 } else { (draw(6) % 40) as i32 };
+        rows += &format!(
+            "{},{},{},{},{},{},{pdays},{delay},c{},{},{score},{}\n",
+            ["w", "m"][(i % 2) as usize],
+            20 + draw(7) % 50,
+            1000 + draw(8) % 400,
+            ["closed", "dunning"][usize::from(!paid)],
+            if paid { draw(9) % 50 } else { 60 + draw(9) % 50 },
+            (score * 700.0 + 10.0).powi(2),
+            i * 17 % 600,
+            1000 + i,
+            ["yes", "no"][usize::from(!paid)],
+        );
+    }
+    work.write("loans.csv", &rows);
+    let job = "cfaudit: 1\nname: loans\ndata:\n  rows: {csv: {path: loans.csv}}\n  label: {column: \
+               paid, positive: [yes], favourable: positive}\n  sensitive: {sex: {groups: [w, m], \
+               reference: m}}\n  features:\n    continuous: [age, income, after, rank, pdays, \
+               delay, number]\n    nominal: [status, code]\n  split: {share: {train: 0.5, audit: \
+               0.5}}\ncounterfactuals: {flip: naive}\nmodels:\n  logit: {logistic: {l2: 1.0}}\n  \
+               old: {scores: {factual: {column: score}}, threshold: 0.5}\n";
+    work.write("job.yaml", job);
+    let told = work.cfaudit(0, "check job.yaml").stdout;
+    for words in [
+        "the feature `status` may know what it should not: it is paid under another name",
+        "the feature `after` may know what it should not: alone it tells paid: its AUC is 1.000",
+        "the feature `rank` may know what it should not: it ranks people as score does",
+        "the feature `code` may know what it should not: it tells rows apart",
+        "the feature `number` may know what it should not: it tells rows apart",
+        "the feature `pdays` is 999 in ",
+        "write `data.missing.null_values: {pdays: [999]}`",
+        "the feature `delay` is -1 in ",
+    ] {
+        assert!(told.contains(words), "`{words}` is not in\n{told}");
+    }
+    for sound in ["`age`", "`income`"] {
+        assert!(!told.contains(&format!("the feature {sound}")), "{told}");
+    }
+    assert_eq!(work.cfaudit(0, "check job.yaml").stdout, told, "from the cache");
+    let text = work.cfaudit(0, "new loans.csv --label paid --sensitive sex").stdout;
+    let words =
+        "missing: {nominal: level, continuous: keep, null_values: {pdays: [999], delay: [-1]}}";
+    assert!(text.contains(words), "{text}");
+    work.write("first.yaml", &text);
+    let told = work.cfaudit(0, "check first.yaml").stdout;
+    assert!(!told.contains("may know what it should not"), "{told}");
+    assert!(!told.contains("if it means missing"), "{told}");
+}

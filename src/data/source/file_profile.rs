@@ -17,7 +17,7 @@ use crate::data::source::csv_to_parquet::CsvBlock;
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::{ParquetSource, find_files};
 use crate::data::spelling::{self, Spelling};
-use crate::data::values::ValueClass;
+use crate::data::values::{ValueClass, float_text};
 use crate::error::{Error, Fault, Result};
 use crate::num::hash::FastHasher;
 use crate::param::Word;
@@ -129,6 +129,14 @@ pub struct SampledValue {
     pub number: f64,
 }
 
+/// The values of a column in a sample of rows.
+pub(crate) enum SampleColumn<'a> {
+    /// Numbers; NaN is missing.
+    Numbers(&'a [f64]),
+    /// Positions of texts; others are missing.
+    Codes(&'a [u32], &'a [String]),
+}
+
 /// The hash by which the values of a sample are compared.
 pub fn hash_of(word: &str) -> u64 {
     BuildHasherDefault::<FastHasher>::default().hash_one(word)
@@ -183,6 +191,28 @@ impl ColumnProfile {
             nulls: [0; NULL_WORDS.len()],
             notations: [true; NumberNotation::OTHERS.len()],
         }
+    }
+
+    /// The profile of a column that was read already, by its values in a sample of the rows. A
+    /// number stands for its text; `levels` are the texts of a column of codes.
+    pub(crate) fn of_sample(name: &str, class: ValueClass, values: &SampleColumn<'_>) -> Self {
+        let mut look = ColumnProfile::new(name, class);
+        let mut rows = 0;
+        let mut add = |word: Option<&str>, value: Option<f64>| {
+            rows += 1;
+            look.add(word, value, true);
+        };
+        match values {
+            SampleColumn::Numbers(values) => values.iter().for_each(|&value| {
+                let text = (!value.is_nan()).then(|| float_text(value));
+                add(text.as_deref(), Some(value));
+            }),
+            SampleColumn::Codes(codes, levels) => codes.iter().for_each(|&code| {
+                add(levels.get(code as usize).map(String::as_str), None);
+            }),
+        }
+        look.finish(rows);
+        look
     }
 
     fn add(&mut self, word: Option<&str>, value: Option<f64>, sampled: bool) {

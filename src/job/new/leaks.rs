@@ -11,11 +11,11 @@
 //! name says so, or where it is one to one with such a column. Of a column with at most
 //! [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive label,
 //! missing as a value of its own; of another, whether there is a value counts so. Free text is long
-//! text that mostly differs.
+//! text that mostly differs. `cfaudit check` asks the same of the features of a job.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::data::source::file_profile::{ColumnProfile, FileProfile, SampledValue, hash_of};
+use crate::data::source::file_profile::{ColumnProfile, SampledValue, hash_of};
 use crate::data::values::ValueClass;
 
 /// Rows that two columns must both have before anything is said about them.
@@ -26,6 +26,15 @@ const SCORE_VALUES_ABOVE: usize = 20;
 
 /// Rank correlation from which two columns say the same.
 const SAME_RANK_CORRELATION: f64 = 0.99;
+
+/// Rows from which on whole numbers that are all different are taken for ids.
+const ID_ROWS_AT_LEAST: usize = 300;
+
+/// Numbers above all others that often mean missing.
+const MISSING_ABOVE: [f64; 4] = [99.0, 999.0, 9999.0, 99999.0];
+
+/// Numbers below all others that often mean missing.
+const MISSING_BELOW: [f64; 5] = [-1.0, -9.0, -99.0, -999.0, -9999.0];
 
 /// Words in the name of a column of scores. `score` at the end of a word counts, too.
 const SCORES: [&str; 11] = [
@@ -78,16 +87,24 @@ pub(crate) struct LeakyColumns {
     pub(crate) decisions: Vec<(String, Vec<String>)>,
 }
 
-/// Finds columns that no model should read. `positive` is a value of the label.
-pub(crate) fn find(glance: &FileProfile, label: &ColumnProfile, positive: &str) -> LeakyColumns {
-    let others = || glance.columns.iter().filter(|look| look.name != label.name);
+/// Finds columns that no model should read. `label` comes with one of its values, the positive one.
+/// `known` are the scores of a job; without them names tell which columns hold scores and
+/// decisions.
+pub(crate) fn find(
+    columns: &[ColumnProfile],
+    label: Option<(&ColumnProfile, &str)>,
+    known: Option<&[&str]>,
+) -> LeakyColumns {
+    let is_label = |look: &ColumnProfile| label.is_some_and(|(label, _)| look.name == label.name);
+    let others = || columns.iter().filter(|look| !is_label(look));
     let mut reasons = HashMap::new();
     let mut scores: Vec<&ColumnProfile> = Vec::new();
     for look in others() {
         let is_named = parts(&look.name)
             .iter()
             .any(|part| SCORES.contains(&part.as_str()) || part.ends_with("score"));
-        if let Some(why) = by_label(look, label, positive) {
+        let is_named = known.map_or(is_named, |known| known.contains(&look.name.as_str()));
+        if let Some(why) = label.and_then(|(label, positive)| by_label(look, label, positive)) {
             reasons.insert(look.name.clone(), why);
         } else if is_named && has_many_numbers(look) {
             let why =
@@ -108,13 +125,14 @@ pub(crate) fn find(glance: &FileProfile, label: &ColumnProfile, positive: &str) 
     }
     let mut decisions: Vec<(&ColumnProfile, Vec<String>)> = Vec::new();
     for look in others().filter(|look| !reasons.contains_key(&look.name)).collect::<Vec<_>>() {
-        let without = values_without_labels(look, label);
+        let without = label.map_or_else(Vec::new, |(label, _)| values_without_labels(look, label));
         let why = if let Some(score) = scores.iter().find(|score| is_divided_by(look, score)) {
             format!("it is the decision that {} makes", score.name)
         } else if !without.is_empty() {
             let values = without.join(" or ");
             format!("a decision: labels are missing where it is {values}, and nowhere else")
-        } else if is_few(look, 2..=3)
+        } else if known.is_none()
+            && is_few(look, 2..=3)
             && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
         {
             "its name says that it is a decision; move it to nominal if the model may read it"
@@ -139,6 +157,43 @@ pub(crate) fn find(glance: &FileProfile, label: &ColumnProfile, positive: &str) 
     }
     let decisions = decisions.into_iter().map(|(look, without)| (look.name.clone(), without));
     LeakyColumns { reasons, decisions: decisions.collect() }
+}
+
+/// Whether the values tell rows apart: texts that all differ, and whole numbers that do, where they
+/// rise, are many or have the name of an id.
+pub(crate) fn tells_rows_apart(look: &ColumnProfile, is_called_so: bool) -> bool {
+    let rises = || look.is_ascending || is_called_so || look.sample.len() >= ID_ROWS_AT_LEAST;
+    match look.class {
+        ValueClass::Text => look.is_unique,
+        ValueClass::Int => look.is_unique && rises(),
+        _ => false,
+    }
+}
+
+/// A number that may be a code for missing: one of the usual ones, in at least 20 rows of the
+/// sample and one in a hundred, far beyond all others, or the only one below 0. Gives its rows, and
+/// the number nearest to it.
+pub(crate) fn missing_code(look: &ColumnProfile) -> Option<(f64, usize, f64)> {
+    let numbers: Vec<f64> = look.sample.iter().flatten().map(|value| value.number).collect();
+    let (low, high) = look.range?;
+    let rows = |code: f64| numbers.iter().filter(|x| **x == code).count();
+    let others = || numbers.iter().copied().filter(|x| x.is_finite());
+    let is_often = |n: usize| n >= ROWS_AT_LEAST && n * 100 >= numbers.len();
+    if MISSING_ABOVE.contains(&high) {
+        let next = others().filter(|x| *x < high).fold(f64::NEG_INFINITY, f64::max);
+        let n = rows(high);
+        if next.is_finite() && next <= high / 3.0 && is_often(n) {
+            return Some((high, n, next));
+        }
+    }
+    if MISSING_BELOW.contains(&low) {
+        let next = others().filter(|x| *x > low).fold(f64::INFINITY, f64::min);
+        let n = rows(low);
+        if next.is_finite() && next >= 0.0 && is_often(n) {
+            return Some((low, n, next));
+        }
+    }
+    None
 }
 
 fn has_many_numbers(look: &ColumnProfile) -> bool {

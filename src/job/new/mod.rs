@@ -10,7 +10,7 @@
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
 //! attributes: its scores are audited as they stand, without counterfactuals.
 
-mod leaks;
+pub(crate) mod leaks;
 
 use std::fmt::Write as _;
 
@@ -60,9 +60,6 @@ pub struct FirstJob {
     /// What was guessed, a sentence each, with the flag that says it.
     pub guesses: Vec<String>,
 }
-
-/// Rows from which on whole numbers that are all different are taken for ids.
-const ID_ROWS_AT_LEAST: usize = 300;
 
 /// What people want to be told, and what not.
 const WANTED_WORDS: [&str; 22] = [
@@ -235,7 +232,7 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         data(&mut text, glance, wishes, (label, row_id, &sensitive), &mut guesses)?;
     match score {
         None => {
-            let leaks = leaks::find(glance, label, &positive);
+            let leaks = leaks::find(&glance.columns, Some((label, &positive)), None);
             let role = |look: &ColumnProfile| match leaks.reasons.get(&look.name) {
                 _ if is_duplicated(glance, &look.name) => {
                     GuessedRole::Ignored("several columns have this name".to_owned())
@@ -776,11 +773,10 @@ fn role(look: &ColumnProfile) -> GuessedRole {
         _ if !usable(&look.name) => ignored("its name cannot stand in a job"),
         ValueClass::Empty => ignored("it holds no value"),
         _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds one value only"),
-        ValueClass::Text if look.is_unique => ignored("it tells rows apart"),
-        ValueClass::Int
-            if look.is_unique
-                && (look.is_ascending || is_id(look) || look.sample.len() >= ID_ROWS_AT_LEAST) =>
-        {
+        ValueClass::Text if leaks::tells_rows_apart(look, is_id(look)) => {
+            ignored("it tells rows apart")
+        }
+        _ if leaks::tells_rows_apart(look, is_id(look)) => {
             ignored("it tells rows apart; move it to continuous if it is a number")
         }
         ValueClass::Int | ValueClass::Float if look.has_more_levels || look.levels.len() > 2 => {
@@ -824,11 +820,24 @@ fn trained(
             line!(text, "    # left out: {} ({why})", comment_text(&look.name));
         }
     }
-    if roles.iter().any(|(look, _)| look.missing > 0) {
+    let numbers = roles.iter().filter(|(_, role)| is_continuous(role));
+    let codes: Vec<(&str, f64)> = numbers
+        .filter_map(|(look, _)| Some((look.name.as_str(), leaks::missing_code(look)?.0)))
+        .collect();
+    let list: Vec<String> =
+        codes.iter().map(|(name, code)| format!("{}: [{code}]", word(name))).collect();
+    let (codes, why) = match list.as_slice() {
+        [] => (String::new(), ""),
+        list => (
+            format!(", null_values: {{{}}}", list.join(", ")),
+            "; DECIDE: codes for missing? they lie apart from all other values",
+        ),
+    };
+    if !codes.is_empty() || roles.iter().any(|(look, _)| look.missing > 0) {
         line!(
             text,
-            "  missing: {{nominal: level, continuous: keep}}   # keep | level | drop-row | error, \
-             by kind"
+            "  missing: {{nominal: level, continuous: keep{codes}}}   # keep | level | drop-row | \
+             error, by kind{why}"
         );
     }
     line!(text, "  split: {{share: {{train: 0.7, audit: 0.3}}}}");

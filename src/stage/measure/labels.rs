@@ -16,8 +16,10 @@ use crate::metric::rate::Rate;
 use crate::model::ThresholdComparison;
 use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
 use crate::param::Seed;
+use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::kinds::LabelStage;
+use crate::stage::measure::traps;
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
@@ -200,6 +202,7 @@ impl Stage for LabelStage {
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let (plan, rows) = (b.plan, RowInputs::of_job(b)?);
+        b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
                 let factual = model.scores.as_ref().map(|scores| &scores.factual);
@@ -210,7 +213,8 @@ impl Stage for LabelStage {
         work(move |ctx| {
             let look = rows.with(ctx, 1, |ground| {
                 let (audited, trained) = (ground.roles.n_audited(), ground.roles.n_trained());
-                Ok(RowsLook { audited, trained, counted: count(plan, ground)? })
+                let (counted, traps) = (count(plan, ground)?, traps::find(plan, ground)?);
+                Ok(RowsLook { audited, trained, counted, traps })
             })?;
             files::write_compact(&ctx.out().join(COUNTED), &look)
         })
@@ -226,6 +230,8 @@ pub(crate) struct RowsLook {
     pub(crate) trained: u64,
     /// The audited rows.
     pub(crate) counted: CountedRows,
+    /// What is suspicious about the features.
+    pub(crate) traps: Vec<IssueNote>,
 }
 
 impl RowsLook {

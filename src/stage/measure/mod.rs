@@ -10,6 +10,7 @@ pub(crate) mod quality;
 mod row_builder;
 mod spread;
 mod stage;
+pub(crate) mod traps;
 mod worlds;
 
 use std::collections::BTreeMap;
