@@ -376,7 +376,8 @@ fn check_warns_of_leaks_and_traps() {
                reference: m}}\n  features:\n    continuous: [age, income, after, rank, pdays, \
                delay, number]\n    nominal: [status, code]\n  split: {share: {train: 0.5, audit: \
                0.5}}\ncounterfactuals: {flip: naive}\nmodels:\n  logit: {logistic: {l2: 1.0}}\n  \
-               old: {scores: {factual: {column: score}}, threshold: 0.5}\n";
+               old: {scores: {factual: {column: score}}, threshold: 0.5}\nmetrics: {families: \
+               [performance, group]}\n";
     work.write("job.yaml", job);
     let told = work.cfaudit(0, "check job.yaml").stdout;
     for words in [
