@@ -304,6 +304,10 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("bad-sql", "an SQL expression does not fit the types of its columns"),
     ("bad-threshold", "a threshold is not in [0, 1]"),
     (
+        "bad-threshold",
+        "a threshold is not on the scale of the scores, [0, 1] where the job says none",
+    ),
+    (
         "bad-weight",
         "a row has no weight or one below 0, no row weighs anything, or weights cannot be added",
     ),
@@ -328,6 +332,10 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("duplicate-key", "a score file names the same row or counterfactual twice"),
     ("duplicate-row-id", "two rows have the same id"),
     ("empty-file", "a text file holds not even a header"),
+    (
+        "expect-differs",
+        "a model gives other scores than those that the job expects, or there are none to compare",
+    ),
     ("filter-failed", "a filter of `keep` cannot be applied to its column"),
     (
         "hidden-column",

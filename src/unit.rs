@@ -96,6 +96,8 @@ worded_enum! {
         Score = "score",
         /// Rows that are scored a second time.
         Recheck = "recheck",
+        /// Scores next to those that a model is known to give.
+        Expect = "expect",
         /// The rows that are to be scored elsewhere.
         ToScore = "to-score",
         /// Evidence of a set with shuffled group names.
@@ -139,6 +141,7 @@ impl UnitKind {
             | UnitKind::Threshold
             | UnitKind::Score
             | UnitKind::Recheck
+            | UnitKind::Expect
             | UnitKind::ToScore => StageKind::Score,
             UnitKind::Placebo | UnitKind::Count | UnitKind::Flips | UnitKind::Outcomes => {
                 StageKind::Count

@@ -1,6 +1,7 @@
 //! A run that is compared with another one.
 
 use crate::diff::definitions::{CountingRules, JobValues};
+use crate::num::score_scale::ScoreScale;
 use crate::param::{Count, Level, Seed};
 use crate::table::MetricRow;
 use std::collections::BTreeMap;
@@ -35,6 +36,8 @@ pub(crate) struct ComparedRun {
     pub rules: CountingRules,
     /// What its sets were fitted on.
     pub fitted_on: FittedOn,
+    /// The scales of the scores of its models, where scores are no probabilities.
+    pub scales: BTreeMap<String, ScoreScale>,
     /// Whether people have weights.
     pub weighted: bool,
     /// Whether a person may have several rows.

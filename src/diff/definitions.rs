@@ -13,6 +13,7 @@
 //! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
 //! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
 //! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what rests on sets with `condition_on: {prediction: M}` |
+//! | `models.M.scale`, `better` | decisions and scores of M: all but shares of labels; for every model what rests on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
 //! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
@@ -65,6 +66,8 @@ enum DefinitionBreak {
     Set(String),
     Threshold {
         model: String,
+        /// Whether scores mean something else too: another scale.
+        scores: bool,
         /// Sets whose people are told apart by its decisions.
         sets: BTreeSet<String>,
     },
@@ -104,8 +107,9 @@ impl DefinitionBreak {
             }
             DefinitionBreak::Graphs => "everything that rests on causal graphs".to_owned(),
             DefinitionBreak::Set(name) => format!("everything that rests on the set {name}"),
-            DefinitionBreak::Threshold { model, sets } => {
-                let decisions = format!("decisions of the model {model}");
+            DefinitionBreak::Threshold { model, scores, sets } => {
+                let and_scores = if *scores { " and scores" } else { "" };
+                let decisions = format!("decisions{and_scores} of the model {model}");
                 match sets.len() {
                     0 => decisions,
                     1 => format!(
@@ -166,9 +170,11 @@ impl DefinitionBreak {
             }
             DefinitionBreak::Fitted => moves,
             DefinitionBreak::Set(name) => name == set || name == block,
-            DefinitionBreak::Threshold { model, sets } => {
-                sets.contains(block)
-                    || row.model.as_str() == model && metric().is_none_or(reads_decisions)
+            DefinitionBreak::Threshold { model, scores, sets } => {
+                let reads = |of: &Metric| {
+                    reads_decisions(of) || *scores && of.family == MetricFamily::Shift
+                };
+                sets.contains(block) || row.model.as_str() == model && metric().is_none_or(reads)
             }
             DefinitionBreak::Clarify => clarify,
         }
@@ -453,10 +459,13 @@ fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak 
             }
         }
         ["counterfactuals", set, ..] => DefinitionBreak::Set(set.to_owned()),
-        ["models", model, "threshold" | "threshold_rule", ..] => DefinitionBreak::Threshold {
-            model: model.to_owned(),
-            sets: conditioned_on(model, [old, new]),
-        },
+        ["models", model, key @ ("threshold" | "threshold_rule" | "scale" | "better"), ..] => {
+            DefinitionBreak::Threshold {
+                scores: key.starts_with(['s', 'b']),
+                model: model.to_owned(),
+                sets: conditioned_on(model, [old, new]),
+            }
+        }
         ["metrics", "clarify", ..] => DefinitionBreak::Clarify,
         _ => DefinitionBreak::Nothing,
     }

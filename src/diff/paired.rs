@@ -104,7 +104,8 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         scores: &scores,
         people,
     };
-    let (Some(before), Some(after)) = (gather(old_file, &asked)?, gather(new_file, &asked)?) else {
+    let of_old = gather(old_file, &old.scales, &asked)?;
+    let (Some(before), Some(after)) = (of_old, gather(new_file, &new.scales, &asked)?) else {
         return Ok(PairedValues::unpaired(
             "people have weights, which outcomes of an older version do not hold",
         ));

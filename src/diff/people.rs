@@ -15,6 +15,7 @@ use crate::metric::bootstrap::redraw::{MAX_SINGLE_PEOPLE, ScorePairs, ShiftBlock
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
 use crate::num::hash::FastHasher;
+use crate::num::score_scale::ScoreScale;
 use crate::num::seed::h;
 use crate::param::Seed;
 use crate::table::OutcomeRow;
@@ -125,21 +126,31 @@ struct PersonOutcomes {
     has_weight: bool,
 }
 
+/// By model the scale of its scores, where these are no probabilities.
+type ScoreScales = BTreeMap<String, ScoreScale>;
+
 /// Gathers a file of outcomes; none where weights are asked for and it has none.
-pub(super) fn gather(file: &Path, asked: &GatherSettings<'_>) -> Result<Option<RunOutcomes>> {
+///
+/// `scales` are those of the scores of models, where these are no probabilities.
+pub(super) fn gather(
+    file: &Path,
+    scales: &ScoreScales,
+    asked: &GatherSettings<'_>,
+) -> Result<Option<RunOutcomes>> {
     let (mut parts, mut complete) = (RunOutcomes::new(), true);
-    each_person(file, asked, |found| {
+    each_person(file, scales, asked, |found| {
         complete &= found.has_weight || !asked.weighted;
         add(&mut parts, asked, found);
     })?;
     if complete && asked.people > MAX_SINGLE_PEOPLE {
-        fill_blocks(file, asked, &mut parts)?;
+        fill_blocks(file, scales, asked, &mut parts)?;
     }
     Ok(complete.then_some(parts))
 }
 
 fn each_person(
     file: &Path,
+    scales: &ScoreScales,
     asked: &GatherSettings<'_>,
     mut each: impl FnMut(&PersonOutcomes),
 ) -> Result<()> {
@@ -157,6 +168,8 @@ fn each_person(
         if from == to {
             return;
         }
+        let scale = scales.get(outcome.model.as_str()).copied().unwrap_or_default();
+        let share = |score: Option<f64>| score.map(|score| scale.share(score));
         let place =
             [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
         let is_same = |g: &PersonOutcomes| {
@@ -175,7 +188,7 @@ fn each_person(
                     group: from,
                     label: outcome.label,
                     predicted: outcome.predicted,
-                    score: outcome.score,
+                    score: share(outcome.score),
                     weight: weight.unwrap_or(1),
                 },
                 counterfactuals: Vec::new(),
@@ -187,7 +200,7 @@ fn each_person(
             open.counterfactuals.push(ScoredCounterfactual {
                 to,
                 predicted: outcome.predicted_cf,
-                score: outcome.score_cf,
+                score: share(outcome.score_cf),
             });
             open.indices.push(outcome.cf_index);
         }
@@ -261,7 +274,12 @@ fn add(parts: &mut RunOutcomes, asked: &GatherSettings<'_>, found: &PersonOutcom
 }
 
 /// Reads the file again for the scores of people who are too many to be kept.
-fn fill_blocks(file: &Path, asked: &GatherSettings<'_>, parts: &mut RunOutcomes) -> Result<()> {
+fn fill_blocks(
+    file: &Path,
+    scales: &ScoreScales,
+    asked: &GatherSettings<'_>,
+    parts: &mut RunOutcomes,
+) -> Result<()> {
     for ((model, attribute), part) in &mut *parts {
         for (set, world) in &mut part.sets {
             if asked.scores.contains(&[model.clone(), attribute.clone(), set.clone()]) {
@@ -269,7 +287,7 @@ fn fill_blocks(file: &Path, asked: &GatherSettings<'_>, parts: &mut RunOutcomes)
             }
         }
     }
-    each_person(file, asked, |found| {
+    each_person(file, scales, asked, |found| {
         let [model, attribute, set] = &found.place;
         let world = parts
             .get_mut(&(model.clone(), attribute.clone()))

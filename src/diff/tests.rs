@@ -65,6 +65,7 @@ fn side(job: &str, frame: Vec<MetricRow>) -> ComparedRun {
         source: String::new(),
         rules: RULES,
         fitted_on: BTreeMap::new(),
+        scales: BTreeMap::new(),
         weighted: false,
         persons: false,
         has_label: true,

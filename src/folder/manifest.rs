@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::num::score_scale::{ScaleNumbers, ScoreScale};
+
 /// `manifest.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Manifest {
@@ -306,10 +308,53 @@ pub(crate) struct ModelWords {
     pub threshold: String,
     /// `ge` or `gt`; empty where the label has several classes.
     pub threshold_rule: String,
+    /// The scale of scores and threshold; absent where scores are probabilities of the positive
+    /// class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<ScoreScale>,
     /// What scoring some rows again gave: of programs and ONNX files always, of scores made
     /// elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckWords>,
+    /// What the comparison with the scores that the model is known to give found; absent where the
+    /// job names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<ExpectWords>,
+}
+
+impl ModelWords {
+    /// The scale of scores and threshold.
+    pub fn score_scale(&self) -> ScoreScale {
+        self.scale.unwrap_or_default()
+    }
+
+    /// How scores are drawn and measured, where they are no probabilities.
+    pub fn scale_in_words(&self) -> Option<String> {
+        let scale = self.scale?;
+        let turned = if scale.turned {
+            ", counted from the upper end, because low scores mean the positive prediction"
+        } else {
+            ""
+        };
+        Some(match scale.numbers {
+            ScaleNumbers::Range { from, to } => format!(
+                "Scores of the model `{}` are numbers from {from} to {to}; they are drawn and \
+                 measured as shares of that scale (0.01 is {} of its numbers){turned}.",
+                self.name,
+                (to - from) / 100.0
+            ),
+            ScaleNumbers::LogOdds => format!(
+                "Scores of the model `{}` are log-odds; they are drawn and measured as \
+                 probabilities, 1 / (1 + e^-x){turned}.",
+                self.name
+            ),
+        })
+    }
+
+    /// The threshold that the job gives, where it is a number.
+    pub fn cut_off(&self) -> Option<f64> {
+        self.threshold.parse().ok()
+    }
 }
 
 /// An experiment.
@@ -352,6 +397,25 @@ pub(crate) struct RecheckWords {
     /// The largest difference from their factual scores. Of scores made elsewhere there is no
     /// folder where it is above the job's tolerance; of programs and ONNX files gates are
     /// inconclusive where it is above 1e-6.
+    pub largest: f64,
+}
+
+/// Scores next to those that the model is known to give.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct ExpectWords {
+    /// The column that holds the known scores.
+    pub column: String,
+    /// The largest difference that is none.
+    pub tolerance: f64,
+    /// How many rows may differ; in no folder do more.
+    pub at_most: u64,
+    /// Audited rows that were compared.
+    pub rows: u64,
+    /// Audited rows without a known score.
+    pub unknown: u64,
+    /// Rows compared that differ by more than the tolerance, or have no score.
+    pub differ: u64,
+    /// The largest difference of two scores.
     pub largest: f64,
 }
 

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::exec::files::{self, File};
+use crate::num::score_scale::ScoreScale;
 
 /// The writing side of the scratch file.
 #[derive(Debug)]
@@ -68,23 +69,24 @@ impl SpooledScores {
     }
 }
 
-/// What is wrong with a score from a program, in words; `None` if it is a probability.
+/// What is wrong with a score from a program, in words; `None` if it is one of the scale.
 ///
 /// Unlike in a file of scores, a missing score is a fault: the program was asked for it and did not
 /// fail.
-pub(crate) fn score_complaint(score: f64) -> Option<String> {
+pub(crate) fn score_complaint(score: f64, scale: ScoreScale) -> Option<String> {
     if score.is_nan() {
         Some("gave no score (null or NaN) for a row".to_owned())
-    } else if (0.0..=1.0).contains(&score) {
+    } else if scale.contains(score) {
         None
     } else {
-        Some(format!("gave the score `{score}`, which is not in [0, 1]"))
+        Some(format!("gave the score `{score}`, which is not {}", scale.in_words()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{ScoreSpool, score_complaint};
+    use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 
     #[test]
     fn scores_go_out_as_they_came_in() {
@@ -102,9 +104,15 @@ mod tests {
 
     #[test]
     fn scores_are_probabilities() {
-        assert_eq!([0.0, 0.5, 1.0, -0.0].map(score_complaint), [None, None, None, None]);
+        let complaint = |score| score_complaint(score, ScoreScale::default());
+        assert_eq!([0.0, 0.5, 1.0, -0.0].map(complaint), [None, None, None, None]);
         for bad in [f64::NAN, -1e-9, 1.000_001, f64::INFINITY] {
-            assert!(score_complaint(bad).is_some(), "{bad}");
+            assert!(complaint(bad).is_some(), "{bad}");
         }
+        let points =
+            ScoreScale { numbers: ScaleNumbers::Range { from: 300.0, to: 850.0 }, turned: true };
+        assert_eq!(score_complaint(640.0, points), None);
+        let said = score_complaint(0.5, points).unwrap();
+        assert!(said.ends_with("`0.5`, which is not in [300, 850]"), "{said}");
     }
 }

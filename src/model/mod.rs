@@ -120,6 +120,10 @@ pub(crate) enum ThresholdComparison {
     AtOrAbove,
     /// Positive where score > threshold.
     Above,
+    /// Positive where score <= threshold: the scale is turned.
+    AtOrBelow,
+    /// Positive where score < threshold: the scale is turned.
+    Below,
 }
 
 impl ThresholdComparison {
@@ -132,6 +136,8 @@ impl ThresholdComparison {
         Some(match self {
             ThresholdComparison::AtOrAbove => score >= threshold,
             ThresholdComparison::Above => score > threshold,
+            ThresholdComparison::AtOrBelow => score <= threshold,
+            ThresholdComparison::Below => score < threshold,
         })
     }
 }
@@ -144,6 +150,8 @@ mod tests {
     fn a_tie_is_decided_by_the_rule_and_a_missing_score_by_nobody() {
         assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, 0.5), Some(true));
         assert_eq!(ThresholdComparison::Above.decide(0.5, 0.5), Some(false));
+        assert_eq!(ThresholdComparison::AtOrBelow.decide(0.5, 0.5), Some(true));
+        assert_eq!(ThresholdComparison::Below.decide(0.5, 0.5), Some(false));
         assert_eq!(ThresholdComparison::AtOrAbove.decide(f64::NAN, 0.5), None);
         assert_eq!(ThresholdComparison::AtOrAbove.decide(0.5, f64::NAN), None);
     }

@@ -61,8 +61,8 @@ impl<'a> ScoreJoin<'a> {
     /// `own` is the row's own group.
     ///
     /// # Errors
-    /// A damaged file, a duplicate key, a score outside [0, 1], or an own group that differs from
-    /// the row's.
+    /// A damaged file, a duplicate key, a score outside of its scale, or an own group that differs
+    /// from the row's.
     pub(crate) fn take(&mut self, key: ScoreKey, own: Option<u16>) -> Result<Option<f64>> {
         let Some(entry) = self.find(key)? else { return Ok(None) };
         if let (Some(stated), Some(own)) = (entry.from_group, own)

@@ -16,6 +16,7 @@ pub(crate) mod linalg;
 pub(crate) mod moments;
 pub(crate) mod neighbours;
 pub(crate) mod poisson;
+pub mod score_scale;
 pub mod seed;
 pub(crate) mod summary;
 pub(crate) mod transport;

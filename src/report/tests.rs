@@ -723,7 +723,9 @@ impl FolderSample {
                     words: "Logistic regression on 12 columns, L2 penalty 1".to_owned(),
                     threshold: "0.5".to_owned(),
                     threshold_rule: "ge".to_owned(),
+                    scale: None,
                     recheck: None,
+                    expect: None,
                 })
                 .collect(),
             families: Vec::new(),

@@ -46,6 +46,9 @@ pub(crate) struct ScoreStage;
 /// Rows of a model that are scored a second time.
 pub(crate) struct RecheckStage;
 
+/// Scores next to those that a model is known to give.
+pub(crate) struct ExpectStage;
+
 /// The rows that are to be scored elsewhere.
 pub(crate) struct ToScoreStage;
 

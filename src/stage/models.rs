@@ -16,6 +16,7 @@ use crate::model::onnx::OnnxParams;
 #[cfg(feature = "onnx")]
 use crate::model::onnx::library;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
+use crate::num::score_scale::ScoreScale;
 use crate::stage::experiment::folds::{ADDED, AddedRows, FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
 use crate::stage::kinds::TrainStage;
@@ -52,6 +53,11 @@ impl<'a> StagePlan<'a> {
         Ok(Some(trainer))
     }
 
+    /// The scale of the scores of a model.
+    pub(crate) fn score_scale(&self, model: &ModelBlock) -> ScoreScale {
+        model.score_scale(self.job.data.favours_positive())
+    }
+
     /// The model as a command, if it is one.
     pub(crate) fn call(&'a self, name: &'a str, model: &'a ModelBlock) -> Option<CommandCall<'a>> {
         let (n_folds, threads, secret) =
@@ -62,6 +68,7 @@ impl<'a> StagePlan<'a> {
             key: model.kinds().first()?.key(),
             command: &program.command,
             kept: program.kept.as_ref(),
+            scale: self.score_scale(model),
             checked: self.checked,
             n_folds,
             first_fold: 0,
@@ -84,7 +91,7 @@ impl<'a> StagePlan<'a> {
         layout: &Layout,
     ) -> Result<Option<Box<dyn Scorer>>> {
         let (key, loaded) = if let Some(onnx) = &model.onnx {
-            ("onnx", self.load_onnx(trainer::onnx_params(onnx, layout)))
+            ("onnx", self.load_onnx(trainer::onnx_params(onnx, self.score_scale(model), layout)))
         } else if let Some(lightgbm) = &model.lightgbm {
             let loaded = LightgbmScorer::load(&trainer::lightgbm_params(lightgbm, layout));
             ("lightgbm", loaded.map(|scorer| Box::new(scorer) as Box<dyn Scorer>))
@@ -282,6 +289,7 @@ impl<'a> AskedModels<'a> {
         if let Some(lightgbm) = &block.lightgbm {
             b.value("lightgbm", lightgbm);
         }
+        b.value("scale", models.plan.score_scale(block));
         b.texts(call.iter().flat_map(CommandCall::score_inputs));
         model_files(b, models.name);
         Ok(AskedModels { models, call, train })

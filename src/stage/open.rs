@@ -99,6 +99,10 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     if let Some(i) = job.metrics.by.iter().position(is) {
         return Some(format!("metrics.by[{i}]"));
     }
+    let expects = |model: &ModelBlock| model.expect.as_ref().is_some_and(|of| is(&of.column));
+    if let Some((name, _)) = job.models.iter().find(|(_, model)| expects(model)) {
+        return path(&["models", name.as_str(), "expect", "column"]);
+    }
     job.models.iter().find_map(|(name, model)| match (model.threshold.column(), &model.scores) {
         (Some(column), _) if is(column) => path(&["models", name.as_str(), "threshold"]),
         (_, Some(_)) => path(&["models", name.as_str(), "scores"]),

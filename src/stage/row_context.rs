@@ -6,7 +6,9 @@ use crate::data::rows::{PreparedBatch, RowsReader};
 use crate::error::{Fault, Result};
 use crate::exec::accumulator::PieceLoop;
 use crate::exec::pieces::{StageWatch, WorkerPool};
+use crate::job::ThresholdRule;
 use crate::model::ThresholdComparison;
+use crate::num::score_scale::ScoreScale;
 
 /// What a stage over prepared rows has at hand.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +42,8 @@ pub(crate) struct DecisionRule {
     pub decision: ThresholdComparison,
     /// The threshold.
     pub threshold: RowThreshold,
+    /// The scale of scores and thresholds.
+    pub scale: ScoreScale,
 }
 
 /// The threshold of a row.
@@ -54,6 +58,23 @@ pub(crate) enum RowThreshold {
 }
 
 impl DecisionRule {
+    /// The rule of scores of a scale.
+    pub fn new(rule: ThresholdRule, threshold: RowThreshold, scale: ScoreScale) -> Self {
+        let decision = match (rule, scale.turned) {
+            (ThresholdRule::Ge, false) => ThresholdComparison::AtOrAbove,
+            (ThresholdRule::Gt, false) => ThresholdComparison::Above,
+            (ThresholdRule::Ge, true) => ThresholdComparison::AtOrBelow,
+            (ThresholdRule::Gt, true) => ThresholdComparison::Below,
+        };
+        DecisionRule { decision, threshold, scale }
+    }
+
+    /// The share of its scale that a score is; none without a score.
+    #[inline]
+    pub(crate) fn share(&self, score: f64) -> Option<f64> {
+        (!score.is_nan()).then(|| self.scale.share(score))
+    }
+
     /// The decision about a row by the model of a fold; none without a score.
     pub(crate) fn decide(
         &self,
@@ -70,7 +91,7 @@ impl DecisionRule {
         matches!(self.threshold, RowThreshold::Carried(_))
     }
 
-    /// Fails where a row has a score and no threshold in [0, 1] to compare it with.
+    /// Fails where a row has a score and no threshold of its scale to compare it with.
     pub(crate) fn check(
         &self,
         layout: &Layout,
@@ -80,7 +101,7 @@ impl DecisionRule {
     ) -> Result<()> {
         let RowThreshold::Carried(column) = self.threshold else { return Ok(()) };
         let threshold = batch.carried[column][i];
-        if (0.0..=1.0).contains(&threshold) || score.is_nan() {
+        if self.scale.contains(threshold) || score.is_nan() {
             return Ok(());
         }
         let name = &layout.carried[column];
@@ -97,7 +118,11 @@ impl DecisionRule {
             let hint = "thresholds are scores from which on the prediction is positive; correct \
                         them where they are made"
                 .to_owned();
-            ("bad-threshold", format!("the threshold `{threshold}` is not in [0, 1]"), hint)
+            (
+                "bad-threshold",
+                format!("the threshold `{threshold}` is not {}", self.scale.in_words()),
+                hint,
+            )
         };
         Err(Fault::new(code, what)
             .at_row(format!("row {}", batch.row[i]))

@@ -3,10 +3,10 @@
 
 use crate::error::Result;
 use crate::exec::StageContext;
-use crate::job::{self, ModelBlock};
-use crate::model::ThresholdComparison;
+use crate::job::ModelBlock;
 use crate::model::fitted_threshold::FittedThreshold;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::num::score_scale::ScoreScale;
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
@@ -23,6 +23,8 @@ impl StageInput<ThresholdStage> {
 /// How scores of a model become decisions, to be opened.
 pub(crate) struct RuleInputs<'a> {
     model: &'a ModelBlock,
+    /// The scale of its scores.
+    scale: ScoreScale,
     /// The thresholds of the folds; none where the job says the threshold.
     fitted: Vec<StageInput<ThresholdStage>>,
 }
@@ -55,9 +57,10 @@ impl<'a> RuleInputs<'a> {
     ) -> Result<Self> {
         b.value(&format!("{prefix}threshold"), &model.threshold);
         b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
+        let scale = b.value(&format!("{prefix}scale"), b.plan.score_scale(model));
         let units = units.into_iter().filter(|_| model.threshold.is_fitted());
         let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
-        Ok(RuleInputs { model, fitted })
+        Ok(RuleInputs { model, scale, fitted })
     }
 
     /// The rule.
@@ -66,12 +69,8 @@ impl<'a> RuleInputs<'a> {
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,
     ) -> Result<DecisionRule> {
-        let decision = match self.model.threshold_rule {
-            job::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
-            job::ThresholdRule::Gt => ThresholdComparison::Above,
-        };
         let threshold = match &self.model.threshold {
-            ThresholdBlock::Fixed(share) => RowThreshold::Fixed(share.get()),
+            ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
             ThresholdBlock::Of(ThresholdOf::Column(column)) => {
                 let carried = &ground.rows.layout().carried;
                 RowThreshold::Carried(
@@ -84,6 +83,6 @@ impl<'a> RuleInputs<'a> {
                 RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
             }
         };
-        Ok(DecisionRule { decision, threshold })
+        Ok(DecisionRule::new(self.model.threshold_rule, threshold, self.scale))
     }
 }

@@ -173,6 +173,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          groups",
     ),
     (
+        "unexpected-scores",
+        "scores that differ from those that the job expects of a model, in no more rows than it \
+         allows",
+    ),
+    (
         "unlabelled-people",
         "people without a label have no counterfactual in a set that conditions on the label: no \
          gate that asks about them passes",

@@ -14,7 +14,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("num", &[]),
     ("exec", &[]),
     ("table", &["exec::files"]),
-    ("folder", &["table", "exec::files", "exec::hash"]),
+    ("folder", &["num", "table", "exec::files", "exec::hash"]),
     (
         "data",
         &[

@@ -21,6 +21,7 @@ use crate::data::source::list_words;
 use crate::data::values::{self, ValueClass};
 use crate::data::{Attribute, RowIdKind};
 use crate::error::{Error, Fault, Result};
+use crate::num::score_scale::ScoreScale;
 use crate::table::file::{FileOwner, ParquetFile};
 
 /// What identifies an entry of a score file. `to_group` and `cf_index` are 0 for factual scores.
@@ -39,7 +40,7 @@ pub struct ScoreKey {
 pub struct ScoreEntry {
     /// The row or counterfactual with this score.
     pub key: ScoreKey,
-    /// The score in [0, 1]; NaN where it is missing.
+    /// The score, of the scale of the file; NaN where it is missing.
     pub score: f64,
     /// The row's own group, where the file has it.
     pub from_group: Option<u16>,
@@ -72,6 +73,7 @@ pub struct KeyedScores {
     /// The names of all attributes of the job.
     attributes: Vec<String>,
     first_rows: Vec<u64>,
+    scale: ScoreScale,
 }
 
 impl KeyedScores {
@@ -87,6 +89,7 @@ impl KeyedScores {
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
         attributes: &[Attribute],
+        scale: ScoreScale,
     ) -> Result<Self> {
         if !path.exists() {
             return Err(Fault::new(
@@ -138,6 +141,7 @@ impl KeyedScores {
             attribute: attribute.cloned(),
             attributes,
             first_rows,
+            scale,
         })
     }
 
@@ -233,7 +237,7 @@ impl KeyedScores {
     }
 
     /// The entries of one row group side by side; none where an entry is out of the ordinary: a
-    /// key that is missing or unknown, another attribute, a score outside [0, 1]. Then
+    /// key that is missing or unknown, another attribute, a score outside of its scale. Then
     /// [`KeyedScores::read`] says which, or leaves it out.
     ///
     /// # Errors
@@ -264,7 +268,7 @@ impl KeyedScores {
             0 => scores.values().to_vec(),
             _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
         };
-        if !score.iter().all(|&score| score.is_nan() || (0.0..=1.0).contains(&score)) {
+        if !score.iter().all(|&score| score.is_nan() || self.scale.contains(score)) {
             return None;
         }
         let mut columns = ScoreColumns {
@@ -311,8 +315,8 @@ impl KeyedScores {
     /// The entries of one row group; entries of other attributes are left out.
     ///
     /// # Errors
-    /// A damaged file; a score outside [0, 1]; a missing or malformed key; an undeclared group or
-    /// attribute.
+    /// A damaged file; a score outside of its scale; a missing or malformed key; an undeclared
+    /// group or attribute.
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
         let batch = self.file.read_group(group, Some(&self.column_names()))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
@@ -471,12 +475,16 @@ impl KeyedScores {
 
     fn score(&self, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
         let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
-        if score.is_nan() || (0.0..=1.0).contains(&score) {
+        if score.is_nan() || self.scale.contains(score) {
             return Ok(score);
         }
         Err(self
-            .fault(format!("the score `{score}` is not in [0, 1]"), &self.column, file_row)
-            .hint("scores are probabilities; rescale them where they are made")
+            .fault(
+                format!("the score `{score}` is not {}", self.scale.in_words()),
+                &self.column,
+                file_row,
+            )
+            .hint(self.scale.hint())
             .into())
     }
 

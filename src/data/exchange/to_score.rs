@@ -409,8 +409,8 @@ mod tests {
     use crate::data::{
         Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, RowIdKind,
     };
-    use crate::exec::pieces::WorkerPool;
     use crate::exec::accumulator::Accumulator;
+    use crate::exec::pieces::WorkerPool;
     use crate::table::file::{FileOwner, ParquetFile};
 
     fn numbers(from: i64, n: i64) -> RecordBatch {

@@ -161,7 +161,7 @@ pub(crate) struct PrepareParams {
     pub weight: Option<ColumnName>,
     /// Columns that define exact duplicates, which are then dropped; `None` keeps all rows.
     pub drop_duplicates: Option<Vec<ColumnName>>,
-    /// Columns carried as numbers for models: scores, thresholds.
+    /// Columns carried as numbers for models: scores, thresholds, expected scores.
     pub carry: Vec<ColumnName>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,

@@ -240,6 +240,9 @@ impl JobChecker<'_> {
         for (key, there) in [
             ("threshold", model.threshold != ThresholdBlock::default()),
             ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
+            ("scale", model.scale.is_some()),
+            ("better", model.better.is_some()),
+            ("expect", model.expect.is_some()),
         ] {
             if there {
                 let what = format!(

@@ -1,7 +1,10 @@
 //! Checks models and the families that are measured.
 
 use crate::job::read::nearest::{all, any, list, suggest};
+use crate::job::read::tree::join;
 use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
+use crate::model::kind::expect_key::ExpectBlock;
+use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, Name};
 
@@ -145,8 +148,12 @@ impl JobChecker<'_> {
             self.onnx(&format!("{at}.onnx"), name, onnx);
         }
         self.threshold(&format!("{at}.threshold"), name, model);
+        self.scale(&at, name, model);
+        if let Some(expect) = &model.expect {
+            self.expect(&join(&at, "expect"), name, model, expect);
+        }
         if let Some(scores) = &model.scores {
-            self.scores(&format!("{at}.scores"), name, scores, asked);
+            self.scores(&format!("{at}.scores"), name, (scores, model), asked);
         }
         if let Some(command) = &model.command {
             self.command(&format!("{at}.command"), name, command);
@@ -240,7 +247,13 @@ impl JobChecker<'_> {
         }
     }
 
-    fn scores(&mut self, at: &str, name: &Name, scores: &ScoresBlock, asked: Option<MetricFamily>) {
+    fn scores(
+        &mut self,
+        at: &str,
+        name: &Name,
+        (scores, model): (&ScoresBlock, &ModelBlock),
+        asked: Option<MetricFamily>,
+    ) {
         if let Some(file) = &scores.factual.parquet {
             self.score_path(format!("{at}.factual.parquet"), file, &[]);
         }
@@ -288,12 +301,62 @@ impl JobChecker<'_> {
             }
         }
         if let Some(recheck) = &scores.recheck {
-            self.recheck(&format!("{at}.recheck"), name, scores, recheck);
+            self.recheck(&format!("{at}.recheck"), name, (scores, model), recheck);
         }
         self.score_keys(at, scores);
     }
 
-    fn recheck(&mut self, at: &str, name: &Name, scores: &ScoresBlock, recheck: &RecheckBlock) {
+    /// The scores that a model is known to give.
+    fn expect(&mut self, at: &str, name: &Name, model: &ModelBlock, expect: &ExpectBlock) {
+        let (here, tolerance) = (join(at, "tolerance"), expect.tolerance.get());
+        if tolerance < 0.0 {
+            self.push_problem(
+                "bad-value",
+                here,
+                format!("a tolerance of `{tolerance}` is below 0"),
+                "write 0 or more; 1.0e-6 leaves room for scores of single precision",
+            );
+        } else {
+            self.never_exceeded(here, model, tolerance);
+        }
+        let own = model.scores.as_ref().filter(|scores| scores.factual.parquet.is_none());
+        if own.is_some_and(|scores| scores.factual.column.as_ref() == Some(&expect.column)) {
+            let what = format!(
+                "the column `{}` holds the scores of the model `{name}` itself, and is compared \
+                 with nothing",
+                expect.column
+            );
+            let hint = "name the column with the scores that the model gave elsewhere, or take \
+                        `expect` out";
+            self.push_problem("bad-value", join(at, "column"), what, hint);
+        }
+    }
+
+    /// Complains about a tolerance that no two scores of the scale can exceed.
+    fn never_exceeded(&mut self, at: String, model: &ModelBlock, tolerance: f64) {
+        let scale = model.score_scale(self.job.data.favours_positive());
+        if model.scale != Some(ScaleBlock::LogOdds) && tolerance >= scale.width() {
+            let what = format!(
+                "a tolerance of `{tolerance}` is never exceeded: scores lie {}",
+                scale.in_words()
+            );
+            self.push_problem(
+                "bad-value",
+                at,
+                what,
+                "write a smaller number; 1.0e-6 of the scale leaves room for scores of single \
+                 precision",
+            );
+        }
+    }
+
+    fn recheck(
+        &mut self,
+        at: &str,
+        name: &Name,
+        (scores, model): (&ScoresBlock, &ModelBlock),
+        recheck: &RecheckBlock,
+    ) {
         if recheck.share.get() == 0.0 {
             self.push_problem(
                 "bad-value",
@@ -311,18 +374,7 @@ impl JobChecker<'_> {
                 "write 0 or more; 1.0e-6 leaves room for scores of single precision",
             );
         }
-        if recheck.tolerance.get() >= 1.0 {
-            let what = format!(
-                "a tolerance of `{}` is never exceeded: scores lie in [0, 1]",
-                recheck.tolerance.get()
-            );
-            self.push_problem(
-                "bad-value",
-                format!("{at}.tolerance"),
-                what,
-                "write a number below 1; 1.0e-6 leaves room for scores of single precision",
-            );
-        }
+        self.never_exceeded(format!("{at}.tolerance"), model, recheck.tolerance.get());
         if scores.counterfactual.is_none() {
             let what = format!(
                 "the model `{name}` asks for rows again in the file of the counterfactuals, and \

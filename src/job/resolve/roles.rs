@@ -42,7 +42,7 @@ impl SensitiveBlock {
 }
 
 impl ModelBlock {
-    /// The columns of the rows that the model names: scores and thresholds.
+    /// The columns of the rows that the model names: scores, thresholds, expected scores.
     pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
         let factual = self
             .scores
@@ -57,6 +57,7 @@ impl ModelBlock {
                     .chain(factual.columns.iter().flat_map(|columns| columns.values()))
             })
             .chain(self.threshold.column())
+            .chain(self.expect.as_ref().map(|expect| &expect.column))
     }
 }
 

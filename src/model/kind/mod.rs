@@ -5,11 +5,13 @@
 
 pub(crate) mod boosting;
 pub(crate) mod command;
+pub(crate) mod expect_key;
 pub(crate) mod forest;
 pub(crate) mod lightgbm_file;
 pub(crate) mod logistic;
 pub(crate) mod onnx;
 pub(crate) mod python;
+pub(crate) mod scale_key;
 pub(crate) mod scores;
 pub(crate) mod threshold_key;
 pub(crate) mod trees;
@@ -20,13 +22,16 @@ use serde::{Deserialize, Serialize};
 use crate::model::TrainedKnobs;
 use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
+use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::forest::ForestBlock;
 use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::logistic::LogisticBlock;
 use crate::model::kind::onnx::OnnxBlock;
 use crate::model::kind::python::PythonBlock;
+use crate::model::kind::scale_key::{BetterEnd, ScaleBlock};
 use crate::model::kind::scores::ScoresBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
+use crate::num::score_scale::ScoreScale;
 use crate::param::ColumnName;
 
 macro_rules! model_kinds {
@@ -49,14 +54,29 @@ macro_rules! model_kinds {
             $($(#[$other_about])*
             #[serde(default, rename = $other_key, skip_serializing_if = "Option::is_none")]
             pub $other: Option<$other_block>,)+
-            /// The score from which a prediction is positive: a number, `{column: C}`, or fitted to
-            /// the training rows by `{maximise_recall: {...}}`, `{youden: {}}` or `{f_beta: 1}`.
+            /// The score from which a prediction is positive: a number of the scale, `{column: C}`,
+            /// or fitted to the training rows by `{maximise_recall: {...}}`, `{youden: {}}` or
+            /// `{f_beta: 1}`.
             /// Has no part where the label has `classes`.
             #[serde(default)]
             pub threshold: ThresholdBlock,
             /// `ge`: a score equal to the threshold is positive; `gt`: it is negative.
             #[serde(default)]
             pub threshold_rule: ThresholdRule,
+            /// What the numbers of scores and thresholds are: `{from: 300, to: 850}`, or
+            /// `log-odds`. Left out: probabilities of the positive class. Decisions compare these
+            /// numbers; metrics that need scores of [0, 1] take the share of the scale.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub scale: Option<ScaleBlock>,
+            /// Which end of the scale people want: `higher` or `lower`. Where that end is not the
+            /// positive prediction's, a prediction is positive at or below the threshold. Left out:
+            /// high scores mean the positive prediction.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub better: Option<BetterEnd>,
+            /// Scores that the model is known to give: the run compares its own with them. Left
+            /// out: nothing is compared.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub expect: Option<ExpectBlock>,
         }
 
         /// A kind of model with its knobs.
@@ -149,6 +169,11 @@ impl ModelBlock {
     /// The program that scores, where it is one.
     pub fn program(&self) -> Option<CommandBlock> {
         self.brought().and_then(|(_, knobs)| knobs.program())
+    /// The scale of its scores, where the positive prediction is the one that people want or not.
+    pub fn score_scale(&self, favours_positive: bool) -> ScoreScale {
+        let turned = self.better.is_some_and(|end| (end == BetterEnd::Higher) != favours_positive);
+        let numbers = self.scale.map_or(ScoreScale::default().numbers, ScaleBlock::numbers);
+        ScoreScale { numbers, turned }
     }
 
     /// Whether the run itself fits the model to the training rows.

@@ -14,7 +14,7 @@ use crate::param::{ColumnName, Finite, Fraction};
 #[derive(Debug, Clone, PartialEq)]
 pub enum ThresholdBlock {
     /// The same for every row.
-    Fixed(Fraction),
+    Fixed(Finite),
     /// Another for each row, or another for each fold.
     Of(ThresholdOf),
 }
@@ -72,14 +72,14 @@ impl ThresholdBlock {
 
 impl Default for ThresholdBlock {
     fn default() -> Self {
-        ThresholdBlock::Fixed(half())
+        ThresholdBlock::Fixed(Finite::new(0.5).expect("0.5 is finite"))
     }
 }
 
 impl Serialize for ThresholdBlock {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            ThresholdBlock::Fixed(share) => share.serialize(serializer),
+            ThresholdBlock::Fixed(number) => number.serialize(serializer),
             ThresholdBlock::Of(of) => of.serialize(serializer),
         }
     }
@@ -93,23 +93,23 @@ impl<'de> Deserialize<'de> for ThresholdBlock {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "a number from 0 to 1, `{column: C}`, `{maximise_recall: {tnr_floor: \
+                    "a number, `{column: C}`, `{maximise_recall: {tnr_floor: \
                      0.5}}`, `{youden: {}}` or `{f_beta: 1}`",
                 )
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<ThresholdBlock, E> {
-                Fraction::new(value)
+                Finite::new(value)
                     .map(ThresholdBlock::Fixed)
                     .ok_or_else(|| E::invalid_value(de::Unexpected::Float(value), &self))
             }
 
             fn visit_u64<E: de::Error>(self, value: u64) -> Result<ThresholdBlock, E> {
-                match value {
-                    0 => self.visit_f64(0.0),
-                    1 => self.visit_f64(1.0),
-                    _ => Err(E::invalid_value(de::Unexpected::Unsigned(value), &self)),
-                }
+                self.visit_f64(value as f64)
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ThresholdBlock, E> {
+                self.visit_f64(value as f64)
             }
 
             fn visit_str<E: de::Error>(self, word: &str) -> Result<ThresholdBlock, E> {
@@ -139,7 +139,7 @@ impl JsonSchema for ThresholdBlock {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let number = generator.subschema_for::<Fraction>();
+        let number = generator.subschema_for::<Finite>();
         let of = generator.subschema_for::<ThresholdOf>();
         json_schema!({"anyOf": [number, {"enum": ["youden", "maximise_recall"]}, of]})
     }

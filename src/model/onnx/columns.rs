@@ -3,6 +3,7 @@
 use super::OnnxParams;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::error::{Error, Fault, Result};
+use crate::num::score_scale::ScaleNumbers;
 
 /// Largest rounding error of a probability in single precision.
 const ROUNDING: f64 = 1e-6;
@@ -191,18 +192,24 @@ impl OnnxParams {
         })
     }
 
-    /// A score as a probability, clamped if it is outside [0, 1] by rounding only.
+    /// A score, clamped if it is outside of its scale by rounding only.
     pub(super) fn checked(&self, score: f64) -> Result<f64> {
-        if (-ROUNDING..=1.0 + ROUNDING).contains(&score) {
-            return Ok(score.clamp(0.0, 1.0));
+        let rounding = ROUNDING * self.scale.width();
+        if let ScaleNumbers::Range { from, to } = self.scale.numbers
+            && (from - rounding..=to + rounding).contains(&score)
+        {
+            return Ok(score.clamp(from, to));
+        }
+        if self.scale.contains(score) {
+            return Ok(score);
         }
         let what = if score.is_nan() {
             "the model gives NaN for a row".to_owned()
         } else {
-            format!("the model gives `{score}` for a row, which is not in [0, 1]")
+            format!("the model gives `{score}` for a row, which is not {}", self.scale.in_words())
         };
-        let hint = "the score is the probability of the positive class; name the output that holds \
-                    it under `output`";
+        let hint = "the score is the probability of the positive class, or a number of the model's \
+                    `scale`; name the output that holds it under `output`";
         Err(self.fault("bad-scores", what).hint(hint).into())
     }
 }

@@ -9,13 +9,14 @@
 //! own, because the order in which a session adds depends on its threads. Rows go in blocks of
 //! 4,096; a single row is sent twice, since the runtime computes one row in another way than
 //! several. So a score does not depend on the rows around it.
-//! Choice: probabilities outside [0, 1] by at most the rounding of single precision, 1e-6, are
-//! clamped.
+//! Choice: scores outside of their scale by at most the rounding of single precision, 1e-6 of its
+//! width, are clamped.
 //! Cost: a session per thread, each with the model in memory.
 
 use std::path::PathBuf;
 
 use crate::data::Feature;
+use crate::num::score_scale::ScoreScale;
 
 /// How to install the library.
 pub(crate) const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name its \
@@ -32,6 +33,8 @@ pub(crate) struct OnnxParams {
     pub output: Option<String>,
     /// The positive class, where the job names it.
     pub positive: Option<String>,
+    /// The scale of the scores.
+    pub scale: ScoreScale,
     /// The features of the rows.
     pub features: Vec<Feature>,
     /// Features that the model must not see.

@@ -9,6 +9,7 @@ use crate::data::values::ValueClass;
 use crate::data::{Feature, FeatureColumn, FeatureKind, FeatureRows, MISSING};
 use crate::model::Scorer;
 use crate::model::onnx::library::libraries;
+use crate::num::score_scale::ScoreScale;
 
 const N: u32 = 40;
 const JOBS: [&str; 3] = ["clerk", "nurse", "pilot"];
@@ -40,6 +41,7 @@ fn params(model: &str) -> OnnxParams {
         inputs: Vec::new(),
         output: None,
         positive: (model == "zipmap").then(|| "good".to_owned()),
+        scale: ScoreScale::default(),
         features: features(),
         omit,
     }

@@ -128,6 +128,7 @@ fn doubts(audit: &AuditFolder) -> Vec<PageBlock> {
         let what = match issue.code.as_str() {
             "no-recheck" => "Model version not checked.",
             "not-repeatable" => "The model does not answer alike.",
+            "unexpected-scores" => "Some scores are not the known ones.",
             _ => continue,
         };
         let words = RichText::new()

@@ -1,5 +1,6 @@
 //! How far scores move: the change of each person's score, and both distributions.
 
+use crate::folder::manifest::ModelWords;
 use crate::report::brief::harm::ranked;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
@@ -40,6 +41,8 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let voice = inputs.voice;
     let found = directions(inputs);
     let (first, _) = found.first()?;
+    let model_of =
+        |key: &ResultKey| inputs.audit.manifest.models.iter().find(|model| model.name == key.model);
     let mean = |key: &ResultKey| inputs.audit.measure(key, "mcd")?.value;
     let bins: Vec<_> = found.iter().map(|(_, of)| central(&of.change, BINS)).collect();
     let ends = bins.iter().flatten().flat_map(|bin| [bin.0, bin.1]);
@@ -70,11 +73,11 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             ),
             title: heading(&what, "change of the score"),
         });
-        let model = inputs.audit.manifest.models.iter().find(|model| model.name == key.model);
-        let cut_off = model.and_then(|model| model.threshold.parse::<f64>().ok());
-        let cut_off: Vec<(f64, String)> = cut_off
-            .filter(|at| (0.0..=1.0).contains(at))
-            .map(|at| (at, format!("cut-off {}", three_digits(at))))
+        let model = model_of(key);
+        let cut_off: Vec<(f64, String)> = model
+            .and_then(|model| Some((model.score_scale(), model.cut_off()?)))
+            .map(|(scale, at)| (scale.share(at), format!("cut-off {}", three_digits(at))))
+            .filter(|(at, _)| (0.0..=1.0).contains(at))
             .into_iter()
             .collect();
         panels.push(ChartPanel {
@@ -88,9 +91,17 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             title: heading(&what, "scores"),
         });
     }
-    let lead = match mean(first) {
-        Some(value) if value != 0.0 => format!(
-            "{} of {} {} by {} on average {}, by {}, {}.",
+    // In the numbers of the model, where these are no probabilities.
+    let moved = |shares: f64| match model_of(first).and_then(|model| model.scale) {
+        None => (shares, ""),
+        Some(scale) => match scale.user_change(shares) {
+            Some(numbers) => (numbers, ""),
+            None => (shares, " as probabilities of the positive prediction"),
+        },
+    };
+    let lead = match mean(first).map(moved) {
+        Some((value, how)) if value != 0.0 => format!(
+            "{} of {} {} by {}{how} on average {}, by {}, {}.",
             "The scores",
             voice.people(&first.attribute, &first.from),
             if value < 0.0 { "fall" } else { "rise" },
@@ -111,11 +122,16 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         "How far scores move",
         "scores",
     );
-    let blocks: Vec<PageBlock> = vec![
+    let mut drawn: Vec<&str> = found.iter().map(|(key, _)| key.model.as_str()).collect();
+    drawn.dedup();
+    let scales = inputs.audit.manifest.models.iter().filter(|of| drawn.contains(&of.name.as_str()));
+    let scales = scales.filter_map(ModelWords::scale_in_words);
+    let mut blocks: Vec<PageBlock> = vec![
         BriefBlock::Lead(RichText::new().quote(lead)).into(),
         BriefBlock::Panels("pair", panels).into(),
         PageBlock::Note(keys.and(note).text(".")),
     ];
+    blocks.extend(scales.map(|words| PageBlock::Note(RichText::new().quote(words))));
     Some(BriefSection {
         id: "scores",
         title: "How far do scores move?".into(),

@@ -21,7 +21,10 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     blocks.extend(sets(audit));
     blocks.extend(models(audit));
     blocks.extend(thresholds(audit));
+    let scales = audit.manifest.models.iter().filter_map(ModelWords::scale_in_words);
+    blocks.extend(scales.map(|words| PageBlock::Text(RichText::new().quote(&words))));
     blocks.extend(rechecks(audit));
+    blocks.extend(expected(audit));
     let mut facts: Vec<(RichText, RichText)> = vec![
         ("Favourable".into(), crate::report::section::verdict::favourable(audit)),
         ("Split".into(), RichText::new().quote(&m.split)),
@@ -268,9 +271,11 @@ fn models(audit: &AuditFolder) -> Option<PageBlock> {
         .models
         .iter()
         .map(|model| {
-            let rule = match model.threshold_rule.as_str() {
-                "ge" => "at or above ",
-                "gt" => "above ",
+            let rule = match (model.threshold_rule.as_str(), model.score_scale().turned) {
+                ("ge", false) => "at or above ",
+                ("gt", false) => "above ",
+                ("ge", true) => "at or below ",
+                ("gt", true) => "below ",
                 _ => "",
             };
             let cells = vec![
@@ -350,6 +355,35 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
         ))
     };
     rechecked.map(sentence).collect()
+}
+
+/// What the comparison with known scores found, a sentence a model.
+fn expected(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
+    let known = audit.manifest.models.iter();
+    let known = known.filter_map(|model| Some((model, model.expect.as_ref()?)));
+    let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
+    known.map(move |(model, known)| {
+        let found = match known.differ {
+            0 => "agree".to_owned(),
+            n => format!("agree, but for {} (the job allows {})", count(n), count(known.at_most)),
+        };
+        let unknown = match known.unknown {
+            0 => String::new(),
+            n => format!(" {} audited rows have no known score.", count(n)),
+        };
+        PageBlock::Text(
+            RichText::from("Does the audit score as the model is known to? The scores of model ")
+                .name(&model.name)
+                .text(" were compared with the column ")
+                .code(&known.column)
+                .text(format!(
+                    ": {} rows {found}, within {}; the largest difference is {}.{unknown}",
+                    count(known.rows),
+                    known.tolerance,
+                    number::NumberFormat::Plain.value(known.largest)
+                )),
+        )
+    })
 }
 
 fn intervals(audit: &AuditFolder) -> RichText {

@@ -1,6 +1,7 @@
 //! Section "How far scores move": histograms of change and of both scores per direction, and the
 //! distances between them.
 
+use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
 use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
@@ -54,6 +55,8 @@ pub(crate) fn section(
                     .into(),
             ));
         }
+        let scale = model_words(audit, &panel.model).and_then(ModelWords::scale_in_words);
+        blocks.extend(scale.map(|words| PageBlock::Note(RichText::new().quote(&words))));
         blocks.extend(drawings(audit, panel));
         blocks.extend(table(audit, panel, glossary));
     }
@@ -94,9 +97,11 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
     }
     let end = round_up(changes.1).min(1.0);
     let (change_scale, score_scale) = (PlotScale::new(-end, end), PlotScale::new(0.0, 1.0));
+    let scale = model_words(audit, &panel.model).map(ModelWords::score_scale).unwrap_or_default();
     let thresholds: Vec<(f64, String)> = thresholds(audit, &panel.model)
         .into_iter()
-        .map(|at| (at, format!("cut-off {}", number::three_digits(at))))
+        .map(|at| (scale.share(at), format!("cut-off {}", number::three_digits(at))))
+        .filter(|(at, _)| (0.0..=1.0).contains(at))
         .collect();
     drawn
         .into_iter()
@@ -146,19 +151,17 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
         .collect()
 }
 
-/// The thresholds of a model that lie among the scores: the one that the job gives, or those
-/// fitted, one a fold.
+fn model_words<'a>(audit: &'a AuditFolder, model: &str) -> Option<&'a ModelWords> {
+    audit.manifest.models.iter().find(|words| words.name == model)
+}
+
+/// The thresholds of a model in its own numbers: the one that the job gives, or those fitted, one a
+/// fold.
 fn thresholds(audit: &AuditFolder, model: &str) -> Vec<f64> {
-    let given = audit
-        .manifest
-        .models
-        .iter()
-        .filter(|m| m.name == model)
-        .filter_map(|m| m.threshold.parse().ok());
+    let given = model_words(audit, model).and_then(ModelWords::cut_off).into_iter();
     let plain =
         audit.thresholds.iter().filter(|row| row.arm.is_empty() && row.model.as_str() == model);
-    let mut all: Vec<f64> =
-        given.chain(plain.map(|row| row.threshold)).filter(|t| (0.0..=1.0).contains(t)).collect();
+    let mut all: Vec<f64> = given.chain(plain.map(|row| row.threshold)).collect();
     all.sort_by(f64::total_cmp);
     all.dedup();
     all

@@ -40,11 +40,6 @@ pub(crate) fn ranks(attribute: &Attribute) -> Vec<usize> {
     ranks
 }
 
-#[inline]
-fn known_score(score: f64) -> Option<f64> {
-    (!score.is_nan()).then_some(score)
-}
-
 /// Fails where people have weights and those of so many rows or counterfactuals could outgrow the
 /// sums of the evidence.
 pub(crate) fn check_weight_total(layout: &Layout, n: u64) -> Result<()> {
@@ -163,7 +158,7 @@ impl<'a> RowCounting<'a> {
 /// names them; `n_folds` are counted apart, and with one all rows together.
 ///
 /// # Errors
-/// A row with a score has no threshold in [0, 1]; weights outgrow their sums; a file cannot be
+/// A row with a score has no threshold of its scale; weights outgrow their sums; a file cannot be
 /// read; the run is to stop.
 pub(crate) fn count_rows(
     ground: RowContext<'_>,
@@ -316,7 +311,7 @@ impl ScoredGroup {
                 cfs.push(ScoredCounterfactual {
                     to,
                     predicted: decide(score),
-                    score: known_score(score),
+                    score: cut.share(score),
                 });
                 next += 1;
             }
@@ -325,7 +320,7 @@ impl ScoredGroup {
                 group: ranks[usize::from(own)],
                 label: label(layout, &self.batch, i),
                 predicted: decide(score),
-                score: known_score(score),
+                score: cut.share(score),
                 weight: weight_units(layout, &self.batch, i),
             };
             each(i, &person, &cfs);

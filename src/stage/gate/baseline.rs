@@ -73,6 +73,11 @@ pub(crate) fn finished_side(folder: &Path) -> Result<(Manifest, ComparedRun)> {
         row_id: manifest.row_id.clone(),
         source: source(&values, &manifest.inputs, manifest.stand_in.as_deref()),
         values,
+        scales: manifest
+            .models
+            .iter()
+            .filter_map(|model| Some((model.name.clone(), model.scale?)))
+            .collect(),
         weighted: manifest.weight.is_some(),
         persons: manifest.person.is_some(),
         has_label: manifest.label.is_some(),
@@ -149,6 +154,11 @@ pub(crate) fn running_side(
         row_id: words::row_id(job, layout),
         source: source(&values, &input.files, input.stand_in.as_deref()),
         values,
+        scales: job
+            .models
+            .iter()
+            .map(|(name, model)| (name.to_string(), model.score_scale(job.data.favours_positive())))
+            .collect(),
         weighted: layout.weight.is_some(),
         persons: layout.person.is_some(),
         has_label: job.data.label.column().is_some(),

@@ -11,6 +11,7 @@ use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -63,6 +64,8 @@ impl Stage for GateStage {
         b.input("on_inconclusive", |job| &job.on_inconclusive);
         b.value("lines of the gates", gate_lines(plan));
         let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
+        // Nothing is judged that rests on other scores than the job expects.
+        ExpectInputs::need(b)?;
         let (recourse, asked) = (RecourseFolders::need(b)?, RecheckInputs::need(b)?);
         work(move |ctx| {
             gate::judge(

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Attribute, Layout, MISSING_GROUP};
 use crate::error::Result;
 use crate::exec::files;
-use crate::job::{self, ModelBlock};
+use crate::job::{self, ModelBlock, ThresholdRule};
 use crate::metric::evidence::counts::{FactualCounts, GroupFactualCounts};
 use crate::metric::evidence::labels::{FavourableShare, GroupShares, MissingLabels, share};
 use crate::metric::rate::Rate;
-use crate::model::ThresholdComparison;
 use crate::model::kind::threshold_key::{ThresholdBlock as JobThreshold, ThresholdOf};
+use crate::num::score_scale::ScoreScale;
 use crate::param::Seed;
 use crate::stage::advice::IssueNote;
 use crate::stage::count::evidence::{BlockSettings, RowCounting};
@@ -165,22 +165,19 @@ pub(crate) fn sides(model: &str, favours_positive: bool) -> [String; 2] {
 /// score; none where the score is made elsewhere or the threshold is fitted.
 fn rule_of_rows(
     model: &ModelBlock,
+    scale: ScoreScale,
     at: &impl Fn(&str) -> Option<usize>,
 ) -> Option<(DecisionRule, usize)> {
     let factual = &model.scores.as_ref()?.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
     let threshold = match &model.threshold {
-        JobThreshold::Fixed(share) => RowThreshold::Fixed(share.get()),
+        JobThreshold::Fixed(number) => RowThreshold::Fixed(number.get()),
         JobThreshold::Of(ThresholdOf::Column(column)) => {
             RowThreshold::Carried(at(column.as_str())?)
         }
         JobThreshold::Of(_) => return None,
     };
-    let decision = match model.threshold_rule {
-        job::ThresholdRule::Ge => ThresholdComparison::AtOrAbove,
-        job::ThresholdRule::Gt => ThresholdComparison::Above,
-    };
-    Some((DecisionRule { decision, threshold }, at(score.as_str())?))
+    Some((DecisionRule::new(model.threshold_rule, threshold, scale), at(score.as_str())?))
 }
 
 /// A share in per cent with one decimal.
@@ -206,7 +203,8 @@ impl Stage for LabelStage {
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
                 let factual = model.scores.as_ref().map(|scores| &scores.factual);
-                (name, factual, &model.threshold, model.threshold_rule)
+                let scale = plan.score_scale(model);
+                (name, factual, &model.threshold, model.threshold_rule, scale)
             };
             job.models.iter().map(decides).collect::<Vec<_>>()
         });
@@ -253,14 +251,14 @@ fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
     let at = |column: &str| layout.carried.iter().position(|carried| carried == column);
     let models = plan.job.models.iter();
     let mut models: Vec<(String, (DecisionRule, usize))> = models
-        .filter_map(|(name, model)| Some((name.to_string(), rule_of_rows(model, &at)?)))
+        .filter_map(|(name, model)| {
+            Some((name.to_string(), rule_of_rows(model, plan.score_scale(model), &at)?))
+        })
         .collect();
     if models.is_empty() {
         // No score column: nobody is decided about, and groups are counted all the same.
-        let cut = DecisionRule {
-            decision: ThresholdComparison::AtOrAbove,
-            threshold: RowThreshold::Fixed(0.0),
-        };
+        let threshold = RowThreshold::Fixed(0.0);
+        let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
     }
     let blocks = BlockSettings { seed: Seed::default(), paired: false };

@@ -19,6 +19,7 @@ use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
 use crate::unit::AuditUnit;
 
@@ -70,6 +71,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
     /// The models that were asked twice.
     pub(crate) rechecks: RecheckInputs,
+    /// The models whose scores are known.
+    pub(crate) expected: ExpectInputs<'a>,
     /// Set, attribute and stage of all counterfactuals.
     pub(crate) sets: Vec<(String, String, StageInput<GenerateStage>)>,
     /// The sets that rest on causal graphs.
@@ -122,6 +125,7 @@ impl<'a> FolderInputs<'a> {
             recourse,
             rechecks_of_files,
             rechecks,
+            expected: ExpectInputs::need(b)?,
             sets,
             graphs: GraphSetInputs::need(b)?,
             fits: FitInputs::need(b)?,

@@ -24,10 +24,11 @@ use crate::exec::folder::EXTRAS;
 use crate::exec::hash::sha256;
 use crate::exec::{StageContext, StageRecord};
 use crate::folder::history::{self, RunHistory};
-use crate::folder::manifest::{AwaitedScores, Manifest, RecheckWords, RunSummary};
+use crate::folder::manifest::{AwaitedScores, ExpectWords, Manifest, RecheckWords, RunSummary};
 use crate::folder::read::MANIFEST;
 use crate::job::check::{CheckedJob, to_yaml};
 use crate::job::{self, Job};
+use crate::model::kind::expect_key::ExpectBlock;
 use crate::param::ColumnName;
 use crate::report;
 use crate::report::diff::on_one_line;
@@ -47,6 +48,7 @@ use crate::stage::measure::labels::{
 };
 use crate::stage::report::inputs::FolderInputs;
 use crate::stage::report::origins::{FORMAT, FolderOrigins};
+use crate::stage::score::expect::ExpectResult;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::settings::{CODE, RunSettings};
 use crate::stage::{RunRecord, advice};
@@ -176,7 +178,8 @@ pub(crate) fn assemble(
     }
     let small = made.measured.plain.read(ctx, SMALL_SLICES)?;
     let rechecked = made.rechecked(ctx)?;
-    let of_models = ModelNotes { short_of_trees, rechecked: &rechecked };
+    let expected = made.expected.open(ctx)?;
+    let of_models = ModelNotes { short_of_trees, rechecked: &rechecked, expected: &expected };
     let labels: SelectiveLabels = made.measured.plain.read(ctx, LABELS)?;
     let groups = read_rows::<GroupRow>(plain)?;
     let unlabelled = labels::sets_without_labels(&origins.checked.job, |attribute| {
@@ -253,6 +256,16 @@ pub(crate) fn assemble(
     manifest.answers = made.answers.open(ctx)?;
     for words in &mut manifest.models {
         words.recheck = rechecked.get(words.name.as_str()).copied();
+        let known = expected.iter().find(|(model, ..)| *model == words.name);
+        words.expect = known.map(|(_, expect, found)| ExpectWords {
+            column: expect.column.to_string(),
+            tolerance: expect.tolerance.get(),
+            at_most: expect.at_most,
+            rows: found.rows,
+            unknown: found.unknown,
+            differ: found.differ,
+            largest: found.largest,
+        });
     }
     let summary = RunSummary {
         cfaudit: FORMAT,
@@ -343,7 +356,7 @@ pub(crate) fn assemble_waiting(
     origins: &FolderOrigins<'_>,
     awaited: Vec<AwaitedScores>,
 ) -> Result<()> {
-    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new() };
+    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
     write_row_tables(
         ctx,
         origins,
@@ -378,7 +391,7 @@ pub(crate) fn assemble_rows(
     origins: &FolderOrigins<'_>,
     followed: &[(&str, &str, GeneratedEffects)],
 ) -> Result<()> {
-    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new() };
+    let of_models = ModelNotes { short_of_trees: &[], rechecked: &BTreeMap::new(), expected: &[] };
     let nothing = (&SmallSlices::new(), &SelectiveLabels::new(), &[][..]);
     write_row_tables(ctx, origins, followed, nothing, &[], of_models, Vec::new())?;
     let mut manifest = manifest(origins, ctx.out())?;
@@ -411,6 +424,8 @@ struct ModelNotes<'a> {
     short_of_trees: &'a [(&'a str, u64, u64)],
     /// What scoring rows again gave, by model.
     rechecked: &'a BTreeMap<&'a str, RecheckWords>,
+    /// What the comparison with known scores gave.
+    expected: &'a [(&'a str, &'a ExpectBlock, ExpectResult)],
 }
 
 /// The tables that tell of the rows. Prepared rows may hold features that nobody reads, or not: the
@@ -610,6 +625,27 @@ fn write_row_tables(
             severity: "warning".into(),
             r#where: (*model).into(),
             n: whole(recheck.differ),
+            text: text.into(),
+        });
+    }
+    // More than the job allows have ended the run.
+    for (model, expect, found) in of_models.expected.iter().filter(|(.., of)| of.differ > 0) {
+        let text = format!(
+            "the scores of model `{model}` differ from the column `{}` in {} of {} rows by more \
+             than {}, the largest difference is {}; the job allows {} such rows: its numbers are \
+             not quite those of the model that made the column",
+            expect.column,
+            found.differ,
+            found.rows,
+            expect.tolerance.get(),
+            found.largest,
+            expect.at_most
+        );
+        issues.push(IssueRow {
+            code: "unexpected-scores".into(),
+            severity: "warning".into(),
+            r#where: (*model).into(),
+            n: whole(found.differ),
             text: text.into(),
         });
     }

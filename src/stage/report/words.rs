@@ -23,6 +23,7 @@ use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::model::kind::command::without;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Name, Word};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::stage::measure::catalog;
@@ -84,7 +85,10 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         models: job
             .models
             .iter()
-            .map(|(name, model)| model_words(name.as_str(), model, job.data.label.classes()))
+            .map(|(name, model)| {
+                let scale = model.score_scale(job.data.favours_positive());
+                model_words(name.as_str(), model, scale, job.data.label.classes())
+            })
             .collect(),
         experiments: experiment_words(job),
         families: catalog::families(checked).iter().map(|f| f.as_str().to_owned()).collect(),
@@ -258,14 +262,19 @@ fn knob_words(name: &str, set: &job::CounterfactualSet) -> Vec<String> {
 /// How thresholds are called that the job does not state.
 const FITTED: &str = "a threshold fitted to its training rows";
 
-fn model_words(name: &str, model: &job::ModelBlock, classes: Option<&[Word]>) -> ModelWords {
+fn model_words(
+    name: &str,
+    model: &job::ModelBlock,
+    scale: ScoreScale,
+    classes: Option<&[Word]>,
+) -> ModelWords {
     let kind = model.kinds().first().map_or("", |kind| kind.key());
     let words = match (model.trained_here(), model.brought()) {
         (Some((_, knobs)), _) => format!("{}{}", knobs.words(), without(knobs.omit())),
         (None, brought) => brought.map_or_else(String::new, |(_, knobs)| knobs.words(classes)),
     };
     let threshold = match &model.threshold {
-        ThresholdBlock::Fixed(share) => share.get().to_string(),
+        ThresholdBlock::Fixed(number) => number.get().to_string(),
         ThresholdBlock::Of(ThresholdOf::Column(column)) => format!("column {column}"),
         ThresholdBlock::Of(ThresholdOf::MaximiseRecall(knob)) => {
             format!(
@@ -290,7 +299,9 @@ fn model_words(name: &str, model: &job::ModelBlock, classes: Option<&[Word]>) ->
         words,
         threshold,
         threshold_rule: rule.to_owned(),
+        scale: (scale != ScoreScale::default()).then_some(scale),
         recheck: None,
+        expect: None,
     }
 }
 

@@ -23,6 +23,7 @@ use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
 use crate::model::kind::python::SCRIPT;
+use crate::num::score_scale::ScoreScale;
 use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::row_context::RowContext;
@@ -49,6 +50,8 @@ pub(crate) struct CommandCall<'a> {
     pub command: &'a CommandBlock,
     /// The process that serves the whole run; none where every question starts one.
     pub kept: Option<&'a KeptProgram>,
+    /// The scale of its scores.
+    pub scale: ScoreScale,
     /// The job, for places in messages.
     pub checked: &'a CheckedJob,
     /// Number of folds that are trained and scored; 1 without.
@@ -351,7 +354,7 @@ impl<'a> CommandCall<'a> {
     /// asked for get none. `trained` is the folder that [`CommandCall::train_on`] wrote to.
     ///
     /// # Errors
-    /// The program fails, or gives other scores than one in [0, 1] per row; the rows cannot be
+    /// The program fails, or gives other scores than one of the scale per row; the rows cannot be
     /// read; the run is to stop.
     pub(crate) fn score(
         &self,
@@ -438,7 +441,7 @@ impl<'a> CommandCall<'a> {
                     None => f64::NAN,
                     Some(answer) => {
                         let score = answer.scores.take()?;
-                        if let Some(what) = score_complaint(score) {
+                        if let Some(what) = score_complaint(score, self.scale) {
                             let at = format!(
                                 "{} (score {} of its output, from 0)",
                                 scored.name(ground, g, i)?,
@@ -446,10 +449,7 @@ impl<'a> CommandCall<'a> {
                             );
                             let fault = answer.ended.fault("bad-scores", &what).at_row(at);
                             return Err(fault
-                                .hint(
-                                    "a score is the probability of the positive \
-                                     class, for every row",
-                                )
+                                .hint(format!("every row needs a score; {}", self.scale.hint()))
                                 .into());
                         }
                         answer.n += 1;

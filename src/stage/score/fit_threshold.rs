@@ -17,6 +17,7 @@ use crate::job::ModelBlock;
 use crate::model::Scorer;
 use crate::model::fitted_threshold::{FittedThreshold, ScoredTrainingRow, ThresholdObjective};
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
+use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
@@ -39,7 +40,8 @@ impl Stage for ThresholdStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
-        let objective = fitted_objective(name, model)?;
+        let objective = (fitted_objective(name, model)?, plan.score_scale(model));
+        b.value("scale", objective.1);
         b.value("threshold", &model.threshold);
         if let Some(scores) = &model.scores {
             b.value("scores", &scores.factual);
@@ -85,7 +87,7 @@ fn fit_by_command(
     ctx: &StageContext<'_>,
     ground: RowContext<'_>,
     call: &CommandCall<'_>,
-    objective: ThresholdObjective,
+    objective: (ThresholdObjective, ScoreScale),
     trained: Option<&Path>,
 ) -> Result<Vec<FittedThreshold>> {
     let mut readers = Vec::new();
@@ -126,12 +128,14 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
 /// score is none; the run is to stop.
 pub(crate) fn fit(
     ground: RowContext<'_>,
-    objective: ThresholdObjective,
+    (objective, scale): (ThresholdObjective, ScoreScale),
     score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
 ) -> Result<Vec<FittedThreshold>> {
     let layout = ground.rows.layout();
     check_weight_total(layout, layout.n_rows)?;
     let n_folds = ground.roles.n_folds();
+    // On a turned scale the highest score is the lowest number.
+    let end = |score: f64| if scale.turned { -score } else { score };
     let fit_fold = |fold: usize| {
         let mut cases = Vec::new();
         let part = |g: usize| {
@@ -139,7 +143,7 @@ pub(crate) fn fit(
             let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
             let scores = score(g, fold, &batch, &mine)?;
             let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
-                score,
+                score: end(score),
                 positive: batch.label[i] == Some(true),
                 weight: weight_units(layout, &batch, i),
             };
@@ -150,7 +154,8 @@ pub(crate) fn fit(
             cases.extend(part);
             Ok(())
         })?;
-        objective.fit(cases)
+        let fitted = objective.fit(cases)?;
+        Ok(FittedThreshold { threshold: end(fitted.threshold), ..fitted })
     };
     (0..n_folds).map(fit_fold).collect()
 }
@@ -161,7 +166,7 @@ pub(crate) fn fit(
 /// As [`fit`], and where the model fails.
 pub(crate) fn fit_scored(
     ground: RowContext<'_>,
-    objective: ThresholdObjective,
+    objective: (ThresholdObjective, ScoreScale),
     scorers: &[Box<dyn Scorer>],
 ) -> Result<Vec<FittedThreshold>> {
     fit(ground, objective, |_, fold, batch, mine| {
@@ -174,10 +179,10 @@ pub(crate) fn fit_scored(
 /// Fits the thresholds of scores that the rows carry.
 ///
 /// # Errors
-/// As [`fit`], and where a score is not in [0, 1].
+/// As [`fit`], and where a score is not one of its scale.
 pub(crate) fn fit_carried(
     ground: RowContext<'_>,
-    objective: ThresholdObjective,
+    objective: (ThresholdObjective, ScoreScale),
     carried: usize,
 ) -> Result<Vec<FittedThreshold>> {
     fit(ground, objective, |_, _, batch, mine| {
@@ -185,17 +190,15 @@ pub(crate) fn fit_carried(
         match mine
             .iter()
             .zip(&scores)
-            .find(|(_, score)| !score.is_nan() && !(0.0..=1.0).contains(*score))
+            .find(|(_, score)| !score.is_nan() && !objective.1.contains(**score))
         {
             Some((&i, score)) => Err(Fault::new(
                 "bad-scores",
-                format!("the score `{score}` is not in [0, 1]"),
+                format!("the score `{score}` is not {}", objective.1.in_words()),
             )
             .at_row(format!("row {}", batch.row[i]))
             .in_column(&ground.rows.layout().carried[carried])
-            .hint(
-                "scores are probabilities of the positive class; rescale them where they are made",
-            )
+            .hint(objective.1.hint())
             .into()),
             None => Ok(scores),
         }

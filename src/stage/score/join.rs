@@ -130,13 +130,13 @@ impl RecheckResult {
     pub(crate) fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
         for &row in rows {
             let (one, other) = (first[row], again[row]);
-            let difference = match (one.is_nan(), other.is_nan()) {
-                (true, true) => 0.0,
-                (false, false) => (one - other).abs(),
-                _ => 1.0,
+            let (difference, differs) = match (one.is_nan(), other.is_nan()) {
+                (true, true) => (0.0, false),
+                (false, false) => ((one - other).abs(), (one - other).abs() > tolerance),
+                _ => (1.0, true),
             };
             self.rows += 1;
-            self.differ += u64::from(difference > tolerance);
+            self.differ += u64::from(differs);
             self.largest = self.largest.max(difference);
         }
     }

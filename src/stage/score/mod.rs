@@ -3,6 +3,7 @@
 
 pub(crate) mod changed_rows;
 pub(crate) mod command;
+pub(crate) mod expect;
 pub(crate) mod fit_threshold;
 pub(crate) mod graph_scoring;
 pub(crate) mod join;
@@ -17,6 +18,7 @@ use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
+use crate::num::score_scale::ScoreScale;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::discover;
@@ -148,7 +150,8 @@ fn plan_made_elsewhere<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
-    let (name, _) = plan.model_of(unit)?;
+    let (name, model) = plan.model_of(unit)?;
+    let scale = b.value("scale", plan.score_scale(model));
     let set = world.as_ref().map(|world| world.set);
     let rows = RowInputs::of_job(b)?;
     b.value("scores", scores);
@@ -166,7 +169,7 @@ fn plan_made_elsewhere<'a>(
     let Some(world) = world else {
         return work(move |ctx| {
             rows.with(ctx, passes, |ground| {
-                factual_scores(plan, ctx, ground, scores, answer.as_ref())
+                factual_scores((plan, scale), ctx, ground, scores, answer.as_ref())
                     .map_err(|e| plan.with_model_place(e, &["models", name, "scores", "factual"]))
             })
         });
@@ -181,8 +184,8 @@ fn plan_made_elsewhere<'a>(
             Some((b.need::<ScoreStage>(&AuditUnit::of_model(name))?, recheck.tolerance.get()))
         }
     };
-    let joined =
-        JoinedSet { plan, answer, file, again, made: b.need::<GenerateStage>(unit)?, world };
+    let made = b.need::<GenerateStage>(unit)?;
+    let joined = JoinedSet { plan, scale, answer, file, again, made, world };
     work(move |ctx| {
         rows.with(ctx, passes, |ground| {
             joined.write(ctx, ground).map_err(|e| {
@@ -202,7 +205,7 @@ fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBu
 }
 
 fn factual_scores(
-    plan: &StagePlan<'_>,
+    (plan, scale): (&StagePlan<'_>, ScoreScale),
     ctx: &StageContext<'_>,
     ground: RowContext<'_>,
     scores: &job::ScoresBlock,
@@ -216,13 +219,14 @@ fn factual_scores(
             check_carried(
                 ground,
                 carried,
+                scale,
                 &|fault, row| plan.with_source_row(fault, row),
                 &score_folder(plan, ctx.out(), class)?,
             )
         });
     };
     let open = |column: &str| {
-        KeyedScores::open(answer.path, column, layout.row_id, None, &layout.attributes)
+        KeyedScores::open(answer.path, column, layout.row_id, None, &layout.attributes, scale)
     };
     let Some(first) = columns.first() else { return Ok(()) };
     answer.join(plan, ctx, &open(first.as_str())?, || {
@@ -235,6 +239,7 @@ fn factual_scores(
 /// Scores of the counterfactuals of a set, in a file made elsewhere.
 struct JoinedSet<'a> {
     plan: &'a StagePlan<'a>,
+    scale: ScoreScale,
     answer: ScoreAnswers<'a>,
     file: &'a job::CounterfactualScores,
     /// The scores of the rows as they are, and how far those that come again may differ.
@@ -258,6 +263,7 @@ impl JoinedSet<'_> {
                 layout.row_id,
                 attribute,
                 &layout.attributes,
+                self.scale,
             )
         };
         let join = |class: usize, column: &str| {

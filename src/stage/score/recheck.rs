@@ -26,7 +26,7 @@ const RECHECK_SHARE: f64 = 0.01;
 /// At least so many rows, or all where there are fewer.
 const RECHECK_AT_LEAST: usize = 100;
 
-/// Two answers for one row that differ by more are not the same.
+/// Two answers for one row that differ by more than this share of the scale are not the same.
 pub(crate) const RECHECK_TOLERANCE: f64 = 1e-6;
 
 /// Models that answer differently when asked twice, each with what scoring rows again gave.
@@ -48,6 +48,8 @@ impl Stage for RecheckStage {
         let (rows, first) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
         let seed = b.seed();
         let asked = AskedModels::need(b, unit)?;
+        let (_, model) = b.plan.model_of(unit)?;
+        let tolerance = RECHECK_TOLERANCE * b.plan.score_scale(model).width();
         work(move |ctx| {
             rows.with(ctx, 1, |ground| {
                 let again =
@@ -67,7 +69,7 @@ impl Stage for RecheckStage {
                                     &first.read(group)?,
                                     &scores,
                                     &drawn_rows(ground, &again, group)?,
-                                    RECHECK_TOLERANCE,
+                                    tolerance,
                                 );
                                 group += 1;
                                 Ok(())
@@ -76,7 +78,7 @@ impl Stage for RecheckStage {
                     }
                     None => {
                         let scorers = asked.scorers(ctx, ground.rows.layout())?;
-                        score_again(ground, &again, &scorers, &first, &mut found)?;
+                        score_again(ground, &again, &scorers, (&first, tolerance), &mut found)?;
                     }
                 }
                 files::write_json(&ctx.out().join(RECHECKED), &found)
@@ -109,7 +111,7 @@ impl RecheckInputs {
     /// The models that answer differently.
     pub(crate) fn unsteady(&self, ctx: &StageContext<'_>) -> Result<UnsteadyModels> {
         let found = self.open(ctx)?.into_iter();
-        let unsteady = found.filter(|(_, found)| found.largest > RECHECK_TOLERANCE);
+        let unsteady = found.filter(|(_, found)| found.differ > 0);
         Ok(unsteady.map(|(model, found)| (model.to_owned(), found)).collect())
     }
 }
@@ -123,7 +125,7 @@ fn score_again(
     ground: RowContext<'_>,
     again: &RecheckSample,
     scorers: &[Box<dyn Scorer>],
-    first: &ScoreReader,
+    (first, tolerance): (&ScoreReader, f64),
     found: &mut RecheckResult,
 ) -> Result<()> {
     let one = |g: usize| {
@@ -140,7 +142,7 @@ fn score_again(
     };
     ground.row_groups().in_order(one, |g, (rows, scores)| {
         if !rows.is_empty() {
-            found.compare(&first.read(g)?, &scores, &rows, RECHECK_TOLERANCE);
+            found.compare(&first.read(g)?, &scores, &rows, tolerance);
         }
         Ok(())
     })
@@ -150,7 +152,7 @@ fn score_again(
 pub(crate) fn unsteady_of(manifest: &Manifest) -> UnsteadyModels {
     let asked = manifest.models.iter().filter(|model| model.kind != "scores");
     let found = asked.filter_map(|model| Some((model.name.clone(), model.recheck?)));
-    let unsteady = found.filter(|(_, recheck)| recheck.largest > RECHECK_TOLERANCE);
+    let unsteady = found.filter(|(_, recheck)| recheck.differ > 0);
     unsteady
         .map(|(name, words)| {
             (name, RecheckResult { rows: words.rows, differ: words.differ, largest: words.largest })

@@ -9,6 +9,7 @@ use crate::data::rows::split::RowRoles;
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::{Fault, Result};
 use crate::model::Scorer;
+use crate::num::score_scale::ScoreScale;
 use crate::stage::row_context::RowContext;
 
 /// The rows of a group that train for a fold and have a label.
@@ -119,11 +120,12 @@ pub(crate) fn score_by_fold(
 /// `place` says where a row stands in the user's files.
 ///
 /// # Errors
-/// A score outside [0, 1]: names row and value; the rows cannot be read; the disk refuses; the run
-/// is to stop.
+/// A score outside of its scale: names row and value; the rows cannot be read; the disk refuses;
+/// the run is to stop.
 pub(crate) fn check_carried(
     ground: RowContext<'_>,
     (carried, column): (usize, &str),
+    scale: ScoreScale,
     place: &(dyn Fn(Fault, u64) -> Fault + Sync),
     out: &Path,
 ) -> Result<()> {
@@ -131,15 +133,15 @@ pub(crate) fn check_carried(
     ground.row_groups().in_order(
         |g| {
             let found = scores.read(ground.rows, ground.roles, g)?;
-            let wrong = |score: &f64| !score.is_nan() && !(0.0..=1.0).contains(score);
+            let wrong = |score: &f64| !score.is_nan() && !scale.contains(*score);
             let Some(i) = found.iter().position(wrong) else {
                 return Ok((found.len() as u64, ()));
             };
-            let what = format!("the score `{}` is not in [0, 1]", found[i]);
+            let what = format!("the score `{}` is not {}", found[i], scale.in_words());
             let row = ground.rows.read_keys(g)?.row[i];
             Err(place(Fault::new("bad-scores", what), row)
                 .in_column(column)
-                .hint("scores are probabilities; rescale them where they are made")
+                .hint(scale.hint())
                 .into())
         },
         |_, ()| Ok(()),

@@ -13,6 +13,7 @@ use crate::model::kind::onnx::OnnxBlock;
 use crate::model::lightgbm::file::LightgbmParams;
 use crate::model::onnx::OnnxParams;
 use crate::model::{ModelTrainer, TrainedModel};
+use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Seed};
 use crate::stage::applied_set::canonical_text;
 
@@ -70,7 +71,7 @@ pub(crate) fn memory_in_words(bytes: u64) -> String {
 }
 
 /// What an ONNX model needs to know of the rows.
-pub(crate) fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
+pub(crate) fn onnx_params(onnx: &OnnxBlock, scale: ScoreScale, layout: &Layout) -> OnnxParams {
     let words = |columns: &[ColumnName]| {
         columns.iter().map(|c| c.as_str().to_owned()).collect::<Vec<String>>()
     };
@@ -83,6 +84,7 @@ pub(crate) fn onnx_params(onnx: &OnnxBlock, layout: &Layout) -> OnnxParams {
             .collect(),
         output: onnx.output.clone(),
         positive: onnx.positive.as_ref().map(|word| word.as_str().to_owned()),
+        scale,
         features: layout.features.clone(),
         omit: words(&onnx.omit)
             .into_iter()

@@ -13,6 +13,7 @@ use cfaudit::exec::event::{Event, Observer};
 use cfaudit::explain::codes;
 use cfaudit::job::check;
 use cfaudit::job::new;
+use cfaudit::num::score_scale::ScoreScale;
 use cfaudit::stage::settings::RunSettings;
 use cfaudit::stage::{self, RunRecord};
 
@@ -296,6 +297,7 @@ impl Target for Scores {
                 kind,
                 (!dice.one_in(4)).then_some(&attributes[0]),
                 attributes,
+                ScoreScale::default(),
             )?;
             (0..file.n_groups()).try_for_each(|group| {
                 file.read(group)

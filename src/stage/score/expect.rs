@@ -1,0 +1,212 @@
+//! The stages `expect/MODEL`, which are of the kind `score`: compares the scores that an audit
+//! rests on with those that the model is known to give.
+//!
+//! Where the rows reach the model in another way than in production (an input that is prepared
+//! otherwise, an older file of the model), every number of the audit is about another model than the
+//! one that decides. Rows with a known score count; one that the model gives no score for differs.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Fault, Result};
+use crate::exec::{StageContext, files, misfit};
+use crate::job::ModelBlock;
+use crate::model::kind::expect_key::ExpectBlock;
+use crate::stage::kinds::{ExpectStage, ScoreStage};
+use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::rows::carried_column;
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+/// File of the stage.
+const EXPECTED: &str = "expected.json";
+
+/// A row whose score is not the known one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct UnlikeRow {
+    /// Its number in the source.
+    row: u64,
+    /// What the model gives; none where it gives nothing.
+    score: Option<f64>,
+    /// What is known.
+    known: f64,
+}
+
+/// What the comparison gave.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ExpectResult {
+    /// Audited rows with a known score.
+    pub(crate) rows: u64,
+    /// Audited rows without one.
+    pub(crate) unknown: u64,
+    /// Rows that differ by more than the tolerance, or have no score.
+    pub(crate) differ: u64,
+    /// The largest difference of two scores.
+    pub(crate) largest: f64,
+    /// The first row that differs.
+    first: Option<UnlikeRow>,
+}
+
+impl ExpectResult {
+    fn add(&mut self, row: u64, score: f64, known: f64, tolerance: f64) {
+        if known.is_nan() {
+            self.unknown += 1;
+            return;
+        }
+        self.rows += 1;
+        let difference = (score - known).abs();
+        // NaN where there is no score; infinities that are equal are no difference.
+        let same = score == known || difference <= tolerance;
+        if !same {
+            self.differ += 1;
+            let score = (!score.is_nan()).then_some(score);
+            self.first.get_or_insert(UnlikeRow { row, score, known });
+        }
+        if difference.is_finite() {
+            self.largest = self.largest.max(difference);
+        }
+    }
+
+    /// Adds what rows further on gave.
+    fn merge(&mut self, other: ExpectResult) {
+        self.rows += other.rows;
+        self.unknown += other.unknown;
+        self.differ += other.differ;
+        self.largest = self.largest.max(other.largest);
+        self.first = self.first.or(other.first);
+    }
+
+    /// The fault that ends the run; none where no more rows differ than the job allows.
+    fn fault(&self, model: &str, expect: &ExpectBlock) -> Option<(Fault, Option<u64>)> {
+        let column = expect.column.as_str();
+        if self.rows == 0 {
+            let what = format!(
+                "the column `{column}` has a value for none of the audited rows, so no score of \
+                 the model `{model}` is compared"
+            );
+            let hint = "name a column that holds the scores of the audited rows, or take `expect` \
+                        out";
+            return Some((Fault::new("expect-differs", what).in_column(column).hint(hint), None));
+        }
+        let first = self.first.filter(|_| self.differ > expect.at_most)?;
+        let score = first.score.map_or("no score".to_owned(), |score| format!("`{score}`"));
+        let what = format!(
+            "the scores of the model `{model}` differ from the column `{column}` in {} of {} rows \
+             by more than {}, and {} may; the largest difference is {}; the first such row has \
+             {score}, and `{}` is expected",
+            self.differ,
+            self.rows,
+            expect.tolerance.get(),
+            expect.at_most,
+            self.largest,
+            first.known
+        );
+        let hint = "the rows reach the model in another way than where the column was made: \
+                    compare the inputs of this row, and the version of the model; `tolerance` and \
+                    `at_most` say how much may differ";
+        let fault = Fault::new("expect-differs", what).in_column(column).hint(hint);
+        Some((fault, Some(first.row)))
+    }
+}
+
+impl Stage for ExpectStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Expect;
+    const FIELDS: &'static [UnitField] = &[UnitField::Model];
+
+    fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let (name, model) = plan.model_of(unit)?;
+        let Some(expect) = &model.expect else {
+            return Err(misfit(format!("the model `{name}` expects no scores")));
+        };
+        b.value("expect", expect);
+        let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
+        work(move |ctx| {
+            rows.with(ctx, 1, |ground| {
+                let known = carried_column(ground, expect.column.as_str())?;
+                let scores = scored.open(ctx, ground)?;
+                let mut found = ExpectResult::default();
+                ground.row_groups().in_order(
+                    |g| {
+                        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+                        let (scores, known) = (scores.read(g)?, &batch.carried[known]);
+                        let mut part = ExpectResult::default();
+                        for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {
+                            part.add(batch.row[i], scores[i], known[i], expect.tolerance.get());
+                        }
+                        Ok((batch.row.len() as u64, part))
+                    },
+                    |_, part| {
+                        found.merge(part);
+                        Ok(())
+                    },
+                )?;
+                if let Some((fault, row)) = found.fault(name, expect) {
+                    let fault = match row {
+                        Some(row) => plan.with_source_row(fault, row),
+                        None => fault,
+                    };
+                    let keys = ["models", name, "expect"];
+                    return Err(plan.with_model_place(fault.into(), &keys));
+                }
+                files::write_json(&ctx.out().join(EXPECTED), &found)
+            })
+        })
+    }
+}
+
+/// The models whose scores are known, to be opened.
+pub(crate) struct ExpectInputs<'a>(Vec<(&'a str, &'a ExpectBlock, StageInput<ExpectStage>)>);
+
+impl<'a> ExpectInputs<'a> {
+    /// Those of the job.
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+        let models = b.plan.job.models.iter();
+        let known = models.filter_map(|(name, model): (_, &ModelBlock)| {
+            Some((name.as_str(), model.expect.as_ref()?))
+        });
+        let known = known.map(|(name, expect)| {
+            Ok((name, expect, b.need::<ExpectStage>(&AuditUnit::of_model(name))?))
+        });
+        Ok(ExpectInputs(known.collect::<Result<_>>()?))
+    }
+
+    /// What the comparison gave, model by model.
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+    ) -> Result<Vec<(&'a str, &'a ExpectBlock, ExpectResult)>> {
+        let read = |(model, expect, stage): &(_, _, StageInput<ExpectStage>)| {
+            Ok((*model, *expect, stage.read(ctx, EXPECTED)?))
+        };
+        self.0.iter().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExpectResult;
+
+    #[test]
+    fn rows_are_compared_where_a_score_is_known() {
+        let mut found = ExpectResult::default();
+        for (row, (score, known)) in [
+            (0.5, 0.5),
+            (0.5, f64::NAN),
+            (0.25, 0.25 + 2e-6),
+            (f64::NAN, 0.5),
+            (f64::NAN, f64::NAN),
+            (0.75, 0.75 - 1e-7),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let mut one = ExpectResult::default();
+            one.add(row as u64, score, known, 1e-6);
+            found.merge(one);
+        }
+        assert_eq!((found.rows, found.unknown, found.differ), (4, 2, 2));
+        assert!((found.largest - 2e-6).abs() < 1e-12, "{}", found.largest);
+        assert_eq!(found.first.map(|first| first.row), Some(2));
+    }
+}

@@ -1,0 +1,127 @@
+//! Scores that a model is known to give: a run that scores otherwise ends, with counts and the first
+//! row.
+
+use std::fs;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+
+use crate::frame::read_frame;
+use crate::work::{Ran, Work, column, root};
+
+/// 40 people; the known scores are those of the rows, plus what is said of some rows.
+fn work(planted: &[(usize, Option<f64>)]) -> Work {
+    let work = Work::new();
+    let n = 40_i64;
+    let score = |i: i64| (i * 7 % 41) as f64 / 41.0;
+    let mut known: Vec<Option<f64>> = (0..n).map(|i| Some(score(i))).collect();
+    planted.iter().for_each(|&(row, value)| known[row] = value);
+    let sex = |i: i64| Some(if i % 2 == 0 { "f" } else { "m" });
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("id", column((100..100 + n).collect::<Int64Array>())),
+            ("sex", column((0..n).map(sex).collect::<StringArray>())),
+            ("score", column((0..n).map(|i| Some(score(i))).collect::<Float64Array>())),
+            ("known_score", column(known.into_iter().collect::<Float64Array>())),
+        ],
+    );
+    work
+}
+
+fn run(work: &Work, expect: &str, status: i32) -> Ran {
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: known
+data:
+  rows: {{parquet: rows.parquet}}
+  row_id: id
+  label: none
+  favourable: positive
+  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
+models:
+  live:
+    scores: {{factual: {{column: score}}}}
+    expect: {expect}
+metrics: {{families: [group]}}
+"
+        ),
+    );
+    work.run(status, "job.yaml", "")
+}
+
+#[test]
+fn other_scores_than_the_known_ones_end_the_run() {
+    let planted = [(3, Some(0.9)), (17, Some(0.5)), (30, None)];
+    run(&work(&planted), "{column: known_score}", 3).says(&[
+        "error[expect-differs]",
+        "model `live` differ from the column `known_score` in 2 of 39 rows by more than 0.000001",
+        "and 0 may",
+        "`0.9` is expected",
+        "row 3",
+        "job.yaml:12",
+        "hint:",
+    ]);
+    run(&work(&planted), "{column: known_score, at_most: 1}", 3).says(&["in 2 of 39 rows"]);
+    // A rounded copy within the tolerance is the same score.
+    let rounded: Vec<(usize, Option<f64>)> = (0..40)
+        .map(|i| (i, Some(((i * 7 % 41) as f64 / 41.0 * 1000.0).round() / 1000.0)))
+        .collect();
+    run(&work(&rounded), "{column: known_score, tolerance: 0.0005}", 0);
+    run(&work(&rounded), "{column: known_score, tolerance: 0}", 3).says(&["of 40 rows"]);
+    // A column of nothing confirms nothing.
+    let nothing: Vec<(usize, Option<f64>)> = (0..40).map(|i| (i, None)).collect();
+    run(&work(&nothing), "{column: known_score, at_most: 40}", 3)
+        .says(&["has a value for none of the audited rows"]);
+    run(&work(&[]), "{column: no_such_column}", 3).says(&["no_such_column", "job.yaml:12"]);
+}
+
+#[test]
+fn what_agrees_is_said_and_what_is_allowed_to_differ_is_told() {
+    let agreed = work(&[(30, None)]);
+    run(&agreed, "{column: known_score}", 0);
+    let page = fs::read_to_string(agreed.path("out/annex.html")).unwrap();
+    for words in ["39 rows agree, within 0.000001", "1 audited rows have no known score"] {
+        assert!(page.contains(words), "{words}");
+    }
+    let manifest = agreed.json("out/manifest.json");
+    let known = &manifest["models"][0]["expect"];
+    assert_eq!((known["rows"].as_u64(), known["differ"].as_u64()), (Some(39), Some(0)));
+    assert!(!fs::read_to_string(agreed.path("out/report.html")).unwrap().contains("not the known"));
+
+    let allowed = work(&[(3, Some(0.9)), (17, Some(0.5))]);
+    run(&allowed, "{column: known_score, at_most: 2}", 0);
+    let issues = read_frame(&allowed.path("out/tables"), "issues");
+    let issue = issues.records().find(|issue| issue.text("code") == "unexpected-scores").unwrap();
+    assert_eq!((issue.text("where"), issue.int("n")), ("live", Some(2)));
+    let page = fs::read_to_string(allowed.path("out/report.html")).unwrap();
+    assert!(page.contains("Some scores are not the known ones."), "{page}");
+    let page = fs::read_to_string(allowed.path("out/annex.html")).unwrap();
+    assert!(page.contains("40 rows agree, but for 2 (the job allows 2)"));
+}
+
+/// A model that is trained here is compared too, with the example of the guide.
+#[test]
+fn the_example_of_the_guide_is_a_job() {
+    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
+    let example = guide.split("## Does the audit score as production does?\n\n```yaml\n").nth(1);
+    let example = example.unwrap().split("```").next().unwrap();
+    let work = work(&[]);
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: known
+data:
+  rows: {{parquet: rows.parquet}}
+  row_id: id
+  label: none
+  sensitive: {{sex: {{groups: [f, m], reference: m}}}}
+  features: {{continuous: [score]}}
+metrics: {{families: [group]}}
+{example}"
+        ),
+    );
+    work.cfaudit(0, "check job.yaml --no-data");
+}
