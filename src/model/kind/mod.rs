@@ -169,6 +169,8 @@ impl ModelBlock {
     /// The program that scores, where it is one.
     pub fn program(&self) -> Option<CommandBlock> {
         self.brought().and_then(|(_, knobs)| knobs.program())
+    }
+
     /// The scale of its scores, where the positive prediction is the one that people want or not.
     pub fn score_scale(&self, favours_positive: bool) -> ScoreScale {
         let turned = self.better.is_some_and(|end| (end == BetterEnd::Higher) != favours_positive);
