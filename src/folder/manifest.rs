@@ -324,12 +324,12 @@ pub(crate) struct ModelWords {
 
 impl ModelWords {
     /// The scale of scores and threshold.
-    pub fn score_scale(&self) -> ScoreScale {
+    pub(crate) fn score_scale(&self) -> ScoreScale {
         self.scale.unwrap_or_default()
     }
 
     /// How scores are drawn and measured, where they are no probabilities.
-    pub fn scale_in_words(&self) -> Option<String> {
+    pub(crate) fn scale_in_words(&self) -> Option<String> {
         let scale = self.scale?;
         let turned = if scale.turned {
             ", counted from the upper end, because low scores mean the positive prediction"
@@ -352,7 +352,7 @@ impl ModelWords {
     }
 
     /// The threshold that the job gives, where it is a number.
-    pub fn cut_off(&self) -> Option<f64> {
+    pub(crate) fn cut_off(&self) -> Option<f64> {
         self.threshold.parse().ok()
     }
 }

@@ -59,7 +59,7 @@ pub(crate) enum RowThreshold {
 
 impl DecisionRule {
     /// The rule of scores of a scale.
-    pub fn new(rule: ThresholdRule, threshold: RowThreshold, scale: ScoreScale) -> Self {
+    pub(crate) fn new(rule: ThresholdRule, threshold: RowThreshold, scale: ScoreScale) -> Self {
         let decision = match (rule, scale.turned) {
             (ThresholdRule::Ge, false) => ThresholdComparison::AtOrAbove,
             (ThresholdRule::Gt, false) => ThresholdComparison::Above,
