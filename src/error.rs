@@ -302,7 +302,6 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a score or a key of a score file is not what it must be, or a program gave no probability",
     ),
     ("bad-sql", "an SQL expression does not fit the types of its columns"),
-    ("bad-threshold", "a threshold is not in [0, 1]"),
     (
         "bad-threshold",
         "a threshold is not on the scale of the scores, [0, 1] where the job says none",
