@@ -2,8 +2,10 @@
 //! comes before the first.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::error::{Error, Exit, Result};
+use crate::data::exchange::http::{HttpEndpoint, score_stream};
+use crate::error::{Error, Exit, Fault, Result};
 use crate::exec::clean::CleanRules;
 use crate::exec::event::Observer;
 use crate::exec::files;
@@ -12,7 +14,7 @@ use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
 use serde_json::{Value, json};
 
-use crate::cli::args::{CleanArgs, DiffArgs, ExportArgs, GateArgs, NewArgs};
+use crate::cli::args::{CleanArgs, DiffArgs, ExportArgs, GateArgs, HttpArgs, NewArgs};
 use crate::cli::owned_files::{self, OwnedFile};
 use crate::stage::measure::catalog;
 
@@ -75,6 +77,34 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Exit> {
         results_text(outcome.removed, outcome.removed_bytes),
         results_text(outcome.left, outcome.left_bytes),
     ))?;
+    Ok(Exit::Done)
+}
+
+/// Asks an endpoint for the scores of the rows on standard input.
+pub(crate) fn ask_http(args: &HttpArgs) -> Result<Exit> {
+    let fault = |what: String| Error::from(Fault::new("command-failed", what));
+    let words: Vec<&str> = args.how.splitn(5, ',').collect();
+    let [batch, parallel, retries, seconds, token] = words[..] else {
+        return Err(fault("`--how` takes five words".to_owned()));
+    };
+    let number = |word: &str| {
+        word.parse::<u32>().map_err(|_| fault(format!("`{word}` is no number for `--how`")))
+    };
+    let token = (!token.is_empty()).then(|| std::env::var(token)).transpose();
+    let endpoint = HttpEndpoint {
+        url: args.url.clone(),
+        version: args.model_version.clone(),
+        protocol: args.protocol.parse().map_err(fault)?,
+        batch: number(batch)? as usize,
+        parallel: number(parallel)? as usize,
+        retries: number(retries)?,
+        timeout: Duration::from_secs(number(seconds)?.into()),
+        missing_at_most: args.missing_at_most,
+        token: token.map_err(|_| fault("the variable with the token is not text".to_owned()))?,
+        answers: Some(args.answers.clone()),
+    };
+    let output = std::io::stdout().lock();
+    score_stream(&endpoint, std::io::stdin().lock(), output).map_err(fault)?;
     Ok(Exit::Done)
 }
 

@@ -49,6 +49,9 @@ pub(crate) enum CommandVerb {
     Export(ExportArgs),
     /// Remove results from the cache that nobody needs any more
     Clean(CleanArgs),
+    /// Ask an endpoint for the scores of the rows on standard input; runs start it
+    #[command(hide = true)]
+    AskHttp(HttpArgs),
     /// Explain a metric, stage, table, column, exit status or error code
     Explain {
         /// The word to explain; without it, all words are listed.
@@ -165,6 +168,30 @@ pub(crate) struct CleanArgs {
     /// How to log.
     #[command(flatten)]
     pub(crate) log: LogFlags,
+}
+
+/// `cfaudit ask-http`.
+#[derive(Debug, Args)]
+pub(crate) struct HttpArgs {
+    /// The address.
+    #[arg(long)]
+    pub(crate) url: String,
+    /// The version of the model.
+    #[arg(long)]
+    pub(crate) model_version: String,
+    /// What requests and answers look like.
+    #[arg(long)]
+    pub(crate) protocol: String,
+    /// Largest share of rows without a score.
+    #[arg(long)]
+    pub(crate) missing_at_most: f64,
+    /// Rows of a request, requests at once, repetitions, seconds of a request, and the variable with
+    /// the token.
+    #[arg(long)]
+    pub(crate) how: String,
+    /// Where answers are kept.
+    #[arg(long)]
+    pub(crate) answers: PathBuf,
 }
 
 /// `cfaudit check`.

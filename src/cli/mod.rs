@@ -78,6 +78,7 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Diff(args) => after::diff(&args),
         CommandVerb::New(args) => after::new(&args),
         CommandVerb::Export(args) => after::export(&args),
+        CommandVerb::AskHttp(args) => after::ask_http(&args),
         CommandVerb::Clean(args) => after::clean(&args),
         CommandVerb::Plan(args) => preview::plan(&args),
         CommandVerb::Data(args) => preview::data(&args),

@@ -176,7 +176,9 @@ fn results(root: &Path) -> Result<Vec<StoredResult>> {
         }
     }
     let mut found = Vec::new();
-    for folder in entry_folders(root)? {
+    // Answers of endpoints lie there only while their stage is not done.
+    let unfinished = list_if_there(&root.join("http"))?;
+    for folder in entry_folders(root)?.into_iter().chain(unfinished) {
         let Some(meta) = files::metadata_if_there(&folder)? else { continue };
         let made = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let key = name_of(&folder);

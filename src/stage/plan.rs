@@ -27,13 +27,18 @@ pub(crate) struct ModelProgram {
     pub(crate) command: CommandBlock,
     /// The process that serves the whole run; none where every question starts one.
     pub(crate) kept: Option<KeptProgram>,
+    /// How it is asked, for `{how}`.
+    pub(crate) how: String,
+    /// Whether it may leave rows without a score.
+    pub(crate) may_lack_scores: bool,
 }
 
 fn programs_of(job: &Job) -> BTreeMap<&str, ModelProgram> {
     let program = |model: &ModelBlock| {
         let (_, knobs) = model.brought()?;
         let kept = knobs.is_kept().then(KeptProgram::default);
-        Some(ModelProgram { command: knobs.program()?, kept })
+        let (how, may_lack_scores) = (knobs.how(), knobs.may_lack_scores());
+        Some(ModelProgram { command: knobs.program()?, kept, how, may_lack_scores })
     };
     let models = job.models.iter();
     models.filter_map(|(name, model)| Some((name.as_str(), program(model)?))).collect()

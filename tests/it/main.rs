@@ -30,6 +30,7 @@ mod graphs;
 mod harm;
 mod hostile;
 mod house;
+mod http;
 mod inputs;
 mod layers;
 mod lists;

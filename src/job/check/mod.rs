@@ -14,6 +14,7 @@ mod derive;
 mod experiments;
 mod gates;
 mod graphs;
+mod http;
 mod lightgbm;
 mod models;
 mod onnx;

@@ -161,6 +161,9 @@ impl JobChecker<'_> {
         if let Some(lightgbm) = &model.lightgbm {
             self.lightgbm(&format!("{at}.lightgbm"), name, lightgbm);
         }
+        if let Some(http) = &model.http {
+            self.http(&format!("{at}.http"), name, http);
+        }
         if let Some(python) = &model.python {
             self.python(&format!("{at}.python"), name, python);
         }

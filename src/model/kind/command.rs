@@ -72,6 +72,16 @@ pub trait BroughtKnobs {
         None
     }
 
+    /// How that program is asked, for `{how}`: what changes no score.
+    fn how(&self) -> String {
+        String::new()
+    }
+
+    /// Whether that program may leave rows without a score.
+    fn may_lack_scores(&self) -> bool {
+        false
+    }
+
     /// Whether one process of that program serves the whole run.
     fn is_kept(&self) -> bool {
         false

@@ -7,6 +7,7 @@ pub(crate) mod boosting;
 pub(crate) mod command;
 pub(crate) mod expect_key;
 pub(crate) mod forest;
+pub(crate) mod http;
 pub(crate) mod lightgbm_file;
 pub(crate) mod logistic;
 pub(crate) mod onnx;
@@ -24,6 +25,7 @@ use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::forest::ForestBlock;
+use crate::model::kind::http::HttpBlock;
 use crate::model::kind::lightgbm_file::LightgbmBlock;
 use crate::model::kind::logistic::LogisticBlock;
 use crate::model::kind::onnx::OnnxBlock;
@@ -152,6 +154,8 @@ model_kinds! {
         command = "command": Command(CommandBlock);
         /// A Python function or a pickled model.
         python = "python": Python(PythonBlock);
+        /// An HTTP endpoint.
+        http = "http": Http(HttpBlock);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Fault, FilePlace, Result};
 use crate::exec::StageContext;
 use crate::exec::child::{self, ChildProgram, EnvVariable, KeptProgram, ProgramExit, ProgramInput};
 use crate::exec::files::{self, make_folder, remove_file, remove_folder};
-use crate::exec::hash::keyed_hash;
+use crate::exec::hash::{hash_parts, keyed_hash};
 use crate::job::check::{CheckedJob, path};
 use crate::job::{CommandBlock, StreamFormat};
 use crate::model::command::{ScoreSpool, SpooledScores, score_complaint};
@@ -52,6 +52,12 @@ pub(crate) struct CommandCall<'a> {
     pub kept: Option<&'a KeptProgram>,
     /// The scale of its scores.
     pub scale: ScoreScale,
+    /// How it is asked, for `{how}`.
+    pub how: &'a str,
+    /// Whether it may leave rows without a score.
+    pub may_lack_scores: bool,
+    /// The cache, where answers of an endpoint outlive a run that is stopped; none without one.
+    pub cache: Option<&'a Path>,
     /// The job, for places in messages.
     pub checked: &'a CheckedJob,
     /// Number of folds that are trained and scored; 1 without.
@@ -160,9 +166,22 @@ impl<'a> CommandCall<'a> {
             .then(|| ("run.seed".to_owned(), self.checked.job.run.seed.0.to_string()))
     }
 
+    /// Where answers of an endpoint are kept until the stage is done: under all that decides them
+    /// but the rows, and under the stage, so that rows that are asked for twice are.
+    fn answers(&self, ctx: &StageContext<'_>) -> PathBuf {
+        let (url, folder) = (canonical_text(&self.command.score), "http");
+        let parts = [self.model, ctx.stage(), url.as_str()];
+        let root = self.cache.map_or_else(|| ctx.out().join(SCRATCH), Path::to_path_buf);
+        root.join(folder).join(hash_parts(parts))
+    }
+
     /// What messages call the program.
     fn noun(&self) -> &'static str {
-        if self.key == "python" { "Python" } else { "command" }
+        match self.key {
+            "python" => "Python",
+            "http" => "endpoint",
+            _ => "command",
+        }
     }
 
     fn place(&self, key: &str) -> Option<&FilePlace> {
@@ -186,6 +205,10 @@ impl<'a> CommandCall<'a> {
             "threads" => Some(self.threads.to_string()),
             "fold" => Some((self.first_fold + fold).to_string()),
             "python" => Some(default_python()),
+            "how" => Some(self.how.to_owned()),
+            "cfaudit" => {
+                std::env::current_exe().ok().map(|path| path.to_string_lossy().into_owned())
+            }
             _ => files
                 .iter()
                 .find(|(name, _)| *name == word)
@@ -441,7 +464,8 @@ impl<'a> CommandCall<'a> {
                     None => f64::NAN,
                     Some(answer) => {
                         let score = answer.scores.take()?;
-                        if let Some(what) = score_complaint(score, self.scale) {
+                        let lacks = self.may_lack_scores && score.is_nan();
+                        if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
                             let at = format!(
                                 "{} (score {} of its output, from 0)",
                                 scored.name(ground, g, i)?,
@@ -458,6 +482,9 @@ impl<'a> CommandCall<'a> {
                 });
             }
             take(scores)?;
+        }
+        if has_placeholder(&self.command.score, "answers") {
+            remove_folder(&self.answers(ctx))?;
         }
         remove_folder(&scratch)
     }
@@ -478,12 +505,19 @@ impl<'a> CommandCall<'a> {
         if has_placeholder(&self.command.score, "script") {
             files::write(&script, SCRIPT)?;
         }
+        let answers = self.answers(ctx);
         let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, false);
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(
             &self.command.score,
             fold,
-            &[("model", model), ("rows", &rows), ("scores", &scores), ("script", &script)],
+            &[
+                ("model", model),
+                ("rows", &rows),
+                ("scores", &scores),
+                ("script", &script),
+                ("answers", &answers),
+            ],
         )?;
         let mut feed = |sink: &mut dyn RowSink| feed(sink, &columns);
         let ended = match self.command.stream {

@@ -1,0 +1,536 @@
+//! Asks an HTTP endpoint for scores: rows as an Arrow IPC stream in, scores as one out, in the order
+//! of the rows.
+//!
+//! Rows go in requests of their own, several at once. A request that fails for a reason that may
+//! pass (no connection, a time-out, a broken answer, status 408, 429 or 5xx) is repeated after a
+//! pause, and nothing else is. An answer is written down under the hash of its request before the
+//! next step, so a run that is killed asks only for what it has no answer to. An answer with
+//! another number of scores than rows, or with anything but numbers, ends the work at once.
+//! Memory: the rows of one Arrow batch, their scores, and one request a thread.
+//! Sources: MLflow's scoring server (`dataframe_split`), the Open Inference Protocol version 2,
+//! SageMaker's `text/csv`.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arrow::array::{Array, AsArray, Float64Array, RecordBatch};
+use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::data::exchange::score_stream::SCORE;
+use crate::exec::files;
+use crate::exec::hash::sha256;
+
+/// Largest answer, for each row that was asked for, and for the rest of it.
+const ANSWER_BYTES: (u64, u64) = (1 << 10, 1 << 20);
+
+/// The pause before the first repetition; it doubles up to the longest.
+const PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// How an endpoint is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpEndpoint {
+    /// Its address.
+    pub url: String,
+    /// The version of the model that answers.
+    pub version: String,
+    /// What requests and answers look like.
+    pub protocol: HttpProtocol,
+    /// Rows of a request, at least 1.
+    pub batch: usize,
+    /// Requests at once, at least 1.
+    pub parallel: usize,
+    /// How often a request is repeated.
+    pub retries: u32,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// Largest share of rows without a score.
+    pub missing_at_most: f64,
+    /// What the header `Authorization: Bearer` carries.
+    pub token: Option<String>,
+    /// Where answers are kept; none: nowhere.
+    pub answers: Option<PathBuf>,
+}
+
+/// What requests and answers look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HttpProtocol {
+    /// MLflow: `{"dataframe_split": {"columns": [...], "data": [[...]]}}`, answered by
+    /// `{"predictions": [...]}`.
+    Mlflow,
+    /// The Open Inference Protocol, version 2: one input per column; the output is the only one, or
+    /// the one with `prob` in its name.
+    KserveV2,
+    /// Lines of CSV without a header, answered by one number per line.
+    SagemakerCsv,
+    /// `{"version": ..., "columns": [...], "rows": [[...]]}`, answered by `{"scores": [...]}`.
+    Json,
+}
+
+impl HttpProtocol {
+    /// The word in a job.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            HttpProtocol::Mlflow => "mlflow",
+            HttpProtocol::KserveV2 => "kserve-v2",
+            HttpProtocol::SagemakerCsv => "sagemaker-csv",
+            HttpProtocol::Json => "json",
+        }
+    }
+}
+
+impl FromStr for HttpProtocol {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        use HttpProtocol::{Json, KserveV2, Mlflow, SagemakerCsv};
+        let found = [Mlflow, KserveV2, SagemakerCsv, Json].into_iter().find(|p| p.word() == word);
+        found.ok_or_else(|| format!("`{word}` is no protocol"))
+    }
+}
+
+/// Scores the rows of a stream.
+///
+/// # Errors
+/// The stream is damaged, an answer is wrong, or the endpoint does not answer; says which.
+pub(crate) fn score_stream(
+    endpoint: &HttpEndpoint,
+    rows: impl Read,
+    scores: impl Write,
+) -> Result<(), String> {
+    let said = |e: arrow::error::ArrowError| e.to_string();
+    let reader = StreamReader::try_new(rows, None).map_err(said)?;
+    let schema = Arc::new(Schema::new(vec![Field::new(SCORE, DataType::Float64, true)]));
+    let mut writer = StreamWriter::try_new(scores, &schema).map_err(said)?;
+    let config = ureq::Agent::config_builder()
+        .proxy(None)
+        .http_status_as_error(false)
+        .timeout_global(Some(endpoint.timeout))
+        .build();
+    let agent = ureq::Agent::new_with_config(config);
+    if let Some(folder) = &endpoint.answers {
+        files::make_folder(folder).map_err(|e| e.to_string())?;
+    }
+    let (mut n, mut missing) = (0_u64, 0_u64);
+    for batch in reader {
+        let found = score_batch(endpoint, &agent, &batch.map_err(said)?)?;
+        n += found.len() as u64;
+        missing += found.iter().filter(|score| score.is_nan()).count() as u64;
+        let column = found.into_iter().map(|score| (!score.is_nan()).then_some(score));
+        let column = Arc::new(column.collect::<Float64Array>());
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).map_err(said)?;
+        writer.write(&batch).map_err(said)?;
+    }
+    if missing as f64 > endpoint.missing_at_most * n as f64 {
+        return Err(format!(
+            "{missing} of {n} rows came back without a score, and `missing_at_most` allows a share \
+             of {}",
+            endpoint.missing_at_most
+        ));
+    }
+    writer.finish().map_err(said)
+}
+
+/// The scores of one batch, in requests of the endpoint's size.
+fn score_batch(
+    endpoint: &HttpEndpoint,
+    agent: &ureq::Agent,
+    rows: &RecordBatch,
+) -> Result<Vec<f64>, String> {
+    let size = endpoint.batch.max(1);
+    let n_requests = rows.num_rows().div_ceil(size);
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let answers: Vec<Mutex<Option<Result<Vec<f64>, String>>>> =
+        (0..n_requests).map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while !failed.load(Ordering::Relaxed) {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            let Some(slot) = answers.get(k) else { break };
+            let from = k * size;
+            let part = rows.slice(from, size.min(rows.num_rows() - from));
+            let answer = answer(endpoint, agent, &part);
+            failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..endpoint.parallel.clamp(1, n_requests.max(1)) {
+            scope.spawn(work);
+        }
+    });
+    let mut scores = Vec::with_capacity(rows.num_rows());
+    // Requests start in order, so those before a failed one were asked.
+    for answer in answers {
+        match answer.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(answer) => scores.extend(answer?),
+            None => return Err("a request was not made".to_owned()),
+        }
+    }
+    Ok(scores)
+}
+
+/// The scores of the rows of one request: those that were written down, or the endpoint's.
+fn answer(
+    endpoint: &HttpEndpoint,
+    agent: &ureq::Agent,
+    rows: &RecordBatch,
+) -> Result<Vec<f64>, String> {
+    let (n, body) = (rows.num_rows(), endpoint.body(rows));
+    let id = sha256(&body);
+    let path = endpoint.answers.as_ref().map(|folder| folder.join(&id));
+    if let Some(known) = path.as_deref().and_then(|path| written_answer(path, n)) {
+        return Ok(known);
+    }
+    let scores = endpoint.ask(agent, &body, &id, n)?;
+    if let Some(path) = path {
+        let bytes: Vec<u8> = scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+        let scratch = path.with_extension("new");
+        files::write(&scratch, bytes).map_err(|e| e.to_string())?;
+        files::rename(&scratch, &path).map_err(|e| e.to_string())?;
+    }
+    Ok(scores)
+}
+
+fn written_answer(path: &Path, n: usize) -> Option<Vec<f64>> {
+    let bytes = path.is_file().then(|| files::read(path).ok()).flatten()?;
+    let whole = bytes.len() == 8 * n;
+    let score = |bytes: &[u8]| bytes.try_into().ok().map(f64::from_le_bytes);
+    bytes.chunks_exact(8).map(score).collect::<Option<Vec<f64>>>().filter(|_| whole)
+}
+
+/// Why a request has no scores.
+enum FailedRequest {
+    /// It may pass; after this pause, where the endpoint names one.
+    Passing(String, Option<Duration>),
+    /// Asking again is no use.
+    Final(String),
+}
+
+impl HttpEndpoint {
+    /// Asks until there is an answer, as often as the endpoint is to be asked.
+    fn ask(
+        &self,
+        agent: &ureq::Agent,
+        body: &[u8],
+        id: &str,
+        n: usize,
+    ) -> Result<Vec<f64>, String> {
+        let mut pause = PAUSE;
+        for tried in 0_u32.. {
+            let (what, wish) = match self.ask_once(agent, body, id, n) {
+                Ok(scores) => return Ok(scores),
+                Err(FailedRequest::Final(what)) => return Err(format!("{} {what}", self.url)),
+                Err(FailedRequest::Passing(what, wish)) => (what, wish),
+            };
+            if tried >= self.retries {
+                let times = match tried {
+                    0 => String::new(),
+                    _ => format!(" ({} tries)", u64::from(tried) + 1),
+                };
+                return Err(format!("{} {what}{times}", self.url));
+            }
+            std::thread::sleep(wish.unwrap_or(pause).min(LONGEST_PAUSE));
+            pause = (2 * pause).min(LONGEST_PAUSE);
+        }
+        Err(format!("{} gave no answer", self.url))
+    }
+
+    fn ask_once(
+        &self,
+        agent: &ureq::Agent,
+        body: &[u8],
+        id: &str,
+        n: usize,
+    ) -> Result<Vec<f64>, FailedRequest> {
+        let kind = if self.protocol == HttpProtocol::SagemakerCsv {
+            "text/csv"
+        } else {
+            "application/json"
+        };
+        let mut request = agent
+            .post(&self.url)
+            .header("content-type", kind)
+            .header("accept", kind)
+            .header("x-request-id", id);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let fails = |e: ureq::Error| FailedRequest::Passing(format!("does not answer: {e}"), None);
+        let mut response = request.send(body).map_err(fails)?;
+        let status = response.status().as_u16();
+        let (each, rest) = ANSWER_BYTES;
+        let limit = rest + each * n as u64;
+        if matches!(status, 408 | 429 | 500..=599) {
+            let wish = response.headers().get("retry-after").and_then(|v| v.to_str().ok());
+            let wish = wish.and_then(|seconds| seconds.trim().parse().ok());
+            let what = format!("answers with the status {status}");
+            return Err(FailedRequest::Passing(what, wish.map(Duration::from_secs)));
+        }
+        let text = response.body_mut().with_config().limit(limit).read_to_vec();
+        let text =
+            text.map_err(|e| FailedRequest::Passing(format!("breaks off its answer: {e}"), None))?;
+        let text = String::from_utf8_lossy(&text);
+        if !(200..300).contains(&status) {
+            let begin: String = text.chars().take(200).flat_map(char::escape_debug).collect();
+            return Err(FailedRequest::Final(format!(
+                "answers with the status {status}: `{begin}`"
+            )));
+        }
+        let scores = self.scores(&text, n).map_err(FailedRequest::Final)?;
+        if scores.len() != n {
+            let what = format!("gives {} scores for {n} rows", scores.len());
+            return Err(FailedRequest::Final(what));
+        }
+        Ok(scores)
+    }
+
+    /// The body of a request for these rows.
+    fn body(&self, rows: &RecordBatch) -> Vec<u8> {
+        let schema = rows.schema();
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let row = |i: usize| -> Value { rows.columns().iter().map(|c| cell(c, i)).collect() };
+        let table = || -> Vec<Value> { (0..rows.num_rows()).map(row).collect() };
+        match self.protocol {
+            HttpProtocol::Mlflow => {
+                json!({"dataframe_split": {"columns": names, "data": table()}}).to_string()
+            }
+            HttpProtocol::Json => {
+                json!({"version": self.version, "columns": names, "rows": table()}).to_string()
+            }
+            HttpProtocol::KserveV2 => {
+                let input = |(name, column): (&&str, &Arc<dyn Array>)| {
+                    let kind = match column.data_type() {
+                        DataType::Int64 if column.null_count() == 0 => "INT64",
+                        DataType::Boolean if column.null_count() == 0 => "BOOL",
+                        DataType::Utf8 => "BYTES",
+                        _ => "FP64",
+                    };
+                    let number = |value: Value| match value {
+                        Value::Bool(flag) if kind == "FP64" => json!(u8::from(flag)),
+                        other => other,
+                    };
+                    let data = (0..column.len()).map(|i| number(cell(column, i)));
+                    json!({"name": name, "shape": [column.len()], "datatype": kind,
+                        "data": data.collect::<Vec<Value>>()})
+                };
+                let inputs = names.iter().zip(rows.columns()).map(input);
+                json!({"inputs": inputs.collect::<Vec<Value>>()}).to_string()
+            }
+            HttpProtocol::SagemakerCsv => {
+                let field = |value: Value| match value {
+                    Value::Null => String::new(),
+                    Value::String(text) if text.contains([',', '"', '\n', '\r']) => {
+                        format!("\"{}\"", text.replace('"', "\"\""))
+                    }
+                    Value::String(text) => text,
+                    other => other.to_string(),
+                };
+                let line = |i: usize| {
+                    let fields = rows.columns().iter().map(|column| field(cell(column, i)));
+                    fields.collect::<Vec<String>>().join(",") + "\n"
+                };
+                (0..rows.num_rows()).map(line).collect()
+            }
+        }
+        .into_bytes()
+    }
+
+    /// The scores in an answer; NaN where a row has none.
+    fn scores(&self, text: &str, n: usize) -> Result<Vec<f64>, String> {
+        if self.protocol == HttpProtocol::SagemakerCsv {
+            // An empty line is a row without a score; the last line end closes a line.
+            let text = text.strip_suffix('\n').unwrap_or(text);
+            let fields = text.split(['\n', ',']).map(|field| field.trim_end_matches('\r').trim());
+            let number = |field: &str| match field {
+                "" => Ok(f64::NAN),
+                field => field.parse().map_err(|_| format!("gives `{}`, no number", short(field))),
+            };
+            return fields.map(number).collect();
+        }
+        let answer: Value =
+            serde_json::from_str(text).map_err(|e| format!("gives no JSON: {e}"))?;
+        let list = |value: Option<&Value>, key: &str| {
+            let list = value.and_then(Value::as_array);
+            list.cloned().ok_or_else(|| format!("gives an answer without the list `{key}`"))
+        };
+        match self.protocol {
+            HttpProtocol::Mlflow => {
+                list(answer.get("predictions"), "predictions")?.iter().map(score).collect()
+            }
+            HttpProtocol::Json => {
+                if let Some(version) = answer.get("version").and_then(Value::as_str)
+                    && version != self.version
+                {
+                    let what = format!("answers for the version `{}`", short(version));
+                    return Err(format!("{what}, and the job names `{}`", self.version));
+                }
+                list(answer.get("scores"), "scores")?.iter().map(score).collect()
+            }
+            HttpProtocol::KserveV2 => {
+                let outputs = list(answer.get("outputs"), "outputs")?;
+                let named = |output: &&Value| {
+                    output.get("name").and_then(Value::as_str).is_some_and(|n| n.contains("prob"))
+                };
+                let output = match outputs.as_slice() {
+                    [one] => Some(one),
+                    several => several.iter().find(named),
+                };
+                let output = output.ok_or("gives no output with `prob` in its name")?;
+                let data = list(output.get("data"), "data")?;
+                let flat: Vec<f64> = data.iter().map(score).collect::<Result<_, _>>()?;
+                // A table of two classes: the second is the positive one.
+                let two =
+                    n > 0 && flat.len() == 2 * n && output.get("shape") == Some(&json!([n, 2]));
+                Ok(if two { flat.into_iter().skip(1).step_by(2).collect() } else { flat })
+            }
+            HttpProtocol::SagemakerCsv => Ok(Vec::new()),
+        }
+    }
+}
+
+/// A score: a number, null, or the second of two class probabilities.
+fn score(value: &Value) -> Result<f64, String> {
+    match value {
+        Value::Null => Ok(f64::NAN),
+        Value::Array(classes) if classes.len() == 2 => score(&classes[1]),
+        other => other
+            .as_f64()
+            .ok_or_else(|| format!("gives `{}` for a row, no number", short(&other.to_string()))),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).flat_map(char::escape_debug).collect()
+}
+
+/// A value as JSON; a missing one is null.
+fn cell(column: &Arc<dyn Array>, i: usize) -> Value {
+    if column.is_null(i) {
+        return Value::Null;
+    }
+    match column.data_type() {
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(i).into(),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(i).into(),
+        DataType::Boolean => column.as_boolean().value(i).into(),
+        DataType::Utf8 => column.as_string::<i32>().value(i).into(),
+        _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use arrow::array::{
+        ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    };
+
+    use super::{HttpEndpoint, HttpProtocol};
+
+    fn endpoint(word: &str) -> HttpEndpoint {
+        HttpEndpoint {
+            url: "http://localhost".to_owned(),
+            version: "7".to_owned(),
+            protocol: word.parse::<HttpProtocol>().unwrap(),
+            batch: 2,
+            parallel: 1,
+            retries: 0,
+            timeout: Duration::from_secs(1),
+            missing_at_most: 0.0,
+            token: None,
+            answers: None,
+        }
+    }
+
+    /// What each protocol sends, and what it reads.
+    #[test]
+    fn requests_and_answers() {
+        let columns: [(&str, ArrayRef); 4] = [
+            ("age", Arc::new(Int64Array::from(vec![40, 17]))),
+            ("debt", Arc::new(Float64Array::from(vec![Some(0.1), None]))),
+            ("job", Arc::new(StringArray::from(vec![Some("cook, chef"), None]))),
+            ("member", Arc::new(BooleanArray::from(vec![true, false]))),
+        ];
+        let rows = RecordBatch::try_from_iter_with_nullable(
+            columns.into_iter().map(|(name, column)| (name, column, true)),
+        )
+        .unwrap();
+        let nan = f64::NAN;
+        for (word, body, answers) in [
+            (
+                "mlflow",
+                r#"{"dataframe_split":{"columns":["age","debt","job","member"],"data":[[40,0.1,"cook, chef",true],[17,null,null,false]]}}"#,
+                vec![
+                    (r#"{"predictions": [0.25, 1]}"#, Ok(vec![0.25, 1.0])),
+                    (r#"{"predictions": [[0.75, 0.25], null]}"#, Ok(vec![0.25, nan])),
+                    (r#"{"predictions": ["good", 1]}"#, Err("gives `\\\"good\\\"` for a row")),
+                    (r#"{"scores": [1, 1]}"#, Err("without the list `predictions`")),
+                    ("<html>", Err("gives no JSON")),
+                ],
+            ),
+            (
+                "json",
+                r#"{"version":"7","columns":["age","debt","job","member"],"rows":[[40,0.1,"cook, chef",true],[17,null,null,false]]}"#,
+                vec![
+                    (r#"{"scores": [0.5, 0.125], "version": "7"}"#, Ok(vec![0.5, 0.125])),
+                    (r#"{"scores": [0.5, 1], "version": "8"}"#, Err("answers for the version `8`")),
+                ],
+            ),
+            (
+                "kserve-v2",
+                r#"{"inputs":[{"name":"age","shape":[2],"datatype":"INT64","data":[40,17]},{"name":"debt","shape":[2],"datatype":"FP64","data":[0.1,null]},{"name":"job","shape":[2],"datatype":"BYTES","data":["cook, chef",null]},{"name":"member","shape":[2],"datatype":"BOOL","data":[true,false]}]}"#,
+                vec![
+                    (
+                        r#"{"outputs": [{"name": "y", "shape": [2], "data": [0.5, 0.25]}]}"#,
+                        Ok(vec![0.5, 0.25]),
+                    ),
+                    (
+                        r#"{"outputs": [{"name": "label", "shape": [2], "data": [0, 1]},
+                           {"name": "probs", "shape": [2, 2], "data": [0.5, 0.5, 0.75, 0.25]}]}"#,
+                        Ok(vec![0.5, 0.25]),
+                    ),
+                    (
+                        r#"{"outputs": [{"name": "a", "data": []}, {"name": "b", "data": []}]}"#,
+                        Err("no output with `prob`"),
+                    ),
+                ],
+            ),
+            (
+                "sagemaker-csv",
+                "40,0.1,\"cook, chef\",true\n17,,,false\n",
+                vec![
+                    ("0.5\n0.25\n", Ok(vec![0.5, 0.25])),
+                    ("0.5,0.25", Ok(vec![0.5, 0.25])),
+                    ("0.5\n\n", Ok(vec![0.5, nan])),
+                    ("yes\nno\n", Err("gives `yes`, no number")),
+                ],
+            ),
+        ] {
+            let endpoint = endpoint(word);
+            assert_eq!(String::from_utf8(endpoint.body(&rows)).unwrap(), body, "{word}");
+            for (text, expected) in answers {
+                match (endpoint.scores(text, 2), expected) {
+                    (Ok(found), Ok(expected)) => {
+                        let bits =
+                            |scores: &[f64]| scores.iter().map(|s| s.to_bits()).collect::<Vec<_>>();
+                        assert_eq!(bits(&found), bits(&expected), "{word}: {text}");
+                    }
+                    (Err(what), Err(words)) => assert!(what.contains(words), "{word}: {what}"),
+                    (found, _) => panic!("{word}: {text}: {found:?}"),
+                }
+            }
+        }
+        assert!("soap".parse::<HttpProtocol>().is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! The block `http` of a model: an endpoint that scores rows.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::data::exchange::http::HttpProtocol;
+use crate::model::kind::command::{BroughtKnobs, CommandBlock, StreamFormat, an_hour, without};
+use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
+
+/// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
+/// source names, never the label, in requests of `batch` rows. A request that fails for a reason
+/// that may pass is repeated; one that was answered is not, even by a run that goes on after a stop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpBlock {
+    /// The address, `http://` or `https://`.
+    pub url: String,
+    /// The version of the model that answers: another one asks anew.
+    pub version: Word,
+    /// What requests and answers look like.
+    pub protocol: HttpProtocol,
+    /// Rows of a request, from 1 to 65,536.
+    #[serde(default = "five_hundred")]
+    pub batch: u32,
+    /// Requests at once, from 1 to 256.
+    #[serde(default = "eight")]
+    pub parallel: u32,
+    /// How often a request is repeated, from 0 to 100, with pauses that double from 0.2 s to 30 s.
+    #[serde(default = "five")]
+    pub retries: u32,
+    /// How long one request may take.
+    #[serde(default = "half_a_minute")]
+    pub timeout: TimeLimit,
+    /// Largest share of rows that may come back without a score.
+    #[serde(default = "none")]
+    pub missing_at_most: Fraction,
+    /// Name of the environment variable with a token, for the header `Authorization: Bearer`. Its
+    /// value is never hashed or written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_env: Option<String>,
+    /// How long the scores of the rows, or of one counterfactual set, may take.
+    #[serde(default = "an_hour")]
+    pub time_limit: TimeLimit,
+    /// Columns that the endpoint does not see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omit: Vec<ColumnName>,
+}
+
+fn five_hundred() -> u32 {
+    500
+}
+
+fn eight() -> u32 {
+    8
+}
+
+fn five() -> u32 {
+    5
+}
+
+fn half_a_minute() -> TimeLimit {
+    TimeLimit::seconds(30).expect("half a minute is a time limit")
+}
+
+fn none() -> Fraction {
+    Fraction::new(0.0).expect("0 is a share")
+}
+
+impl BroughtKnobs for HttpBlock {
+    fn omit(&self) -> Option<&[ColumnName]> {
+        Some(&self.omit)
+    }
+
+    fn noun(&self) -> &'static str {
+        "an HTTP endpoint"
+    }
+
+    fn words(&self, _: Option<&[Word]>) -> String {
+        let (url, version) = (&self.url, self.version.as_str());
+        format!("scores of the endpoint {url}, version {version}{}", without(&self.omit))
+    }
+
+    fn is_asked_twice(&self) -> bool {
+        true
+    }
+
+    fn program(&self) -> Option<CommandBlock> {
+        let share = self.missing_at_most.get().to_string();
+        let words = [
+            ("--url", self.url.as_str()),
+            ("--model-version", self.version.as_str()),
+            ("--protocol", self.protocol.word()),
+            ("--missing-at-most", &share),
+        ];
+        let score = ["{cfaudit}", "ask-http", "{how}", "--answers={answers}"].map(str::to_owned);
+        let words = words.map(|(key, word)| format!("{key}={word}"));
+        Some(CommandBlock {
+            score: score.into_iter().chain(words).map(CommandArgument).collect(),
+            model: None,
+            train: None,
+            stream: StreamFormat::Arrow,
+            watch: Vec::new(),
+            pass_env: Vec::new(),
+            secret_env: self.secret_env.iter().cloned().collect(),
+            time_limit: self.time_limit,
+            omit: self.omit.clone(),
+        })
+    }
+
+    fn how(&self) -> String {
+        let token = self.secret_env.as_deref().unwrap_or_default();
+        format!(
+            "--how={},{},{},{},{token}",
+            self.batch,
+            self.parallel,
+            self.retries,
+            self.timeout.get().as_secs()
+        )
+    }
+
+    fn may_lack_scores(&self) -> bool {
+        self.missing_at_most.get() > 0.0
+    }
+}

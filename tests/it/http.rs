@@ -1,0 +1,302 @@
+//! Models that are HTTP endpoints: a local server that answers, fails, throttles, hangs, lies about
+//! counts and dies half-way. Nothing that was answered is asked again, and another version is asked
+//! anew.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arrow::array::{Float64Array, Int64Array, StringArray};
+use serde_json::{Value as Json, json};
+
+use crate::frame::read_frame;
+use crate::work::{Going, Ran, Work, column};
+
+const N: i64 = 1200;
+
+const JOB: &str = r"
+cfaudit: 1
+name: endpoint
+data:
+  rows: {parquet: rows.parquet}
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [f, m], reference: m}
+  features:
+    continuous: [age, income]
+counterfactuals: {flip: naive}
+models:
+  live:
+    http: HTTP
+metrics: {bootstrap: {samples: 20}}
+run: {seed: 77}
+";
+
+/// What the server does with a request.
+#[derive(Clone, Copy, PartialEq)]
+enum Deed {
+    Answers,
+    Status(u16),
+    Throttles,
+    Hangs,
+    Lies,
+    DiesHalfWay,
+    Forgets,
+    Vanishes,
+}
+
+/// What the server has seen.
+#[derive(Default)]
+struct Seen {
+    /// How often each body was answered in full.
+    answered: BTreeMap<String, usize>,
+    requests: usize,
+    tokens: Vec<String>,
+}
+
+/// A server on a port of its own; `deed` says what becomes of the n-th request.
+fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<Mutex<Seen>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/score", listener.local_addr().unwrap());
+    let (seen, deed) = (Arc::new(Mutex::new(Seen::default())), Arc::new(deed));
+    let told = Arc::clone(&seen);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (seen, deed) = (Arc::clone(&told), Arc::clone(&deed));
+            std::thread::spawn(move || {
+                // A client that goes away is no failure of the server.
+                let _ = attend(stream, &seen, &*deed);
+            });
+        }
+    });
+    (url, seen)
+}
+
+fn attend(
+    stream: TcpStream,
+    seen: &Mutex<Seen>,
+    deed: &dyn Fn(usize) -> Deed,
+) -> std::io::Result<()> {
+    let (mut reader, mut stream) = (BufReader::new(stream.try_clone()?), stream);
+    loop {
+        let (mut length, mut token) = (0, String::new());
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            let lower = line.to_lowercase();
+            if let Some(value) = lower.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if lower.starts_with("authorization:") {
+                token = line.split_once(':').unwrap().1.trim().to_owned();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let body = String::from_utf8(body).unwrap();
+        let n = {
+            let mut seen = seen.lock().unwrap();
+            seen.requests += 1;
+            seen.tokens.push(token);
+            seen.requests - 1
+        };
+        let done = deed(n);
+        let head = |status: u16, length: usize| {
+            format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nretry-after: 0\r\n\r\n")
+        };
+        match done {
+            Deed::Vanishes => return Ok(()),
+            Deed::Hangs => std::thread::sleep(Duration::from_secs(20)),
+            Deed::Status(status) => write!(stream, "{}no!", head(status, 3))?,
+            Deed::Throttles => write!(stream, "{}", head(429, 0))?,
+            _ => {
+                let mut scores = scores_of(&serde_json::from_str(&body).unwrap());
+                if done == Deed::Lies {
+                    scores.pop();
+                }
+                if done == Deed::Forgets {
+                    scores[0] = Json::Null;
+                }
+                let text = json!({ "scores": scores }).to_string();
+                if done == Deed::DiesHalfWay {
+                    write!(stream, "{}{}", head(200, text.len()), &text[..text.len() / 2])?;
+                    return Ok(());
+                }
+                *seen.lock().unwrap().answered.entry(body).or_default() += 1;
+                write!(stream, "{}{text}", head(200, text.len()))?;
+            }
+        }
+    }
+}
+
+/// A score of each row: of its income and group.
+fn scores_of(request: &Json) -> Vec<Json> {
+    let names: Vec<&str> =
+        request["columns"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
+    let at = |name: &str| names.iter().position(|n| *n == name).unwrap();
+    let (income, sex) = (at("income"), at("sex"));
+    let rows = request["rows"].as_array().unwrap();
+    rows.iter().map(|row| score(row[income].as_f64(), row[sex].as_str().unwrap()).into()).collect()
+}
+
+fn score(income: Option<f64>, sex: &str) -> f64 {
+    income.unwrap_or(100.0) / 2000.0 + if sex == "f" { 0.125 } else { 0.25 }
+}
+
+fn income(i: i64) -> Option<f64> {
+    (i % 13 > 0).then_some((i * 37 % 1000) as f64 + 0.1)
+}
+
+fn with_endpoint(url: &str, more: &str) -> Work {
+    let work = Work::new();
+    let rows = 0..N;
+    let sex = |i: i64| Some(["f", "m"][i as usize % 2]);
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("id", column(rows.clone().map(|i| Some(5000 + i)).collect::<Int64Array>())),
+            ("sex", column(rows.clone().map(sex).collect::<StringArray>())),
+            ("age", column(rows.clone().map(|i| Some(18 + i % 60)).collect::<Int64Array>())),
+            ("income", column(rows.clone().map(income).collect::<Float64Array>())),
+            ("repaid", column(rows.map(|i| Some(i64::from(i % 5 < 2))).collect::<Int64Array>())),
+        ],
+    );
+    job(&work, url, "v1", more);
+    work
+}
+
+fn job(work: &Work, url: &str, version: &str, more: &str) {
+    let http = format!("{{url: \"{url}\", version: {version}, protocol: json, batch: 100{more}}}");
+    work.write("job.yaml", &JOB.replace("HTTP", &http));
+}
+
+#[track_caller]
+fn assert_scores(work: &Work) {
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let mut n = 0;
+    for row in frame.records() {
+        let i = row.key("row_key").unwrap() as i64 - 5000;
+        let sexes = if i % 2 == 0 { ["f", "m"] } else { ["m", "f"] };
+        assert_eq!(row.real("score"), Some(score(income(i), sexes[0])));
+        assert_eq!(row.real("score_cf"), Some(score(income(i), sexes[1])));
+        n += 1;
+    }
+    assert_eq!(n, N);
+}
+
+/// No request was answered twice, and so many were.
+#[track_caller]
+fn assert_once(seen: &Mutex<Seen>, n: usize) {
+    let seen = seen.lock().unwrap();
+    assert!(seen.answered.values().all(|times| *times == 1));
+    assert_eq!(seen.answered.len(), n);
+}
+
+/// Rows in 12 requests, their counterfactuals in 12, and 100 rows a second time.
+const ALL: usize = 25;
+
+#[test]
+fn an_endpoint_that_fails_now_and_then_is_asked_only_for_what_failed() {
+    let (url, seen) = serve(|n| match n % 9 {
+        1 => Deed::Status(503),
+        3 => Deed::Throttles,
+        5 => Deed::DiesHalfWay,
+        7 => Deed::Vanishes,
+        8 => Deed::Status(500),
+        _ => Deed::Answers,
+    });
+    let work = with_endpoint(&url, ", retries: 20, secret_env: TOKEN");
+    let run = || {
+        let mut run = work.command("run job.yaml --out out --cache cache -v");
+        run.env("TOKEN", "tok-9f8e7d6c5b");
+        Ran::of(&mut run, 0)
+    };
+    let ran = run();
+    assert_scores(&work);
+    assert_once(&seen, ALL);
+    assert!(seen.lock().unwrap().tokens.iter().all(|token| token == "Bearer tok-9f8e7d6c5b"));
+    run().says(&["nothing to do"]);
+    // The token is nowhere, and answers are gone once their stage is done.
+    let mut written = crate::work::files(&work.path("out"));
+    written.extend(crate::work::files(&work.path("cache")));
+    written.insert("stderr".to_owned(), ran.stderr.into_bytes());
+    for (name, bytes) in written {
+        assert!(!bytes.windows(14).any(|part| part == b"tok-9f8e7d6c5b"), "{name} holds the token");
+        assert!(!name.starts_with("http/"), "{name} is left");
+    }
+    // Another version asks anew; another way of asking does not.
+    job(&work, &url, "v1", ", retries: 21, parallel: 1, secret_env: TOKEN");
+    run().says(&["nothing to do"]);
+    assert_once(&seen, ALL);
+    job(&work, &url, "v2", ", retries: 20, secret_env: TOKEN");
+    run().says(&["score/model=live: runs"]);
+    assert_eq!(seen.lock().unwrap().answered.len(), 2 * ALL);
+}
+
+#[test]
+fn answers_that_are_wrong_end_the_run() {
+    for (deed, more, words) in [
+        (Deed::Lies, "", "gives 99 scores for 100 rows"),
+        (Deed::Status(404), "", "answers with the status 404: `no!`"),
+        (Deed::Status(503), ", retries: 1", "answers with the status 503 (2 tries)"),
+        (Deed::Forgets, "", "came back without a score, and `missing_at_most` allows a share of 0"),
+        (Deed::Hangs, ", retries: 0, timeout: 1s", "does not answer: timeout"),
+        (Deed::DiesHalfWay, ", retries: 0", "breaks off its answer"),
+    ] {
+        let (url, _) = serve(move |_| deed);
+        let work = with_endpoint(&url, more);
+        let ran = work.run(3, "job.yaml", "");
+        ran.says(&["the endpoint of model `live` failed with exit status", words, "job.yaml:15:"]);
+        assert!(!work.path("out").exists());
+    }
+    // Nobody listens there.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let work = with_endpoint(&format!("http://{closed}/"), ", retries: 0");
+    work.run(3, "job.yaml", "").says(&["does not answer"]);
+}
+
+#[test]
+fn rows_without_a_score_are_allowed_up_to_a_share() {
+    let (url, _) = serve(|_| Deed::Forgets);
+    let work = with_endpoint(&url, ", missing_at_most: 0.02");
+    work.run(0, "job.yaml", "");
+    let frame = read_frame(&work.path("out/rows"), "outcomes");
+    let scored = frame.records().filter(|row| row.real("score").is_some()).count();
+    assert!(scored < N as usize && scored >= N as usize - 12, "{scored}");
+}
+
+/// A run that is killed goes on with what has no answer yet.
+#[test]
+fn a_killed_run_goes_on() {
+    let open = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let gate = Arc::clone(&open);
+    let (url, seen) = serve(move |n| {
+        let opened = gate.load(std::sync::atomic::Ordering::SeqCst);
+        if n < 7 || opened { Deed::Answers } else { Deed::Hangs }
+    });
+    let work = with_endpoint(&url, ", parallel: 2");
+    let mut going = Going::start(&mut work.command("run job.yaml --out out --cache cache"));
+    assert!(going.until(&["command.start"], "score/model=live"));
+    let started = std::time::Instant::now();
+    let kept = || {
+        let files = crate::work::files(&work.path("cache"));
+        files.keys().filter(|name| name.starts_with("http/") && !name.ends_with(".new")).count()
+    };
+    while kept() < 7 {
+        assert!(started.elapsed().as_secs() < 60, "it takes too long");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    going.kill();
+    open.store(true, std::sync::atomic::Ordering::SeqCst);
+    work.run(0, "job.yaml", "");
+    assert_scores(&work);
+    assert_once(&seen, ALL);
+}
