@@ -185,8 +185,8 @@ pub(crate) struct HttpArgs {
     /// Largest share of rows without a score.
     #[arg(long)]
     pub(crate) missing_at_most: f64,
-    /// Rows of a request, requests at once, repetitions, seconds of a request, and the variable with
-    /// the token.
+    /// Rows of a request, requests at once, repetitions, seconds of a request, and the variable
+    /// with the token.
     #[arg(long)]
     pub(crate) how: String,
     /// Where answers are kept.

@@ -1,5 +1,5 @@
-//! Asks an HTTP endpoint for scores: rows as an Arrow IPC stream in, scores as one out, in the order
-//! of the rows.
+//! Asks an HTTP endpoint for scores: rows as an Arrow IPC stream in, scores as one out, in the
+//! order of the rows.
 //!
 //! Rows go in requests of their own, several at once. A request that fails for a reason that may
 //! pass (no connection, a time-out, a broken answer, status 408, 429 or 5xx) is repeated after a
@@ -368,10 +368,13 @@ impl HttpEndpoint {
                 list(answer.get("predictions"), "predictions")?.iter().map(score).collect()
             }
             HttpProtocol::Json => {
-                if let Some(version) = answer.get("version").and_then(Value::as_str)
-                    && version != self.version
-                {
-                    let what = format!("answers for the version `{}`", short(version));
+                let version = match answer.get("version") {
+                    None | Some(Value::Null) => None,
+                    Some(Value::String(version)) => Some(version.clone()),
+                    Some(other) => Some(other.to_string()),
+                };
+                if let Some(version) = version.filter(|version| *version != self.version) {
+                    let what = format!("answers for the version `{}`", short(&version));
                     return Err(format!("{what}, and the job names `{}`", self.version));
                 }
                 list(answer.get("scores"), "scores")?.iter().map(score).collect()
@@ -484,7 +487,9 @@ mod tests {
                 r#"{"version":"7","columns":["age","debt","job","member"],"rows":[[40,0.1,"cook, chef",true],[17,null,null,false]]}"#,
                 vec![
                     (r#"{"scores": [0.5, 0.125], "version": "7"}"#, Ok(vec![0.5, 0.125])),
+                    (r#"{"scores": [0.5, 0.125], "version": 7}"#, Ok(vec![0.5, 0.125])),
                     (r#"{"scores": [0.5, 1], "version": "8"}"#, Err("answers for the version `8`")),
+                    (r#"{"scores": [0.5, 1], "version": 8}"#, Err("answers for the version `8`")),
                 ],
             ),
             (

@@ -9,7 +9,8 @@ use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
 
 /// An HTTP endpoint that scores rows. It gets the features and the sensitive columns under their
 /// source names, never the label, in requests of `batch` rows. A request that fails for a reason
-/// that may pass is repeated; one that was answered is not, even by a run that goes on after a stop.
+/// that may pass is repeated; one that was answered is not, even by a run that goes on after a
+/// stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpBlock {
