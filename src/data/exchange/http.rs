@@ -14,7 +14,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray, Float64Array, RecordBatch};
@@ -150,8 +150,8 @@ fn score_batch(
     let size = endpoint.batch.max(1);
     let n_requests = rows.num_rows().div_ceil(size);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let answers: Vec<Mutex<Option<Result<Vec<f64>, String>>>> =
-        (0..n_requests).map(|_| Mutex::new(None)).collect();
+    let answers: Vec<OnceLock<Result<Vec<f64>, String>>> =
+        (0..n_requests).map(|_| OnceLock::new()).collect();
     let work = || {
         while !failed.load(Ordering::Relaxed) {
             let k = next.fetch_add(1, Ordering::Relaxed);
@@ -160,7 +160,7 @@ fn score_batch(
             let part = rows.slice(from, size.min(rows.num_rows() - from));
             let answer = answer(endpoint, agent, &part);
             failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
+            slot.get_or_init(|| answer);
         }
     };
     std::thread::scope(|scope| {
@@ -171,7 +171,7 @@ fn score_batch(
     let mut scores = Vec::with_capacity(rows.num_rows());
     // Requests start in order, so those before a failed one were asked.
     for answer in answers {
-        match answer.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match answer.into_inner() {
             Some(answer) => scores.extend(answer?),
             None => return Err("a request was not made".to_owned()),
         }
