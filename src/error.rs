@@ -284,6 +284,10 @@ pub const FAULTS: &[(&str, &str)] = &[
         "ambiguous-missing",
         "missing values are to form the level `missing`, and the column has a value of that name",
     ),
+    (
+        "bad-counterfactuals",
+        "a key, a column or a value of a file of counterfactuals is not what it must be",
+    ),
     ("bad-dialect", "a sign that is named for a text file cannot be used as that"),
     ("bad-encoding", "a text file holds bytes that are no UTF-8"),
     (
@@ -328,7 +332,10 @@ pub const FAULTS: &[(&str, &str)] = &[
         "two declared groups are the same value, or a map gives a value to two groups, once the \
          type of the column is known",
     ),
-    ("duplicate-key", "a score file names the same row or counterfactual twice"),
+    (
+        "duplicate-key",
+        "a score file, or a file of counterfactuals, names the same row or counterfactual twice",
+    ),
     ("duplicate-row-id", "two rows have the same id"),
     ("empty-file", "a text file holds not even a header"),
     (
@@ -341,12 +348,16 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a derived column has the name of a column of the source, which it would hide",
     ),
     ("impossible-graph", "a causal graph that is given, or what is known of it, cannot be"),
+    ("incomplete-counterfactuals", "a file of counterfactuals lacks people who are audited"),
     ("incomplete-scores", "a score file lacks rows or counterfactuals that were to be scored"),
     ("infinite-value", "a number is infinite"),
     ("input-changed", "an input file was replaced or written to while a run read it"),
     ("large-integer", "an expression reads an integer beyond 2^53, which it would round"),
     ("missing-column", "a file lacks a column that the job names"),
-    ("missing-file", "a file or pattern of `data.rows`, or of a command, finds nothing"),
+    (
+        "missing-file",
+        "a file or pattern of `data.rows`, of a command or of counterfactuals finds nothing",
+    ),
     ("missing-person", "a row does not say whose it is"),
     ("missing-row-id", "a row has no id"),
     ("missing-scores", "a score file that was there is gone"),
@@ -403,7 +414,11 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("unfit-filter", "the filter of counterfactuals by distance has no columns, or too many"),
     ("unknown-data-set", "the catalog has no such data set"),
     ("unknown-group", "none of the declared groups occurs in the data"),
-    ("unknown-key", "a score file names a row or counterfactual that the data do not have"),
+    (
+        "unknown-key",
+        "a score file, or a file of counterfactuals, names a row or counterfactual that the data \
+         do not have",
+    ),
     ("unknown-label-value", "a positive label value never occurs"),
     ("unknown-level", "a level is named that the column does not have"),
     ("unknown-parent", "a generated column depends on one that is not there"),

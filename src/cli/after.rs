@@ -14,9 +14,12 @@ use crate::job::new;
 use crate::rejudge::{self, ComparedFolders};
 use serde_json::{Value, json};
 
-use crate::cli::args::{CleanArgs, DiffArgs, ExportArgs, GateArgs, HttpArgs, NewArgs};
+use crate::cli::args::{
+    CleanArgs, DiffArgs, ExportArgs, ExportTarget, GateArgs, HttpArgs, NewArgs,
+};
 use crate::cli::owned_files::{self, OwnedFile};
 use crate::stage::measure::catalog;
+use crate::stage::report::cases::{self, AskedCases};
 
 /// Judges a finished folder again.
 pub(crate) fn gate(args: &GateArgs) -> Result<Exit> {
@@ -138,18 +141,51 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit> {
     })
 }
 
-/// Writes a finished folder in the form of another tool.
+/// Writes a finished folder in the form of another tool, or its cases.
 pub(crate) fn export(args: &ExportArgs) -> Result<Exit> {
+    let asked = asked_cases(args)?;
     if let Some(file) = &args.file {
         owned_files::check(file, OwnedFile::Export(args.to), &[&args.dir])?;
     }
-    let text = rejudge::export(&args.dir, args.to)?;
+    let text = match args.to {
+        ExportTarget::Form(form) => rejudge::export(&args.dir, form)?,
+        ExportTarget::Cases => cases::cases(&args.dir, &asked)?,
+    };
     match &args.file {
         // Collectors read at any time: a file appears whole or not at all.
-        Some(file) => files::replace(file, text.as_bytes())?,
+        Some(file) if args.to != ExportTarget::Cases => files::replace(file, text.as_bytes())?,
+        // Cases are about single people.
+        Some(file) => files::replace_private(file, text.as_bytes())?,
         None => crate::cli::print(&text)?,
     }
     Ok(Exit::Done)
+}
+
+/// Which cases are asked for; other forms have none.
+fn asked_cases(args: &ExportArgs) -> Result<AskedCases> {
+    let direction = match args.direction.as_slice() {
+        [] => None,
+        [from, to] => Some([from.clone(), to.clone()]),
+        _ => {
+            let what = "`--direction` takes two groups".to_owned();
+            return Err(cases::refused(what, "write `--direction Female,Male`".to_owned()));
+        }
+    };
+    let asked = AskedCases {
+        switched: args.switched,
+        model: args.model.clone(),
+        counterfactual: args.counterfactual.clone(),
+        direction,
+    };
+    let chooses = asked.switched
+        || asked.model.is_some()
+        || asked.counterfactual.is_some()
+        || asked.direction.is_some();
+    if chooses && args.to != ExportTarget::Cases {
+        let what = "`--switched`, `--model`, `--counterfactual` and `--direction` choose cases";
+        return Err(cases::refused(what.to_owned(), "add `--to cases`".to_owned()));
+    }
+    Ok(asked)
 }
 
 /// Writes a first job from a data file.

@@ -295,25 +295,59 @@ pub(crate) struct ExportArgs {
     pub(crate) dir: PathBuf,
     /// The form.
     #[arg(long, value_enum)]
-    pub(crate) to: ExportFormat,
+    pub(crate) to: ExportTarget,
     /// Write to this file, as a whole, instead of standard output.
     #[arg(long, value_name = "F")]
     pub(crate) file: Option<PathBuf>,
+    /// Of cases only those whose decision would be another.
+    #[arg(long)]
+    pub(crate) switched: bool,
+    /// Of cases only those of this model.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// Of cases only those of this counterfactual set.
+    #[arg(long, value_name = "S")]
+    pub(crate) counterfactual: Option<String>,
+    /// Of cases only those of people of group A, set to group B.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 1)]
+    pub(crate) direction: Vec<String>,
 }
 
-impl ValueEnum for ExportFormat {
+/// What a folder is exported to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExportTarget {
+    /// A form of another tool.
+    Form(ExportFormat),
+    /// The cases.
+    Cases,
+}
+
+impl ValueEnum for ExportTarget {
     fn value_variants<'a>() -> &'a [Self] {
-        &[ExportFormat::Junit, ExportFormat::Prometheus, ExportFormat::Csv, ExportFormat::Mlflow]
+        &[
+            ExportTarget::Form(ExportFormat::Junit),
+            ExportTarget::Form(ExportFormat::Prometheus),
+            ExportTarget::Form(ExportFormat::Csv),
+            ExportTarget::Form(ExportFormat::Mlflow),
+            ExportTarget::Cases,
+        ]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (word, help) = match self {
-            ExportFormat::Junit => ("junit", "JUnit XML, one test case per gate"),
-            ExportFormat::Prometheus => {
+            ExportTarget::Form(ExportFormat::Junit) => {
+                ("junit", "JUnit XML, one test case per gate")
+            }
+            ExportTarget::Form(ExportFormat::Prometheus) => {
                 ("prometheus", "Prometheus text format, for the textfile collector")
             }
-            ExportFormat::Csv => ("csv", "The table of metrics as CSV"),
-            ExportFormat::Mlflow => ("mlflow", "A JSON object of values for `mlflow.log_metrics`"),
+            ExportTarget::Form(ExportFormat::Csv) => ("csv", "The table of metrics as CSV"),
+            ExportTarget::Form(ExportFormat::Mlflow) => {
+                ("mlflow", "A JSON object of values for `mlflow.log_metrics`")
+            }
+            ExportTarget::Cases => {
+                ("cases", "A CSV of people by their ids, with decisions before and after")
+            }
         };
         Some(PossibleValue::new(word).help(help))
     }

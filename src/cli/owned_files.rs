@@ -8,6 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::args::ExportTarget;
 use crate::error::{Error, Result};
 use crate::exec::files;
 use serde_json::Value;
@@ -23,7 +24,7 @@ pub(crate) enum OwnedFile {
     /// Log lines as JSON.
     Log,
     /// A finished folder in another form.
-    Export(ExportFormat),
+    Export(ExportTarget),
 }
 
 impl OwnedFile {
@@ -40,12 +41,15 @@ impl OwnedFile {
         let start: &[u8] = match self {
             OwnedFile::Summary => b"{\"cfaudit\":",
             OwnedFile::Log => b"{\"ts\":",
-            OwnedFile::Export(ExportFormat::Junit) => {
+            OwnedFile::Export(ExportTarget::Form(ExportFormat::Junit)) => {
                 b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites "
             }
-            OwnedFile::Export(ExportFormat::Prometheus) => b"# HELP cfaudit_",
-            OwnedFile::Export(ExportFormat::Csv) => b"arm,model,counterfactual,",
-            OwnedFile::Export(ExportFormat::Mlflow) => {
+            OwnedFile::Export(ExportTarget::Form(ExportFormat::Prometheus)) => b"# HELP cfaudit_",
+            OwnedFile::Export(ExportTarget::Form(ExportFormat::Csv)) => {
+                b"arm,model,counterfactual,"
+            }
+            OwnedFile::Export(ExportTarget::Cases) => b"row_id,model,counterfactual,",
+            OwnedFile::Export(ExportTarget::Form(ExportFormat::Mlflow)) => {
                 let numbers = serde_json::from_slice::<serde_json::Map<String, Value>>(text);
                 // Other programs write flat objects of numbers too; every name of ours is a path,
                 // the metric behind its scope.

@@ -6,6 +6,8 @@
 //! [`Generator`] for the rows of a fold. The list of strategies is
 //! [`strategy`](crate::counterfactual::strategy); nobody else names them one by one.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::counterfactual::Generator;
@@ -17,6 +19,7 @@ use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::transport::matching::TransportTallies;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
+use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::ReferenceRows;
 use crate::error::Result;
 use crate::param::{ColumnName, KnobRefusal, Seed, Word};
@@ -108,6 +111,11 @@ pub trait FittedKnobs: Sync {
         false
     }
 
+    /// The file of counterfactuals that somebody else made; none where the strategy makes them.
+    fn external_file(&self) -> Option<&str> {
+        None
+    }
+
     /// What is wrong with the knobs by themselves.
     fn refusals(&self) -> Vec<KnobRefusal> {
         Vec::new()
@@ -188,6 +196,8 @@ pub struct FoldRows<'a> {
     pub position: usize,
     /// Seed of the job.
     pub seed: Seed,
+    /// The counterfactuals of the attribute that somebody else made, where the knobs name a file.
+    pub external: Option<Arc<ExternalRows>>,
 }
 
 /// A generator, ready for the rows.

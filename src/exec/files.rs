@@ -8,7 +8,7 @@
 //! | [`write`], [`create`], [`copy`] | yes | yes | no |
 //! | [`write_synced`], [`copy_synced`] | yes | yes | yes |
 //! | [`write_by_rename`] | yes | no | yes |
-//! | [`replace`] | yes; a pipe is written to, a link stays a link | no | no |
+//! | [`replace`], [`replace_private`] (mode 0600) | yes; a pipe is written to, a link stays a link | no | no |
 //! | [`write_new`] | never | yes | no |
 //! | [`write_private`] | never; mode 0600 | yes | yes |
 
@@ -265,6 +265,17 @@ pub(super) fn write_by_rename(scratch: &Path, path: &Path, bytes: &[u8]) -> Resu
 
 /// Writes a temporary file next to `path` and renames it, so that a reader never sees half of it.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_as(path, bytes, |_| Ok(()))
+}
+
+/// The same with a file that only its owner may open.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_as(path, bytes, |new| {
+        fs::set_permissions(new, Permissions::from_mode(PRIVATE_FILE)).map_err(failed("write", new))
+    })
+}
+
+fn replace_as(path: &Path, bytes: &[u8], ready: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     // A path that is not a regular file, such as a pipe, is written to and kept; a link stays a
     // link.
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
@@ -277,7 +288,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let new = target.with_file_name(format!(".{name}.new-{}", std::process::id()));
-    let written = fs::write(&new, bytes).map_err(failed("write", path));
+    // The mode is set before there is anything to read.
+    let made = File::create(&new).map_err(failed("write", path)).and_then(|_| ready(&new));
+    let written = made.and_then(|()| fs::write(&new, bytes).map_err(failed("write", path)));
     let done = written.and_then(|()| fs::rename(&new, &target).map_err(failed("replace", path)));
     if done.is_err() {
         // The temporary file is removed; if that fails too, the first error is reported.

@@ -182,7 +182,10 @@ const BLOCKS: &[(&str, &str)] = &[
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
          where they are not, another version of the model made them, and the run ends with \
-         `recheck-differs`",
+         `recheck-differs`\n\
+         of a program or an ONNX file, `recheck: {repeats: 5, share: 0.05}`: some rows are scored \
+         again and again; how often two answers about a row lead to different decisions is the \
+         noise floor of the switch rates, and gates are judged as they are",
     ),
 ];
 

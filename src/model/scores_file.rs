@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::data::exchange::keyed::{KeyedScores, ScoreEntry, ScoreKey};
+use crate::data::exchange::keyed::{KeyedFile, ScoreEntry, ScoreKey};
 use crate::error::{Fault, Result};
 
 /// Looks up the scores of a file by key.
 #[derive(Debug)]
 pub(crate) struct ScoreJoin<'a> {
-    file: &'a KeyedScores,
+    file: &'a KeyedFile,
     next_group: usize,
     /// The current row group; entries before `next` are already used.
     current: Vec<ScoreEntry>,
@@ -42,17 +42,17 @@ pub(crate) enum LeftoverScore {
 }
 
 /// What to do about a file that answers another request than the present job would make.
-pub(crate) const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share of \
-    `recheck` have changed since the rows to score were written, take the file away (or name \
+pub(crate) const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share \
+    of `recheck` have changed since the rows to score were written, take the file away (or name \
     another one in the job) and run again: the rows to score are then written afresh";
 
 /// The parts of a key.
-pub(crate) const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a counterfactual \
-    also by sensitive, to_group and cf_index";
+pub(crate) const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a \
+    counterfactual also by sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// A join that starts at the front of the file.
-    pub(crate) fn new(file: &'a KeyedScores) -> Self {
+    pub(crate) fn new(file: &'a KeyedFile) -> Self {
         ScoreJoin { file, next_group: 0, current: Vec::new(), next: 0, waiting: HashMap::new() }
     }
 
@@ -196,7 +196,7 @@ impl<'a> ScoreJoin<'a> {
     }
 }
 
-fn duplicate_fault(file: &KeyedScores, first: u64, second: u64) -> Fault {
+fn duplicate_fault(file: &KeyedFile, first: u64, second: u64) -> Fault {
     Fault::new("duplicate-key", "the same key stands twice in the score file")
         .in_file(file.path())
         .at_row(format!("row {first} and again in {}", file.describe_row(second)))

@@ -232,23 +232,22 @@ pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
     text
 }
 
+/// A text as a field of CSV.
+pub(crate) fn csv_field(text: &str) -> String {
+    // Names of groups and ids come from data: one that begins like a formula must not become one.
+    let text =
+        if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { &format!("'{text}") } else { text };
+    let quoted = text.contains([',', '"', '\n', '\r']);
+    if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
 /// The table `metrics` as CSV (RFC 4180, lines end with LF).
 pub(crate) fn csv(audit: &ExportedAudit<'_>) -> String {
-    let field = |text: &str| {
-        // Names of groups come from data: one that begins like a formula must not become one.
-        let text = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-            &format!("'{text}")
-        } else {
-            text
-        };
-        let quoted = text.contains([',', '"', '\n', '\r']);
-        if quoted { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
-    };
     let columns = MetricRow::TABLE.columns;
     let mut text = columns.iter().map(|column| column.name).collect::<Vec<_>>().join(",") + "\n";
     for row in audit.metrics {
         let cells = columns.iter().zip(row.texts()).map(|(column, cell)| match column.kind {
-            ColumnType::Text => field(&cell),
+            ColumnType::Text => csv_field(&cell),
             _ => cell,
         });
         text.push_str(&cells.collect::<Vec<_>>().join(","));

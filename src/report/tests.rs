@@ -1610,7 +1610,9 @@ fn rows_scored_again_are_told_in_the_method() {
     let folder = tempfile::tempdir().unwrap();
     two_groups().write(folder.path());
     let mut manifest = two_groups().manifest();
-    manifest.models[0].recheck = Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8 });
+    "scores".clone_into(&mut manifest.models[0].kind);
+    manifest.models[0].recheck =
+        Some(RecheckWords { rows: 163, differ: 0, largest: 4.2e-8, switches: None });
     fs::write(folder.path().join("manifest.json"), serde_json::to_string(&manifest).unwrap())
         .unwrap();
     let html = annex(folder.path());

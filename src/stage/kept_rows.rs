@@ -1,10 +1,8 @@
-//! The stage `kept`: the counterfactuals of a set in the user's own ids and values, and the folder
-//! of a run that stops once they are there.
+//! The stage `kept`: the counterfactuals of a set in the user's own ids and values.
 //!
 //! | kind | id | what it writes |
 //! | --- | --- | --- |
-//! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, features, over all attributes of the set |
-//! | report | `report`, with `--until generate --out DIR` | `rows/counterfactuals/`, the tables of the rows, job, summary and manifest; no page, no number |
+//! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, `changed`, features, over all attributes of the set |
 //!
 //! Rows have the form of those to score elsewhere, without a request and with the counterfactuals
 //! that are not valid. A set that follows causal graphs makes numbers and not rows, so it has none.
@@ -12,28 +10,25 @@
 use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::to_score::{
-    PartsWriter, RequestRow, RowsBatch, kept_batch, kept_schema,
+    PartsWriter, RequestRow, RowsBatch, changes, kept_batch, kept_schema,
 };
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::error::Result;
 use crate::exec::StageContext;
 use crate::exec::files::write_json;
-use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::{GenerateStage, KeptRowsStage};
+use crate::stage::parts::{link_parts, write_parts};
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
-use crate::stage::report;
-use crate::stage::report::inputs::OriginInputs;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::waiting::{link_parts, write_parts};
-use crate::unit::{AuditUnit, StageKind, UnitField, UnitKind};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// How many parts there are.
 const PARTS: &str = "parts.json";
 
 /// The folder below the output folder.
-const KEPT: &str = "rows/counterfactuals";
+pub(crate) const KEPT: &str = "rows/counterfactuals";
 
 /// How many parts hold the rows of a set.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -104,7 +99,7 @@ fn kept_part(
     g: usize,
 ) -> Result<RowsBatch> {
     let layout = ground.rows.layout();
-    let (batch, ids) = (ground.rows.read_keys(g)?, ground.rows.read_ids(g)?);
+    let (batch, ids) = (ground.rows.read(g)?, ground.rows.read_ids(g)?);
     let (mut worlds, mut verdicts, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (part, (attribute, reader)) in made.iter().enumerate() {
         let (keys, valid, rows) = reader.all(g, layout)?;
@@ -113,27 +108,11 @@ fn kept_part(
         verdicts.push(valid);
     }
     kept.sort_unstable();
-    let valid = kept.iter().map(|row| verdicts[row.source.0][row.source.1]).collect();
+    let of = |row: &RequestRow| {
+        let (part, k) = row.source;
+        (verdicts[part][k], changes(layout, (&batch.rows, row.row), (&worlds[part], k)))
+    };
+    let said = kept.iter().map(of).unzip();
     let rows: Vec<_> = worlds.iter().collect();
-    kept_batch(layout, &ids, &batch.groups, &kept, &rows, valid)
-}
-
-/// The output folder of a run that stops once the counterfactuals are there.
-pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
-    let plan = b.plan;
-    let origins = OriginInputs::need(b)?;
-    let kept = KeptRowInputs::need(b)?;
-    let mut sets = Vec::new();
-    for world in plan.applied_sets() {
-        sets.push((world.set, world.attribute, b.need::<GenerateStage>(&world.unit())?));
-    }
-    b.value("stopped_after", StageKind::Generate.word());
-    work(move |ctx| {
-        let followed = sets.iter().map(|(set, attribute, stage)| {
-            stage.effects(ctx).map(|effects| (*set, *attribute, effects))
-        });
-        let followed: Vec<(&str, &str, GeneratedEffects)> = followed.collect::<Result<_>>()?;
-        kept.link(ctx)?;
-        origins.with(ctx, |origins| report::assemble_rows(ctx, origins, &followed))
-    })
+    kept_batch(layout, &ids, &batch.groups, &kept, &rows, said)
 }

@@ -31,7 +31,7 @@
 //! job grows backwards from `report`. An arm of an experiment is planned by the same stages as the
 //! plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
 //! scores has the same `report`, which then needs other stages: see [`waiting`]; so has one that
-//! ends with counterfactuals and publishes them: see [`kept_rows`]. What makes a stage
+//! ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage
 //! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
 //! here computes a number: formulas live in the engines.
 
@@ -51,6 +51,7 @@ mod memory;
 pub(crate) mod models;
 pub(crate) mod open;
 pub(crate) mod params;
+pub(crate) mod parts;
 mod pass;
 pub(crate) mod plan;
 mod planner;
@@ -60,6 +61,7 @@ pub(crate) mod recourse;
 pub(crate) mod report;
 pub(crate) mod row_context;
 pub(crate) mod row_inputs;
+pub(crate) mod rows_only;
 pub(crate) mod rule;
 pub(crate) mod score;
 pub mod settings;

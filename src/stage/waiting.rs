@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::exchange::to_score::{
     COUNTERFACTUAL_KEYS, FACTUAL_KEYS, PartsWriter, REQUEST, RequestRow, RowsBatch,
-    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema, part_name,
+    counterfactual_batch, counterfactual_schema, factual_batch, factual_schema,
 };
 use crate::data::{FeatureRows, MISSING_GROUP};
 use crate::error::Result;
-use crate::exec::files::{link, make_folder, write_json};
+use crate::exec::files::{make_folder, write_json};
 use crate::folder::manifest::AwaitedScores;
 use crate::stage::input::AwaitedFile;
 use crate::stage::input::answer::{awaits_files, folder_of};
@@ -28,6 +28,7 @@ use crate::stage::input::request::{
     RequestSource, RequestSources, RowsToScore, recheck_inputs, request_unit,
 };
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
+use crate::stage::parts::{link_parts, write_parts};
 use crate::stage::plan::StagePlan;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::report;
@@ -126,12 +127,6 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     })
 }
 
-/// Puts the parts of one folder into another.
-pub(crate) fn link_parts(from: &Path, parts: usize, to: &Path) -> Result<()> {
-    make_folder(to)?;
-    (0..parts).map(part_name).try_for_each(|name| link(&from.join(&name), &to.join(&name)))
-}
-
 fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedScores> {
     let key: &[&str] = if awaited.set.is_some() {
         &["row_id", "sensitive", "to_group", "cf_index"]
@@ -221,18 +216,4 @@ fn write_counterfactuals(
     let schema = counterfactual_schema(ground.rows.layout());
     let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
     write_parts(ground, parts, |g| counterfactual_part(ground, sources, g))
-}
-
-/// Writes rows part by part, in the order of the row groups; the number of parts.
-pub(crate) fn write_parts(
-    ground: RowContext<'_>,
-    mut parts: PartsWriter<'_>,
-    part: impl Fn(usize) -> Result<RowsBatch> + Sync,
-) -> Result<usize> {
-    let counted = |g| {
-        let batch = part(g)?;
-        Ok((batch.num_rows() as u64, batch))
-    };
-    ground.row_groups().in_order(counted, |_, batch| parts.push(&batch))?;
-    parts.finish()
 }

@@ -23,7 +23,7 @@ mod rows;
 pub use changes::{ChangeRow, HistoryRow, REFITTED};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};
 pub use graphs::{EdgeRow, GraphRow, NodeRow, SubgraphRow, WorldPeopleRow, WorldRow};
-pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow};
+pub use quality::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE};
 pub use row_macro::{SharedText, TableRow, finite, whole};
 pub use rows::{FilterRow, ISSUE_CODES, IssueRow, OutcomeRow};
 

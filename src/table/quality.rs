@@ -65,7 +65,7 @@ table! {
     ///
     /// Version 2 added `share`. In a file of version 1 only the counts stand, which compare groups
     /// with different shares of labels.
-    pub struct CfDistributionRow in "cf_distributions", version 2, key 7,
+    pub struct CfDistributionRow in "cf_distributions", version 3, key 7,
     one row per "set, attribute, ordered pair of groups (the 30 that are left farthest from their \
                  target), feature, side and bin",
     written by "measure", read by "report" {
@@ -82,11 +82,12 @@ table! {
         /// original: rows with a valid counterfactual; counterfactual; target: reference rows of
         /// the target group
         side: SharedText,
-        /// number of the bin, from 0; levels the 30 most frequent in the reference first, bin 30
-        /// holds all others together
+        /// number of the bin, from 0; levels the 30 most frequent in the reference first, then the
+        /// others together
         bin: i64,
-        /// the level, which may be empty; empty for a number, and in bin 30, which holds all levels
-        /// beyond the 30 most frequent
+        /// the level, which may be empty; empty for a number, and `(rare)` for the others together:
+        /// those beyond the 30 most frequent, and those that fewer than 5 people of the reference
+        /// have. Up to version 2 it was empty there and bin 30 held the former alone
         level: SharedText,
         /// left edge of the bin, part of it; values below the first count in it; null = levels
         bin_lo: Option<f64>,
@@ -132,3 +133,6 @@ table! {
         changed: bool,
     }
 }
+
+/// What stands in `cf_distributions` for the levels that are not named.
+pub const RARE: &str = "(rare)";

@@ -214,7 +214,10 @@ fn a_first_job_shows_who_may_have_several_rows() {
         "once.parquet",
         vec![
             ("patient_id", column(n().collect::<Int64Array>())),
-            ("sex", column(n().map(|i| Some(["m", "f"][(i % 2) as usize])).collect::<StringArray>())),
+            (
+                "sex",
+                column(n().map(|i| Some(["m", "f"][(i % 2) as usize])).collect::<StringArray>()),
+            ),
             ("readmitted", column(n().map(|i| i % 3 / 2).collect::<Int64Array>())),
             ("age", column(n().map(|i| 20 + i % 50).collect::<Int64Array>())),
         ],

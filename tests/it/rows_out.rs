@@ -139,13 +139,14 @@ fn counterfactuals_are_kept_in_the_words_of_the_source() {
                 "to_group",
                 "cf_index",
                 "valid",
+                "changed",
                 "sex",
                 "income",
                 "hours",
                 "branch"
             ]
         );
-        assert_eq!(schema.field(8).data_type(), &DataType::Int64);
+        assert_eq!(schema.field(9).data_type(), &DataType::Int64);
         let (mut moved, mut invalid) = (0, 0);
         for i in 0..kept.num_rows() {
             let row = row_of[&value(&kept, "row_id", i)];
@@ -240,4 +241,92 @@ fn a_run_may_end_with_its_counterfactuals() {
     assert!(!work.path("outputs/loans").exists());
     work.run(0, "job.yaml", "--until generate --replace");
     assert_same(&of("rows-only"), &of("out"), "with --replace");
+}
+
+/// Who would be decided otherwise, by the ids of the source, with what changed.
+#[test]
+fn cases_leave_a_folder_as_csv() {
+    let work = Work::new();
+    applicants(&work);
+    job(&work, "job.yaml", SETS, "run: {keep_rows: all}");
+    work.run(0, "job.yaml", "");
+    work.cfaudit(0, "export out --to cases --file all.csv");
+    let mode = fs::metadata(work.path("all.csv")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let all = fs::read_to_string(work.path("all.csv")).unwrap();
+    let lines: Vec<Vec<&str>> = all.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(
+        lines[0],
+        [
+            "row_id",
+            "model",
+            "counterfactual",
+            "sensitive",
+            "from_group",
+            "to_group",
+            "cf_index",
+            "score",
+            "decision",
+            "score_cf",
+            "decision_cf",
+            "switched",
+            "changed"
+        ]
+    );
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    assert_eq!(lines.len(), outcomes.rows.len() + 1);
+    let people = read(&work.path("people.parquet"));
+    let shown = |name: &str, row: usize| {
+        array_value_to_string(people.column_by_name(name).unwrap(), row).unwrap()
+    };
+    for (line, row) in lines[1..].iter().zip(outcomes.records()) {
+        assert_eq!(
+            [line[0], line[2], line[5]],
+            [row.text("row_id"), row.text("counterfactual"), row.text("to_group")]
+        );
+        assert_eq!(line[7].parse::<f64>().unwrap(), row.real("score").unwrap());
+        assert_eq!(line[9].parse::<f64>().unwrap(), row.real("score_cf").unwrap());
+        let word = |decision: &str| {
+            if row.int(decision) == Some(1) { "positive" } else { "negative" }
+        };
+        assert_eq!([line[8], line[10]], [word("predicted"), word("predicted_cf")]);
+        assert_eq!(line[11], if line[8] == line[10] { "no" } else { "yes" });
+        let person: usize = line[0][2..].parse().unwrap();
+        assert!(line[12].starts_with(&format!("sex: {} -> {}", line[4], line[5])), "{line:?}");
+        if let Some((_, change)) = line[12].split_once("income: ") {
+            assert_eq!(change.split(" -> ").next().unwrap(), shown("income", person));
+            assert_eq!(line[2], "world");
+        }
+    }
+    assert!(lines.iter().any(|line| line[12].contains("hours: ")));
+    // Only those that are asked for.
+    let some = work.cfaudit(
+        0,
+        "export out --to cases --switched --model logit --counterfactual world --direction w,m",
+    );
+    let some: Vec<&str> = some.stdout.lines().skip(1).collect();
+    let wanted: Vec<&str> = all
+        .lines()
+        .filter(|line| line.contains(",world,sex,w,m,") && line.contains(",yes,"))
+        .collect();
+    assert!(!wanted.is_empty() && some == wanted, "{some:?}");
+    // A file of cases may be replaced by one, and by nothing else.
+    work.cfaudit(0, "export out --to cases --switched --file all.csv");
+    work.cfaudit(5, "export out --to csv --file all.csv").says(&["all.csv", "would be lost"]);
+    for (args, words) in [
+        ("--to cases --model logi", ["`logi` of `--model`", "did you mean `logit`?"]),
+        ("--to cases --counterfactual wurld", ["`wurld`", "did you mean `world`?"]),
+        ("--to cases --direction w,x", ["`x` of `--direction`", "hint: "]),
+        ("--to cases --direction w", ["`--direction` takes two groups", "hint: "]),
+        ("--to csv --switched", ["choose cases", "hint: add `--to cases`"]),
+    ] {
+        work.cfaudit(2, &format!("export out {args}")).says(&words);
+    }
+    // People are named only where the job says so.
+    job(&work, "job.yaml", SETS, "");
+    work.run(0, "job.yaml", "");
+    work.cfaudit(5, "export out --to cases").says(&["do not name people", "keep_rows: outcomes"]);
+    job(&work, "job.yaml", SETS, "run: {keep_rows: none}");
+    work.run(0, "job.yaml", "");
+    work.cfaudit(5, "export out --to cases").says(&["keeps no outcomes", "keep_rows: outcomes"]);
 }

@@ -4,7 +4,8 @@
 //! reference; values beyond these count in the outer bins. Where the reference holds whole numbers
 //! only, every bin holds the same number of whole numbers: bins of alternately three and four would
 //! draw a comb that is not in the data. Levels are counted one by one; beyond [`MAX_LEVELS`] those
-//! that are rare in the reference are counted together. The share of a bar in the target group is
+//! that are rare in the reference are counted together, and so is every level that too few people
+//! of the reference have: its name would point at them. The share of a bar in the target group is
 //! the mean of its shares in the classes of that group, weighted by the counterfactuals of the
 //! class as in `dist_after`. So a drawing shows the differences that the distances measure, and not
 //! that one group has another label more often.
@@ -97,23 +98,25 @@ impl ClassMixture {
 }
 
 impl QualityReference {
-    /// The bars of each variable, for each of these ordered pairs of groups.
+    /// The bars of each variable, for each of these ordered pairs of groups. Levels with fewer
+    /// than `least` rows of the reference are counted together.
     pub(crate) fn shapes(
         &self,
         sums: &QualitySums,
         pairs: &BTreeSet<(usize, usize)>,
+        least: u64,
     ) -> BTreeMap<(usize, usize), Vec<Vec<ShapeBar>>> {
         let of_pair = |(&(own, to), pair): (&(usize, usize), &PairSums)| {
-            let bars = (0..self.variables.len()).map(|v| self.bars(v, to, pair)).collect();
+            let bars = (0..self.variables.len()).map(|v| self.bars(v, to, pair, least)).collect();
             ((own, to), bars)
         };
         sums.pairs.iter().filter(|(pair, _)| pairs.contains(pair)).map(of_pair).collect()
     }
 
-    fn bars(&self, v: usize, to: usize, pair: &PairSums) -> Vec<ShapeBar> {
+    fn bars(&self, v: usize, to: usize, pair: &PairSums, least: u64) -> Vec<ShapeBar> {
         match self.variables[v].levels() {
             None => self.bins(v, to, pair),
-            Some(levels) => self.levels(v, to, pair, levels.n as usize),
+            Some(levels) => self.levels(v, to, pair, (levels.n as usize, least)),
         }
     }
 
@@ -158,7 +161,13 @@ impl QualityReference {
         (0..edges.len() - 1).map(bar).collect()
     }
 
-    fn levels(&self, v: usize, to: usize, pair: &PairSums, n: usize) -> Vec<ShapeBar> {
+    fn levels(
+        &self,
+        v: usize,
+        to: usize,
+        pair: &PairSums,
+        (n, least): (usize, u64),
+    ) -> Vec<ShapeBar> {
         let position = self.position(v);
         let mut all = vec![0; n];
         for g in 0..self.strata.n_groups() {
@@ -170,7 +179,8 @@ impl QualityReference {
         }
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by_key(|&level| (std::cmp::Reverse(all[level]), level));
-        let (shown, rest) = order.split_at(n.min(MAX_LEVELS));
+        let many = order.iter().take_while(|&&level| all[level] >= least).count();
+        let (shown, rest) = order.split_at(many.min(MAX_LEVELS));
         // The bars, each as the list of levels that it counts.
         let mut bars: Vec<&[usize]> = shown.chunks(1).collect();
         bars.extend((!rest.is_empty()).then_some(rest));

@@ -5,6 +5,7 @@
 //! knobs, and the record of what is known of the strategy. From it come the keys of a set for the
 //! YAML reader and the schema, the enum of strategies, and all look-ups by key.
 
+pub(crate) mod external;
 pub(crate) mod greedy;
 pub(crate) mod naive;
 pub(crate) mod plausible;
@@ -17,6 +18,7 @@ pub(crate) use crate::counterfactual::engine::StrategyRecord;
 use crate::counterfactual::engine::{FittedKnobs, StrategyKnobs};
 use crate::counterfactual::forms::ConditionOn;
 use crate::counterfactual::graph_uncertain::knobs::{self as graphs, GraphUncertainBlock};
+use crate::counterfactual::strategy::external::ExternalBlock;
 use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::naive::NaiveBlock;
 use crate::counterfactual::strategy::plausible::PlausibleBlock;
@@ -100,6 +102,8 @@ strategies! {
     /// Gives the rows of a group the values of real rows of the other group, at the least total
     /// distance.
     transport = "transport": Transport(TransportBlock), transport::RECORD;
+    /// Takes counterfactuals that another program or a person made.
+    external = "external": External(ExternalBlock), external::RECORD;
     /// Moves what follows from the attribute in causal graphs that bootstraps of the training rows
     /// give under the stated knowledge.
     graph_uncertain = "graph-uncertain": GraphUncertain(GraphUncertainBlock), graphs::RECORD;

@@ -1,11 +1,12 @@
-//! Reads score files: Parquet files that identify rows and counterfactuals by key columns.
+//! Reads keyed files: Parquet files of scores, or of counterfactuals that somebody else made, that
+//! identify rows and counterfactuals by key columns.
 //!
 //! A row is identified by `row_id`, a counterfactual also by `sensitive`, `to_group` and
 //! `cf_index`. This file turns text into keys and adds file, row and value to faults;
-//! `model::scores_file` joins the scores. `sensitive` may be left out where the job has one
-//! attribute, `cf_index` where every row has one counterfactual a group (it is 0 then); where
-//! `sensitive` is present it must name attributes of the job. A column `from_group`, if present,
-//! must name the row's own group.
+//! `model::scores_file` joins the scores, [`crate::data::exchange::external`] reads the features.
+//! `sensitive` may be left out where the job has one attribute, `cf_index` where every row has one
+//! counterfactual a group (it is 0 then); where `sensitive` is present it must name attributes of
+//! the job. A column `from_group`, if present, must name the row's own group.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
 use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
 use crate::data::rows::ids::key_of_text;
 use crate::data::source::list_words;
-use crate::data::values::{self, ValueClass};
+use crate::data::values::{self, SourceValues, ValueClass};
 use crate::data::{Attribute, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::num::score_scale::ScoreScale;
@@ -35,12 +36,12 @@ pub struct ScoreKey {
     pub cf_index: u16,
 }
 
-/// One entry of a score file.
+/// One entry of a keyed file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoreEntry {
     /// The row or counterfactual with this score.
     pub key: ScoreKey,
-    /// The score, of the scale of the file; NaN where it is missing.
+    /// The score, of the scale of the file; NaN where it is missing, or the file holds no scores.
     pub score: f64,
     /// The row's own group, where the file has it.
     pub from_group: Option<u16>,
@@ -63,11 +64,38 @@ pub struct ScoreColumns {
     pub score: Vec<f64>,
 }
 
-/// A score file opened for reading from front to back.
+/// The words of messages about a keyed file.
 #[derive(Debug)]
-pub struct KeyedScores {
+struct KeyedWords {
+    /// The code of what is wrong with it.
+    code: &'static str,
+    /// What it is called.
+    noun: &'static str,
+    /// Whose keys it has.
+    original: &'static str,
+}
+
+/// Those of a file of scores.
+const SCORES: KeyedWords = KeyedWords {
+    code: "bad-scores",
+    noun: "score file",
+    original: "the row that was to be scored",
+};
+
+/// Those of a file of counterfactuals.
+const COUNTERFACTUALS: KeyedWords = KeyedWords {
+    code: "bad-counterfactuals",
+    noun: "file of counterfactuals",
+    original: "the person",
+};
+
+/// A keyed file opened for reading from front to back.
+#[derive(Debug)]
+pub struct KeyedFile {
     file: ParquetFile,
-    column: String,
+    words: &'static KeyedWords,
+    /// The column of scores; none where it holds features.
+    column: Option<String>,
     row_id: RowIdKind,
     attribute: Option<Attribute>,
     /// The names of all attributes of the job.
@@ -76,7 +104,7 @@ pub struct KeyedScores {
     scale: ScoreScale,
 }
 
-impl KeyedScores {
+impl KeyedFile {
     /// Opens a file of factual scores (`attribute` is `None`) or of counterfactual scores.
     ///
     /// The latter are for one of the job's attributes.
@@ -103,8 +131,33 @@ impl KeyedScores {
             )
             .into());
         }
+        let words = (&SCORES, Some((column, scale)));
+        KeyedFile::open_as(path, words, row_id, attribute, attributes)
+    }
+
+    /// Opens a file of counterfactuals that somebody else made, for one of the job's attributes.
+    ///
+    /// # Errors
+    /// The file is unreadable, or lacks a column of the key.
+    pub(crate) fn open_rows(
+        path: &Path,
+        row_id: RowIdKind,
+        attribute: &Attribute,
+        attributes: &[Attribute],
+    ) -> Result<Self> {
+        KeyedFile::open_as(path, (&COUNTERFACTUALS, None), row_id, Some(attribute), attributes)
+    }
+
+    fn open_as(
+        path: &Path,
+        (words, scored): (&'static KeyedWords, Option<(&str, ScoreScale)>),
+        row_id: RowIdKind,
+        attribute: Option<&Attribute>,
+        attributes: &[Attribute],
+    ) -> Result<Self> {
         let file = ParquetFile::open(path, FileOwner::User)?.with_coded_texts()?;
-        let mut needed = vec!["row_id", column];
+        let (column, scale) = scored.unzip();
+        let mut needed: Vec<&str> = std::iter::once("row_id").chain(column).collect();
         if attribute.is_some() {
             needed.push("to_group");
             if attributes.len() > 1 {
@@ -117,7 +170,7 @@ impl KeyedScores {
                     file.schema().fields().iter().map(|f| format!("`{}`", f.name())).collect();
                 return Err(Fault::new(
                     "missing-column",
-                    format!("the score file has no column `{name}`"),
+                    format!("the {} has no column `{name}`", words.noun),
                 )
                 .in_file(path)
                 .in_column(name)
@@ -134,14 +187,15 @@ impl KeyedScores {
             first_rows[g + 1] = first_rows[g] + file.group_rows(g) as u64;
         }
         let attributes = attributes.iter().map(|a| a.name.clone()).collect();
-        Ok(KeyedScores {
+        Ok(KeyedFile {
             file,
-            column: column.to_owned(),
+            words,
+            column: column.map(str::to_owned),
             row_id,
             attribute: attribute.cloned(),
             attributes,
             first_rows,
-            scale,
+            scale: scale.unwrap_or_default(),
         })
     }
 
@@ -181,6 +235,59 @@ impl KeyedScores {
             .as_ref()
             .and_then(|attribute| attribute.groups.get(usize::from(group)))
             .map_or("", String::as_str)
+    }
+
+    /// The attribute that it was opened for.
+    pub(crate) fn attribute(&self) -> Option<&Attribute> {
+        self.attribute.as_ref()
+    }
+
+    /// The names of its columns.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &str> {
+        self.file.schema().fields().iter().map(|field| field.name().as_str())
+    }
+
+    /// Number of its rows.
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.file.n_rows()
+    }
+
+    /// The number of the first row of a row group.
+    pub(crate) fn first_row(&self, group: usize) -> u64 {
+        self.first_rows[group]
+    }
+
+    /// The values of a column in one row group.
+    ///
+    /// # Errors
+    /// A damaged file; a type that holds no single values.
+    pub(crate) fn values(&self, group: usize, name: &str) -> Result<SourceValues> {
+        let batch = self.file.read_group(group, Some(&[name]))?;
+        SourceValues::new(batch.column(0)).map_err(|why| {
+            let what = format!("column `{name}` cannot be used: {why}");
+            let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
+            fault.hint("write one number, text or boolean per row").into()
+        })
+    }
+
+    /// A column of booleans in one row group, if the file has it; a null is false.
+    ///
+    /// # Errors
+    /// A damaged file; the column holds something else.
+    pub(crate) fn flags(&self, group: usize, name: &str) -> Result<Option<Vec<bool>>> {
+        if self.file.schema().index_of(name).is_err() {
+            return Ok(None);
+        }
+        match self.values(group, name)? {
+            SourceValues::Bool(flags) => {
+                Ok(Some(flags.iter().map(|flag| flag == Some(true)).collect()))
+            }
+            _ => {
+                let what = format!("column `{name}` holds no booleans");
+                let fault = Fault::new(self.words.code, what).in_file(self.path()).in_column(name);
+                Err(fault.hint("write true where the row counts, or leave the column out").into())
+            }
+        }
     }
 
     /// The file.
@@ -238,11 +345,11 @@ impl KeyedScores {
 
     /// The entries of one row group side by side; none where an entry is out of the ordinary: a
     /// key that is missing or unknown, another attribute, a score outside of its scale. Then
-    /// [`KeyedScores::read`] says which, or leaves it out.
+    /// [`KeyedFile::read`] says which, or leaves it out.
     ///
     /// # Errors
     /// A damaged file.
-    pub fn columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
+    pub fn score_columns(&self, group: usize) -> Result<Option<ScoreColumns>> {
         let batch = self.file.read_group(group, Some(&self.column_names()))?;
         Ok(self.ordinary_columns(&batch))
     }
@@ -262,7 +369,7 @@ impl KeyedScores {
                 ids.iter().map(|id| id.cast_unsigned()).collect()
             }
         };
-        let scores = self.column_as(batch, &self.column, DataType::Float64).ok()?;
+        let scores = self.column_as(batch, self.column.as_deref()?, DataType::Float64).ok()?;
         let scores = scores.as_primitive_opt::<Float64Type>()?;
         let score: Vec<f64> = match scores.null_count() {
             0 => scores.values().to_vec(),
@@ -303,7 +410,8 @@ impl KeyedScores {
 
     fn column_names(&self) -> Vec<&str> {
         let has = |name: &str| self.file.schema().index_of(name).is_ok();
-        let mut names = vec!["row_id", self.column.as_str()];
+        let mut names: Vec<&str> =
+            std::iter::once("row_id").chain(self.column.as_deref()).collect();
         if self.attribute.is_some() {
             names.extend(
                 ["sensitive", "from_group", "to_group", "cf_index"].into_iter().filter(|n| has(n)),
@@ -320,8 +428,10 @@ impl KeyedScores {
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
         let batch = self.file.read_group(group, Some(&self.column_names()))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
-        let scores = self.column_as(&batch, &self.column, DataType::Float64)?;
-        let scores = scores.as_primitive::<Float64Type>();
+        let column = self.column.as_deref();
+        let scores =
+            column.map(|name| self.column_as(&batch, name, DataType::Float64)).transpose()?;
+        let scores = column.zip(scores.as_ref().map(|scores| scores.as_primitive::<Float64Type>()));
         let sensitive = self.texts(&batch, "sensitive")?;
         let groups = |name| {
             Ok::<_, Error>(
@@ -341,7 +451,10 @@ impl KeyedScores {
                     to_group: 0,
                     cf_index: 0,
                 },
-                score: self.score(scores, i, file_row)?,
+                score: match scores {
+                    Some((name, scores)) => self.score(name, scores, i, file_row)?,
+                    None => f64::NAN,
+                },
                 from_group: None,
                 file_row,
             };
@@ -369,8 +482,9 @@ impl KeyedScores {
         if self.row_id == RowIdKind::Text { DataType::Utf8 } else { DataType::Int64 }
     }
 
-    fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
-        Fault::new("bad-scores", what)
+    /// A fault in a row of the file.
+    pub(crate) fn fault(&self, what: String, column: &str, file_row: u64) -> Fault {
+        Fault::new(self.words.code, what)
             .in_file(self.path())
             .at_row(self.describe_row(file_row))
             .in_column(column)
@@ -402,8 +516,8 @@ impl KeyedScores {
         };
         let fail = |why: String| {
             Fault::new(
-                "bad-scores",
-                format!("column `{name}` of the score file cannot be used: {why}"),
+                self.words.code,
+                format!("column `{name}` of the {} cannot be used: {why}", self.words.noun),
             )
             .in_file(self.path())
             .in_column(name)
@@ -457,7 +571,7 @@ impl KeyedScores {
         if ids.is_null(i) {
             let fault = self.fault("the row id is missing".to_owned(), "row_id", file_row);
             return Err(fault
-                .hint("every line keeps the row_id of the row that was to be scored")
+                .hint(format!("every line keeps the row_id of {}", self.words.original))
                 .into());
         }
         if let Some(texts) = ids.as_string_opt::<i32>() {
@@ -473,17 +587,13 @@ impl KeyedScores {
         Ok(id.cast_unsigned())
     }
 
-    fn score(&self, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
+    fn score(&self, name: &str, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
         let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
         if score.is_nan() || self.scale.contains(score) {
             return Ok(score);
         }
         Err(self
-            .fault(
-                format!("the score `{score}` is not {}", self.scale.in_words()),
-                &self.column,
-                file_row,
-            )
+            .fault(format!("the score `{score}` is not {}", self.scale.in_words()), name, file_row)
             .hint(self.scale.hint())
             .into())
     }
@@ -515,7 +625,11 @@ impl KeyedScores {
                 "cf_index",
                 file_row,
             );
-            fault.hint("every line keeps the cf_index of the row that was to be scored").into()
+            let hint = match self.words.code {
+                "bad-scores" => "every line keeps the cf_index of the row that was to be scored",
+                _ => "number the counterfactuals of a person in a group from 0",
+            };
+            fault.hint(hint).into()
         })
     }
 }

@@ -1,6 +1,9 @@
-//! Exchange files: rows sent to other programs or platforms, and the scores that they return.
+//! Exchange files: rows sent to other programs or platforms, and the scores or counterfactuals that
+//! they return.
 
+pub(crate) mod external;
 pub mod http;
+pub(crate) mod kept;
 pub mod keyed;
 pub(crate) mod raw;
 pub(crate) mod row_stream;

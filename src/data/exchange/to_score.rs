@@ -27,7 +27,8 @@ use crate::data::rows::aligned::CounterfactualKeys;
 use crate::data::rows::content::ContentHash;
 use crate::data::rows::ids::RowIds;
 use crate::data::source::recut::RecutWriter;
-use crate::data::{Attribute, FeatureRows, Layout, MISSING_GROUP};
+use crate::data::values::float_text;
+use crate::data::{Attribute, FeatureColumn, FeatureRows, Layout, MISSING_GROUP};
 use crate::error::{Error, Result};
 use crate::exec::hash::hex;
 use crate::exec::pieces::WorkerPool;
@@ -44,6 +45,9 @@ pub(crate) const REQUEST: &str = "request";
 
 /// The column that says whether a counterfactual that is kept passed all filters and checks.
 pub(crate) const VALID: &str = "valid";
+
+/// The column that says what changed in a counterfactual that is kept.
+pub(crate) const CHANGED: &str = "changed";
 
 /// The metadata that names a request.
 pub(crate) const REQUEST_NOTE: &str = "cfaudit.request";
@@ -102,11 +106,11 @@ pub(crate) fn counterfactual_schema(layout: &Layout) -> Schema {
     schema(std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields()), layout)
 }
 
-/// The columns of counterfactuals that are kept: [`VALID`] follows the key.
+/// The columns of counterfactuals that are kept: [`VALID`] and [`CHANGED`] follow the key.
 pub(crate) fn kept_schema(layout: &Layout) -> Schema {
     let valid = Field::new(VALID, DataType::Boolean, false);
     let keys = std::iter::once(row_id_field(layout)).chain(counterfactual_key_fields());
-    schema(keys.chain([valid]), layout)
+    schema(keys.chain([valid, Field::new(CHANGED, DataType::Utf8, false)]), layout)
 }
 
 fn schema(keys: impl Iterator<Item = Field>, layout: &Layout) -> Schema {
@@ -169,7 +173,28 @@ pub(crate) fn counterfactual_batch(
     batch(counterfactual_schema(layout), arrays)
 }
 
-/// Counterfactuals to keep; as [`counterfactual_batch`], with whether each in `asked` is valid.
+/// What changed from a row to a counterfactual, as text: `hours: 20 -> 40; sex: w -> m`.
+pub(crate) fn changes(
+    layout: &Layout,
+    (before, row): (&FeatureRows, usize),
+    (after, k): (&FeatureRows, usize),
+) -> String {
+    let value = |f: usize, rows: &FeatureRows, i: usize| match &rows.columns[f] {
+        FeatureColumn::Number(numbers) if numbers[i].is_nan() => None,
+        FeatureColumn::Number(numbers) => Some(float_text(numbers[i])),
+        FeatureColumn::Code(codes) => layout.features[f].levels.get(codes[i] as usize).cloned(),
+    };
+    let shown = |value: Option<String>| value.unwrap_or_else(|| "(none)".to_owned());
+    let changed = layout.inputs().filter_map(|f| {
+        let (was, is) = (value(f, before, row), value(f, after, k));
+        let name = &layout.features[f].name;
+        (was != is).then(|| format!("{name}: {} -> {}", shown(was), shown(is)))
+    });
+    changed.collect::<Vec<_>>().join("; ")
+}
+
+/// Counterfactuals to keep; as [`counterfactual_batch`], with whether each in `asked` is valid, and
+/// what changed in it.
 ///
 /// # Errors
 /// A number of an integer column is not whole.
@@ -179,11 +204,12 @@ pub(crate) fn kept_batch(
     groups: &[Vec<u16>],
     asked: &[RequestRow],
     parts: &[&FeatureRows],
-    valid: Vec<bool>,
+    (valid, changed): (Vec<bool>, Vec<String>),
 ) -> Result<RecordBatch> {
     let asked = counterfactual_batch(layout, ids, groups, asked, parts)?;
     let mut arrays = asked.columns().to_vec();
     arrays.insert(COUNTERFACTUAL_KEYS, Arc::new(BooleanArray::from(valid)));
+    arrays.insert(COUNTERFACTUAL_KEYS + 1, Arc::new(StringArray::from(changed)));
     batch(kept_schema(layout), arrays)
 }
 

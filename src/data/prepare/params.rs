@@ -412,8 +412,7 @@ impl<'de> Deserialize<'de> for KeepStep {
                 match expression {
                     None => Ok(KeepStep::Columns(conditions)),
                     Some(sql) if conditions.is_empty() => {
-                        let columns =
-                            sql::parse(&sql).map_or_else(|_| Vec::new(), |of| of.columns);
+                        let columns = sql::parse(&sql).map_or_else(|_| Vec::new(), |of| of.columns);
                         Ok(KeepStep::Sql(SqlFilter { sql, columns }))
                     }
                     Some(_) => Err(de::Error::custom(

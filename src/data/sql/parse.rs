@@ -17,7 +17,7 @@ use crate::param::ColumnName;
 const MAX_BYTES: usize = 4000;
 
 /// Deepest nesting.
-const MAX_DEPTH: usize = 150;
+const MAX_DEPTH: usize = 64;
 
 /// An expression whose every part looks at one row.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,6 +25,7 @@ impl JobChecker<'_> {
                 "name an ONNX file",
             );
         }
+        self.ask_again(&format!("{at}.recheck"), onnx.recheck);
         self.inputs(at, name, &onnx.omit);
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive"]) {
             return;

@@ -69,7 +69,8 @@ impl JobChecker<'_> {
                         numbers), or write `outcomes`";
             self.push_problem("needs-counterfactual", at, what, hint);
         }
-        let keys = ["row_id", "sensitive", "from_group", "to_group", "cf_index", "valid"];
+        let keys =
+            ["row_id", "sensitive", "from_group", "to_group", "cf_index", "valid", "changed"];
         let files = "the files of counterfactuals";
         self.key_columns(at, &keys, files, "the rows that are kept hold both");
     }
@@ -136,6 +137,12 @@ impl JobChecker<'_> {
                 what,
                 format!("at most {MOST_REPEATS}; 20 are usual"),
             );
+        }
+        if set.knobs().is_some_and(|knobs| knobs.external_file().is_some()) {
+            let what = "a placebo makes counterfactuals again and again, and those of the set are \
+                        made elsewhere";
+            let hint = "take it out, or bring a set that you made with shuffled groups";
+            self.push_problem("not-offered", format!("{at}.placebo"), what, hint);
         }
         if set.knobs().is_none() || !self.is_sound(&["models"]) {
             return;

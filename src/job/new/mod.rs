@@ -123,7 +123,15 @@ const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
 
 /// Parts of names of columns that say whose row it is.
 const PERSON_WORDS: [&str; 10] = [
-    "patient", "person", "customer", "client", "member", "applicant", "user", "kunde", "kundin",
+    "patient",
+    "person",
+    "customer",
+    "client",
+    "member",
+    "applicant",
+    "user",
+    "kunde",
+    "kundin",
     "versicherter",
 ];
 

@@ -7,6 +7,7 @@ pub(crate) mod classes;
 pub(crate) mod compare;
 pub(crate) mod gaps;
 pub(crate) mod measured;
+pub(crate) mod self_switch;
 pub(crate) mod settings;
 pub(crate) mod switches;
 pub(crate) mod worlds;

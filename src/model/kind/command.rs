@@ -4,13 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::kind::ask_again::AskAgainBlock;
 use crate::param::{ColumnName, CommandArgument, TimeLimit, Word};
 
 /// A program that scores rows, and may train a model first. It sees the features and the sensitive
 /// columns under their source names, never the label, and gives one score in [0, 1] per row, in the
 /// order of the rows. It runs in the working directory of cfaudit with PATH, HOME, TMPDIR,
 /// LANG=C.UTF-8, TZ=UTC and what `pass_env` and `secret_env` name. Every status but 0 ends the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandBlock {
     /// The program that scores, and its arguments. Filled when it starts: `{model}` (the file
@@ -45,6 +46,10 @@ pub struct CommandBlock {
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
+    /// Scores some rows again. Left out: one in a hundred, once, and where the answers differ gates
+    /// on the model are inconclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<AskAgainBlock>,
 }
 
 /// The time limit of a program that names none.

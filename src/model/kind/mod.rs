@@ -3,6 +3,7 @@
 //! A row of the list is the key in a job with its description and the block of knobs. A kind that
 //! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
 
+pub(crate) mod ask_again;
 pub(crate) mod boosting;
 pub(crate) mod command;
 pub(crate) mod expect_key;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::TrainedKnobs;
+use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
 use crate::model::kind::expect_key::ExpectBlock;
@@ -160,6 +162,12 @@ model_kinds! {
 }
 
 impl ModelBlock {
+    /// How often it is asked again, where the job says so.
+    pub(crate) fn ask_again(&self) -> Option<AskAgainBlock> {
+        let command = self.command.as_ref().and_then(|command| command.recheck);
+        command.or(self.onnx.as_ref().and_then(|onnx| onnx.recheck))
+    }
+
     /// Its kind and its knobs, where the run itself fits it to the training rows.
     pub fn trained_here(&self) -> Option<(ModelKind<'_>, &dyn TrainedKnobs)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::command::{BroughtKnobs, without};
 use crate::param::{ColumnName, Word};
 
@@ -11,7 +12,7 @@ use crate::param::{ColumnName, Word};
 /// ORT_DYLIB_PATH, the system, and the Python package onnxruntime. It sees the features and the
 /// sensitive columns as they stand in the data, never the label. A missing number is NaN, a missing
 /// text is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnnxBlock {
     /// The file.
@@ -32,6 +33,10 @@ pub struct OnnxBlock {
     /// Columns that the model does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
+    /// Scores some rows again. Left out: one in a hundred, once, and where the answers differ gates
+    /// on the model are inconclusive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck: Option<AskAgainBlock>,
 }
 
 impl BroughtKnobs for OnnxBlock {

@@ -110,6 +110,7 @@ impl BroughtKnobs for PythonBlock {
             secret_env: self.secret_env.clone(),
             time_limit: self.time_limit,
             omit: self.omit.clone(),
+            recheck: None,
         })
     }
 

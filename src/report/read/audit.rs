@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::exec::files;
-use crate::folder::manifest::Manifest;
+use crate::folder::manifest::{Manifest, RecheckWords};
 use crate::folder::read as opened;
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
@@ -269,6 +269,11 @@ impl AuditFolder {
         } else {
             title.to_owned()
         }
+    }
+
+    /// What scoring rows of a model again gave.
+    pub(crate) fn recheck(&self, model: &str) -> Option<RecheckWords> {
+        self.manifest.models.iter().find(|words| words.name == model)?.recheck
     }
 
     /// Rows of a long table that the page shows.

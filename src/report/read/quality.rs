@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::table::{
-    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, SharedText, finite,
+    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SharedText, finite,
 };
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
@@ -25,7 +25,8 @@ pub(crate) struct QualityKey {
     pub(crate) to: String,
 }
 
-/// The bin of `cf_distributions` that holds all levels that are not told apart.
+/// The bin of `cf_distributions` that holds all levels that are not told apart in folders of an
+/// older program; today their level is [`RARE`].
 pub(crate) const REST_BIN: usize = 30;
 
 /// Values by id; none where undefined.
@@ -215,7 +216,7 @@ impl QualityTables {
             // The bins of a side come in order, without gaps.
             if number == feature.bars.len() {
                 let edges = row.bin_lo.zip(row.bin_hi);
-                let rest = edges.is_none() && number == REST_BIN;
+                let rest = edges.is_none() && (row.level.as_str() == RARE || number == REST_BIN);
                 feature.bars.push(DistributionBar {
                     edges,
                     level: row.level.to_string(),

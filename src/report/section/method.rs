@@ -337,8 +337,16 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
     let count = |n: u64| number::count(i64::try_from(n).unwrap_or(i64::MAX));
     let sentence = |(model, recheck): (&ModelWords, RecheckWords)| {
         let (why, how) = match model.kind.as_str() {
-            "scores" => ("scores of another version", "again together with the counterfactuals"),
-            _ => ("a model that does not answer alike", "twice"),
+            "scores" => {
+                ("scores of another version", "again together with the counterfactuals".to_owned())
+            }
+            _ => match recheck.switches {
+                None => ("a model that does not answer alike", "twice".to_owned()),
+                Some(told) => (
+                    "a model that does not answer alike",
+                    format!("{} times more", count(told.repeats)),
+                ),
+            },
         };
         let differ = if recheck.differ > 0 {
             format!(", and {} of them differ", count(recheck.differ))

@@ -75,7 +75,7 @@ impl Stage for DiscoverStage {
                     )
                 };
                 let found = discover(ground, &asked).map_err(asked_by)?;
-                refits::write(ctx.out(), &[training_hash(ground, &asked)?])?;
+                refits::write(ctx.out(), &[training_hash(ground, &asked)?], None)?;
                 found.iter().try_for_each(|scenario| {
                     files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario)
                 })

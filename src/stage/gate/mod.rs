@@ -270,7 +270,7 @@ pub(crate) fn verdicts(
     for question in
         questions.iter_mut().chain(recourse.iter_mut().map(CountedRecourseGate::question))
     {
-        if let Some(RecheckResult { rows, differ, largest }) = unsteady.get(&question.model) {
+        if let Some(RecheckResult { rows, differ, largest, .. }) = unsteady.get(&question.model) {
             question.refused = format!(
                 "not-repeatable: asked twice for {rows} rows the model gave other scores to \
                  {differ} of them, by up to {largest}, so its numbers change from run to run"

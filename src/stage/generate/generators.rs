@@ -1,8 +1,11 @@
 //! The generators of the folds of a set and what they are made from.
 
+use std::sync::Arc;
+
 use crate::counterfactual::Generator;
 use crate::counterfactual::engine::{FoldRows, LearntStrategy};
 use crate::counterfactual::transport::matching::TransportTallies;
+use crate::data::exchange::external::ExternalRows;
 use crate::data::rows::reference::{ReferenceBatch, ReferenceRows};
 use crate::error::Result;
 use crate::exec::accumulator::PieceLoop;
@@ -29,6 +32,8 @@ pub(crate) struct GeneratorInputs<'a> {
     pub(crate) classes: &'a RowClasses,
     pub(crate) position: usize,
     pub(crate) seed: Seed,
+    /// Counterfactuals that somebody else made, where the set has such.
+    pub(crate) external: Option<Arc<ExternalRows>>,
     /// A change of the reference on reading.
     pub(crate) edit: Option<&'a ReferenceEdit<'a>>,
     /// The groups of the rows, where they are not what the rows say.
@@ -49,6 +54,7 @@ impl GeneratorInputs<'_> {
                 samples: self.samples(fold, n_folds),
                 position: self.position,
                 seed: self.seed,
+                external: self.external.clone(),
             };
             let made = learnt.generator(&rows)?;
             generators.push(made.generator);

@@ -2,6 +2,7 @@
 //! and the counterfactuals of every set and attribute.
 
 pub(crate) mod basis;
+pub(crate) mod external;
 mod forecast;
 pub(crate) mod generators;
 pub(crate) mod placebo;
@@ -9,6 +10,7 @@ pub(crate) mod refits;
 pub(crate) mod rows;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::counterfactual::Generator;
 use crate::counterfactual::conditional::Conditioning;
@@ -24,6 +26,7 @@ use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
 use crate::exec::misfit;
 use crate::exec::{StageContext, files};
+use crate::folder::manifest::InputFile;
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
@@ -35,7 +38,7 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
 use crate::stage::kinds::{
     FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
-use crate::stage::measure::quality::QualityInputs;
+use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
 use crate::stage::measure::{catalog, examples};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
@@ -99,6 +102,8 @@ pub(crate) struct SetInputs<'a> {
     world: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
+    /// Of a set that somebody else made, its file.
+    external: Option<&'a InputFile>,
     /// Of a set that conditions on predictions where they stand.
     predictions: Option<(RuleInputs<'a>, StageInput<ScoreStage>, StageInput<SplitStage>)>,
 }
@@ -120,7 +125,7 @@ impl<'a> SetInputs<'a> {
         b.value("counterfactuals", &world.block.generating_part());
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
-        let reference = plan.need_reference(b)?;
+        let (reference, external) = (plan.need_reference(b)?, external::need_file(b, world)?);
         let predictions = match world.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
@@ -130,7 +135,7 @@ impl<'a> SetInputs<'a> {
             }
             _ => None,
         };
-        Ok(SetInputs { plan, world: world.clone(), rows, reference, predictions })
+        Ok(SetInputs { plan, world: world.clone(), rows, reference, external, predictions })
     }
 
     /// The rows.
@@ -194,7 +199,14 @@ impl<'a> SetInputs<'a> {
                 untaught.dedup();
                 check_classes(ground, &classes, &learnt, world.position)
                     .map_err(|e| plan.with_set_place(e, world))?;
+                let needs_class = learnt.iter().any(|l| l.condition() == Conditioning::Class);
+                let read = |file: &InputFile| {
+                    let (of, basis) = ((world, Path::new(&file.path)), (&classes, needs_class));
+                    plan.external_rows(ground, of, basis)
+                };
+                let external = self.external.map(read).transpose();
                 let made = GeneratorInputs {
+                    external: external.map_err(|e| plan.with_set_place(e, world))?,
                     context: ground,
                     reference: &basis,
                     classes: &classes,
@@ -309,7 +321,7 @@ impl Stage for FitStage {
                     files::write(&ctx.out().join(artifact(fold)), json)?;
                     read.push(reference.content());
                 }
-                refits::write(ctx.out(), &read)
+                refits::write(ctx.out(), &read, of_set.external.map(|file| file.sha256.as_str()))
             })
         })
     }
@@ -377,6 +389,7 @@ impl Stage for QualityStage {
                     (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
                 let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
                 let tallies = knobs.matches_samples().then(|| made.tallies(ctx)).transpose()?;
+                let layout = ground.rows.layout();
                 let judging = QualityInputs {
                     context: ground,
                     reference: &basis,
@@ -386,6 +399,7 @@ impl Stage for QualityStage {
                     tallies: tallies.as_ref(),
                     set: world.set,
                     position: world.position,
+                    least: least_rows(knobs, layout, basis.n_folds()),
                     examples: examples::ExampleSettings {
                         pairs: usize::try_from(pairs).unwrap_or(usize::MAX),
                         seed: plan.job.run.seed,
@@ -448,6 +462,18 @@ impl Stage for PlaceboStage {
             })
         })
     }
+}
+
+/// So many rows of the reference a level has that enough people have: with folds everybody is
+/// reference in all but one, and decorrelating adds twins.
+fn least_rows(knobs: &dyn FittedKnobs, layout: &Layout, n_folds: usize) -> u64 {
+    let folds = n_folds.saturating_sub(1).max(1) as u64;
+    let groups = knobs.decorrelate().iter().map(|entry| {
+        layout
+            .attribute(entry.sensitive.as_str())
+            .map_or(1, |at| layout.attributes[at].groups.len())
+    });
+    LEAST_PEOPLE * folds * groups.map(|n| n as u64).product::<u64>()
 }
 
 /// File of the stage `generate` of a strategy that matches samples.

@@ -197,6 +197,8 @@ impl PlaceboInputs<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let drafting = GeneratorInputs {
+            // A set that somebody else made has no placebo.
+            external: None,
             context: self.context,
             reference: self.reference,
             classes: self.classes,

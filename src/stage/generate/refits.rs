@@ -67,12 +67,14 @@ pub(crate) fn reference_hash<'a>(
     })
 }
 
-/// Writes what a stage read, fold by fold.
+/// Writes what a stage read, fold by fold, and `external`, the hash of a file of counterfactuals
+/// that somebody else made: nothing else tells whether their generator was fitted again.
 ///
 /// # Errors
 /// The disk refuses.
-pub(crate) fn write(out: &Path, folds: &[ContentHash]) -> Result<()> {
-    let all: Vec<String> = folds.iter().map(ContentHash::hex).collect();
+pub(crate) fn write(out: &Path, folds: &[ContentHash], external: Option<&str>) -> Result<()> {
+    let external = external.map(str::to_owned);
+    let all: Vec<String> = folds.iter().map(ContentHash::hex).chain(external).collect();
     files::write_json(&out.join(FITTED_ON), &sha256(all.join("\n").as_bytes()))
 }
 

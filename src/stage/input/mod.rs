@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 
+use crate::counterfactual::engine::FittedKnobs;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
 use crate::data::source::csv_to_parquet::{self, CsvBlock};
@@ -244,6 +245,12 @@ impl JobInputs {
         self.files.iter().find(|f| f.what == what)
     }
 
+    /// The file of a set whose counterfactuals somebody else made.
+    pub(crate) fn external_of(&self, set: &str) -> Option<&InputFile> {
+        let what = external_what(set);
+        self.files.iter().find(|f| f.what == what)
+    }
+
     /// The files that decide what a model says that is made elsewhere and asked here.
     pub(crate) fn files_of_model<'s>(
         &'s self,
@@ -263,6 +270,11 @@ impl JobInputs {
 /// What the manifest calls the files of a side table.
 pub(crate) fn join_what(name: &str) -> String {
     format!("join {name}")
+}
+
+/// What messages call the file of a set whose counterfactuals somebody else made.
+fn external_what(set: &str) -> String {
+    format!("counterfactuals {set}")
 }
 
 /// What messages call a file of a model of this kind.
@@ -392,9 +404,7 @@ pub(crate) fn locate(
     match &checked.job.data.rows {
         RowSource::Parquet(rows) => {
             let found = match rows {
-                ParquetRows::Pattern(pattern) => {
-                    source::find_files_once(pattern, Some("parquet"))?
-                }
+                ParquetRows::Pattern(pattern) => source::find_files_once(pattern, Some("parquet"))?,
                 ParquetRows::List(list) => {
                     let place = checked.places.at("data.rows.parquet.files");
                     read_list(&list.files).map_err(|error| error.asked_at(place))?
@@ -430,6 +440,12 @@ pub(crate) fn locate(
         let found = source::find_files_once(&reference.parquet, Some("parquet"))
             .map_err(|error| error.asked_at(place))?;
         search.add_rows(REFERENCE, found, None)?;
+    }
+    for (name, set) in &checked.job.counterfactuals {
+        let Some(file) = set.knobs().and_then(FittedKnobs::external_file) else { continue };
+        let at = ["counterfactuals", name.as_str(), "external", "parquet"];
+        let place = checked.places.at(&job::check::path(&at));
+        search.add(&external_what(name.as_str()), Path::new(file), place)?;
     }
     for file in score_files(&checked.job) {
         let path = Path::new(&file.path);

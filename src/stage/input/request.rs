@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::exchange::keyed::KeyedScores;
+use crate::data::exchange::keyed::KeyedFile;
 use crate::data::exchange::to_score::{
     RequestDigest, counterfactual_hash, group_hashes, row_hash, rows_hash,
 };
@@ -327,7 +327,7 @@ impl<'a> ScoreAnswers<'a> {
         &self,
         plan: &StagePlan<'_>,
         ctx: &StageContext<'_>,
-        file: &KeyedScores,
+        file: &KeyedFile,
         join: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
         let asked = self.request.open(ctx)?.id;

@@ -26,7 +26,10 @@ use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
 use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, finite, whole};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, finite, whole};
+
+/// A level that fewer people have is not named.
+pub(crate) const LEAST_PEOPLE: u64 = 5;
 
 /// What quality is measured of.
 pub(crate) struct QualityInputs<'a> {
@@ -46,6 +49,8 @@ pub(crate) struct QualityInputs<'a> {
     pub set: &'a str,
     /// Position of the attribute.
     pub position: usize,
+    /// Levels with fewer rows of the reference are not named.
+    pub least: u64,
     /// Pairs of rows that the report is to show.
     pub examples: ExampleSettings,
 }
@@ -79,7 +84,11 @@ impl QualityInputs<'_> {
         let detailed = detailed_pairs(&pairs);
         write_rows(
             out,
-            &self.distributions(attribute, first.variables(), &yardstick.shapes(&sums, &detailed)),
+            &self.distributions(
+                attribute,
+                first.variables(),
+                &yardstick.shapes(&sums, &detailed, self.least),
+            ),
         )?;
         write_rows(out, &examples.rows((self.set, attribute), &detailed).collect::<Vec<_>>())
     }
@@ -165,7 +174,11 @@ impl QualityInputs<'_> {
                     .fold((0, 0), |sum, bar| (sum.0 + bar.original, sum.1 + bar.counterfactual));
                 let share = |n: u64, all: u64| (all > 0).then(|| n as f64 / all as f64);
                 for (number, bar) in (0_i64..).zip(bars) {
-                    let level = bar.level.map_or("", |level| self.level(variable, level));
+                    let level = match (bar.edges, bar.level) {
+                        (Some(_), _) => "",
+                        (None, Some(level)) => self.level(variable, level),
+                        (None, None) => RARE,
+                    };
                     for (side, n, share) in [
                         ("original", bar.original, share(bar.original, all.0)),
                         ("counterfactual", bar.counterfactual, share(bar.counterfactual, all.1)),

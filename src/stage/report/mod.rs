@@ -4,6 +4,7 @@
 //! resolved job, page, summary and, last, the manifest with the hash of every other file.
 //! Publishing copies it.
 
+pub(crate) mod cases;
 pub(crate) mod exports;
 pub(crate) mod inputs;
 pub(crate) mod origins;
@@ -150,6 +151,7 @@ impl FolderInputs<'_> {
             all.rows += one.rows;
             all.differ += one.differ;
             all.largest = all.largest.max(one.largest);
+            all.switches = one.switches;
         };
         for (model, stage) in &self.rechecks_of_files {
             add(model, stage.rechecked(ctx)?);
@@ -614,10 +616,20 @@ fn write_row_tables(
     }
     // Of scores made elsewhere a difference has ended the run.
     for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
+        let (asked, so) = match recheck.switches {
+            Some(switches) => (
+                format!("{} times more", switches.repeats),
+                "how often its own decisions switch stands behind its switch rates",
+            ),
+            None => (
+                "twice".to_owned(),
+                "its gates are inconclusive; make it answer alike, for instance by a fixed seed, \
+                 or measure it by `recheck: {repeats: 5}`",
+            ),
+        };
         let text = format!(
-            "model `{model}` was asked twice for {} rows and gave other scores to {} of them, by \
-             up to {}: its numbers change from run to run, and its gates are inconclusive; make it \
-             answer alike, for instance by a fixed seed",
+            "model `{model}` was asked {asked} for {} rows and gave other scores to {} of them, by \
+             up to {}: its numbers change from run to run, and {so}",
             recheck.rows, recheck.differ, recheck.largest
         );
         issues.push(IssueRow {

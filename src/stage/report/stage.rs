@@ -6,7 +6,7 @@ use crate::stage::kinds::ReportStage;
 use crate::stage::plan::publishes_rows;
 use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::report::inputs::FolderInputs;
-use crate::stage::{kept_rows, report, waiting};
+use crate::stage::{report, rows_only, waiting};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl Stage for ReportStage {
@@ -16,7 +16,7 @@ impl Stage for ReportStage {
 
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         if publishes_rows(b.plan.job, b.plan.settings) {
-            return kept_rows::plan_report(b);
+            return rows_only::plan_report(b);
         }
         let Some(made) = b.want(FolderInputs::need)? else { return waiting::plan_report(b) };
         work(move |ctx| made.origins.with(ctx, |origins| report::assemble(ctx, origins, &made)))

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::exchange::keyed::{KeyedScores, ScoreColumns, ScoreKey};
+use crate::data::exchange::keyed::{KeyedFile, ScoreColumns, ScoreKey};
 use crate::data::rows::PreparedBatch;
 use crate::data::rows::aligned::{
     CounterfactualKeys, CounterfactualReader, ScoreReader, create_scores,
@@ -20,6 +20,7 @@ use crate::data::rows::aligned::{
 use crate::data::rows::split::RowRoles;
 use crate::data::{Attribute, MISSING_GROUP};
 use crate::error::{Error, Fault, Result};
+use crate::folder::manifest::SelfSwitchWords;
 use crate::model::scores_file::{LeftoverScore, SCORE_KEY_HINT, STALE_SCORES_HINT, ScoreJoin};
 use crate::num::seed::{h, u01};
 use crate::stage::row_context::RowContext;
@@ -122,9 +123,22 @@ pub(crate) struct RecheckResult {
     pub differ: u64,
     /// The largest difference.
     pub largest: f64,
+    /// How often decisions switch, where the job asks for repeats.
+    #[serde(default)]
+    pub switches: Option<SelfSwitchWords>,
 }
 
 impl RecheckResult {
+    /// Of two comparisons of the same rows the worse.
+    pub(crate) fn worse(self, other: RecheckResult) -> Self {
+        RecheckResult {
+            rows: self.rows.max(other.rows),
+            differ: self.differ.max(other.differ),
+            largest: self.largest.max(other.largest),
+            switches: self.switches,
+        }
+    }
+
     /// Compares the scores of these rows of a row group; a score on one side only is as far apart
     /// as scores can be.
     pub(crate) fn compare(&mut self, first: &[f64], again: &[f64], rows: &[usize], tolerance: f64) {
@@ -202,7 +216,7 @@ impl WantedGroup {
 /// A file whose entries may be the wanted keys in their order: then nothing is looked up. Its row
 /// groups are decoded on all threads, as many at a time.
 struct AlignedScores<'a> {
-    file: &'a KeyedScores,
+    file: &'a KeyedFile,
     context: RowContext<'a>,
     next_group: usize,
     ready: VecDeque<ScoreColumns>,
@@ -213,7 +227,7 @@ struct AlignedScores<'a> {
 }
 
 impl<'a> AlignedScores<'a> {
-    fn new(file: &'a KeyedScores, context: RowContext<'a>) -> Self {
+    fn new(file: &'a KeyedFile, context: RowContext<'a>) -> Self {
         AlignedScores {
             file,
             context,
@@ -238,7 +252,7 @@ impl<'a> AlignedScores<'a> {
             self.context.workers.map(
                 n,
                 // A group that cannot be read is found out by key, after what stands before it.
-                |i| self.file.columns(first + i).or(Ok(None)),
+                |i| self.file.score_columns(first + i).or(Ok(None)),
                 |_, columns| {
                     *ordinary &= columns.is_some();
                     ready.extend(columns);
@@ -304,7 +318,7 @@ impl From<Error> for JoinStop {
 /// # Errors
 /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, the disk refuses, the run is to
 /// stop.
-pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) -> Result<()> {
+pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedFile, out: &Path) -> Result<()> {
     let key = |batch: &PreparedBatch, i: usize| ScoreKey {
         row_key: batch.row_key[i],
         to_group: 0,
@@ -342,7 +356,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedScores, out: &Path) 
 /// As [`join_rows`], and a row scored again that differs.
 pub(crate) fn join_counterfactuals(
     ground: RowContext<'_>,
-    file: &KeyedScores,
+    file: &KeyedFile,
     counterfactuals: &CounterfactualReader,
     attribute: usize,
     recheck: Option<RecheckAgainst<'_>>,
@@ -442,7 +456,7 @@ fn with_rechecked(wanted: &WantedGroup, again: impl Iterator<Item = WantedKey>) 
 /// A file being joined.
 struct ScoreFileJoin<'a> {
     context: RowContext<'a>,
-    file: &'a KeyedScores,
+    file: &'a KeyedFile,
     /// Of counterfactual scores.
     attribute: Option<&'a Attribute>,
     tolerance: Option<f64>,
@@ -682,7 +696,7 @@ impl ScoreFileJoin<'_> {
         g: usize,
         row: usize,
     ) -> Result<Fault> {
-        let RecheckResult { rows, differ, largest } = compared.result;
+        let RecheckResult { rows, differ, largest, .. } = compared.result;
         let one_sided = compared.n_one_sided;
         let found = match differ - one_sided {
             0 => format!(

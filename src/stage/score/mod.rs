@@ -12,7 +12,7 @@ pub(crate) mod rows;
 
 use std::path::{Path, PathBuf};
 
-use crate::data::exchange::keyed::KeyedScores;
+use crate::data::exchange::keyed::KeyedFile;
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
@@ -226,7 +226,7 @@ fn factual_scores(
         });
     };
     let open = |column: &str| {
-        KeyedScores::open(answer.path, column, layout.row_id, None, &layout.attributes, scale)
+        KeyedFile::open(answer.path, column, layout.row_id, None, &layout.attributes, scale)
     };
     let Some(first) = columns.first() else { return Ok(()) };
     answer.join(plan, ctx, &open(first.as_str())?, || {
@@ -257,7 +257,7 @@ impl JoinedSet<'_> {
         let columns = self.file.score_columns(plan.job.data.label.classes());
         let open = |column: &str| {
             let attribute = Some(&layout.attributes[position]);
-            KeyedScores::open(
+            KeyedFile::open(
                 self.answer.path,
                 column,
                 layout.row_id,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cfaudit::data::exchange::keyed::KeyedScores;
+use cfaudit::data::exchange::keyed::KeyedFile;
 use cfaudit::data::exchange::score_stream::read_stream;
 use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
@@ -291,7 +291,7 @@ impl Target for Scores {
         let attributes = &attributes[..=dice.below(2)];
         let kind = dice.of(&[RowIdKind::RowNumber, RowIdKind::Integer, RowIdKind::Text]);
         let read = || {
-            let file = KeyedScores::open(
+            let file = KeyedFile::open(
                 &path,
                 "score",
                 kind,

@@ -1,0 +1,185 @@
+//! The cases of a finished folder as CSV: who would be decided otherwise, by the user's own ids.
+//!
+//! Rests on `rows/outcomes.parquet`, which names people only where the job itself asks for them,
+//! and on `rows/counterfactuals/`, where it is kept, for what changed. The cases that are asked for
+//! are held in memory.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::data::exchange::kept::each_change;
+use crate::error::{Error, JobProblem, Result};
+use crate::folder::manifest::Manifest;
+use crate::folder::read::verified;
+use crate::job::read::nearest::suggest;
+use crate::report::export::csv_field;
+use crate::stage::input::answer::folder_of;
+use crate::stage::kept_rows::KEPT;
+use crate::table::file::read_file;
+use crate::table::{OutcomeRow, SharedText, TableRow};
+
+/// The names of the columns.
+const HEADER: &str = "row_id,model,counterfactual,sensitive,from_group,to_group,cf_index,score,\
+    decision,score_cf,decision_cf,switched,changed\n";
+
+/// Which cases are asked for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AskedCases {
+    /// Only those whose decision would be another.
+    pub(crate) switched: bool,
+    /// Only those of this model.
+    pub(crate) model: Option<String>,
+    /// Only those of this set.
+    pub(crate) counterfactual: Option<String>,
+    /// Only those from the first group to the second.
+    pub(crate) direction: Option<[String; 2]>,
+}
+
+impl AskedCases {
+    fn takes(&self, row: &OutcomeRow) -> bool {
+        let is = |asked: &Option<String>, found: &SharedText| {
+            asked.as_ref().is_none_or(|asked| found.as_str() == asked)
+        };
+        let way = |[from, to]: &[String; 2]| {
+            row.from_group.as_str() == from && row.to_group.as_str() == to
+        };
+        is(&self.model, &row.model)
+            && is(&self.counterfactual, &row.counterfactual)
+            && self.direction.as_ref().is_none_or(way)
+            && (!self.switched || switched(row) == Some(true))
+    }
+
+    /// Refuses names that the folder does not have: an empty list would look like an answer.
+    fn check(&self, manifest: &Manifest) -> Result<()> {
+        let known = |flag: &str, asked: &Option<String>, names: Vec<&str>| match asked {
+            Some(name) if !names.contains(&name.as_str()) => {
+                let hint = suggest(name, "known names", names.iter().copied());
+                Err(refused(format!("`{name}` of `--{flag}` is not in the folder"), hint))
+            }
+            _ => Ok(()),
+        };
+        let models = manifest.models.iter().map(|model| model.name.as_str()).collect();
+        let sets = manifest.counterfactuals.iter().map(|set| set.name.as_str()).collect();
+        known("model", &self.model, models)?;
+        known("counterfactual", &self.counterfactual, sets)?;
+        let groups: Vec<&str> =
+            manifest.attributes.iter().flat_map(|of| &of.groups).map(String::as_str).collect();
+        self.direction
+            .iter()
+            .flatten()
+            .try_for_each(|group| known("direction", &Some(group.clone()), groups.clone()))
+    }
+}
+
+/// Something on the command line that cannot be.
+pub(crate) fn refused(what: String, hint: String) -> Error {
+    Error::Job(vec![JobProblem {
+        code: "unknown-word",
+        path: String::new(),
+        place: None,
+        what,
+        hint: Some(hint),
+    }])
+}
+
+/// Whether the decision would be another; none where one of the two has no score.
+fn switched(row: &OutcomeRow) -> Option<bool> {
+    row.predicted.zip(row.predicted_cf).map(|(before, after)| before != after)
+}
+
+/// One case, but for what changed.
+struct Case {
+    row: OutcomeRow,
+    changed: String,
+}
+
+/// The cases of a folder.
+///
+/// # Errors
+/// The folder is damaged or holds no numbers; its outcomes name nobody; a name is not known there.
+pub(crate) fn cases(folder: &Path, asked: &AskedCases) -> Result<String> {
+    let outcomes = format!("rows/{}", OutcomeRow::TABLE.file());
+    let is_row = |name: &str| name == outcomes || name.starts_with(KEPT);
+    let (manifest, _) = verified(folder, is_row)?;
+    asked.check(&manifest)?;
+    let nameless = |cause: &str| {
+        let hint = "write `run: {keep_rows: outcomes}` into the job, or `all` to be told what \
+                    changed too, and run it again";
+        Error::operator("export the cases of", folder, cause, hint)
+    };
+    let file = folder.join(&outcomes);
+    if !file.exists() {
+        return Err(nameless("it keeps no outcomes"));
+    }
+    let (mut found, mut named) = (Vec::new(), true);
+    read_file(&file, |row: &OutcomeRow| {
+        named &= row.row_id.is_some();
+        if asked.takes(row) {
+            found.push(Case { row: row.clone(), changed: String::new() });
+        }
+    })?;
+    if !named {
+        return Err(nameless("its outcomes do not name people: the job does not ask for it"));
+    }
+    tell_changes(folder, &manifest, &mut found)?;
+    Ok(found.iter().fold(HEADER.to_owned(), |text, case| text + &line(case)))
+}
+
+/// Fills in what changed, where the folder keeps the counterfactuals.
+fn tell_changes(folder: &Path, manifest: &Manifest, found: &mut [Case]) -> Result<()> {
+    for set in &manifest.counterfactuals {
+        let mut places: HashMap<[String; 4], Vec<usize>> = HashMap::new();
+        for (place, Case { row, .. }) in found.iter().enumerate() {
+            if row.counterfactual.as_str() == set.name {
+                let id = row.row_id.as_ref().map_or("", SharedText::as_str);
+                let key = [id, &row.sensitive, &row.to_group].map(str::to_owned);
+                let [id, sensitive, to] = key;
+                let key = [id, sensitive, to, row.cf_index.to_string()];
+                places.entry(key).or_default().push(place);
+            }
+        }
+        if places.is_empty() {
+            continue;
+        }
+        each_change(&folder.join(KEPT).join(folder_of(Some(&set.name))), |key, changed| {
+            for &place in places.get(&key.map(str::to_owned)).into_iter().flatten() {
+                changed.clone_into(&mut found[place].changed);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn line(case: &Case) -> String {
+    let row = &case.row;
+    let score = |score: Option<f64>| score.map_or_else(String::new, |score| score.to_string());
+    let decision = |decision: Option<bool>| match decision {
+        Some(true) => "positive",
+        Some(false) => "negative",
+        None => "",
+    };
+    let switched = match switched(row) {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "",
+    };
+    let texts = [
+        row.row_id.as_ref().map_or("", SharedText::as_str),
+        &row.model,
+        &row.counterfactual,
+        &row.sensitive,
+        &row.from_group,
+        &row.to_group,
+    ];
+    let numbers = [
+        row.cf_index.to_string(),
+        score(row.score),
+        decision(row.predicted).to_owned(),
+        score(row.score_cf),
+        decision(row.predicted_cf).to_owned(),
+        switched.to_owned(),
+    ];
+    let cells = texts.into_iter().map(csv_field).chain(numbers);
+    let cells: Vec<String> = cells.chain([csv_field(&case.changed)]).collect();
+    cells.join(",") + "\n"
+}

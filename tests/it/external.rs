@@ -1,0 +1,271 @@
+//! Counterfactuals that the user brings: the same numbers as from our own set, values that are
+//! copied where the file has no column, and each mistake with its file and row.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use arrow::array::{
+    ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow::datatypes::{Float64Type, Schema};
+
+use crate::rows_out::{PEOPLE, SETS, applicants, draw, job};
+use crate::waiting::{read, write};
+use crate::work::{Work, column};
+
+const WORLD: &str = "out/rows/counterfactuals/world/part-00000.parquet";
+
+/// What a set of ours writes gives the same tables when it is brought by a user.
+#[test]
+fn our_own_set_brought_back_gives_the_same_metrics() {
+    for keep_within in ["", "\n      keep_within: {centroid_sd: 1.5}"] {
+        let work = Work::new();
+        applicants(&work);
+        let families = "  families: [performance, group, ccm, eccm, shift, clarify, cf_quality]\n";
+        let rest = format!("{families}run: {{keep_rows: all}}");
+        job(&work, "ours.yaml", &format!("{SETS}{keep_within}"), &rest);
+        work.run(0, "ours.yaml", "");
+        let ours = work.results();
+        fs::copy(work.path(WORLD), work.path("mine.parquet")).unwrap();
+        let sets = format!(
+            "  flip: {{naive: {{}}}}\n  world:\n    external:\n      parquet: mine.parquet\n      \
+             condition_on: label{keep_within}"
+        );
+        job(&work, "theirs.yaml", &sets, &rest);
+        work.run(0, "theirs.yaml", "");
+        let theirs = work.results();
+        for table in ["metrics", "counts", "score_shift", "groups"] {
+            let name = format!("tables/{table}.parquet");
+            assert!(ours[&name] == theirs[&name], "{table}");
+        }
+        for name in ["rows/outcomes.parquet", &WORLD[4..]] {
+            assert!(ours[name] == theirs[name], "{name}");
+        }
+        let page = String::from_utf8(theirs["annex.html"].clone()).unwrap();
+        assert!(page.contains("Takes the counterfactuals that the job brings with it"));
+    }
+}
+
+/// A file of counterfactuals of all people in the other group: what it holds of people is what the
+/// columns say.
+struct Brought {
+    columns: BTreeMap<&'static str, ArrayRef>,
+}
+
+impl Brought {
+    /// One for each person: women get 500 more as men, men 500 less as women.
+    fn new(work: &Work) -> Self {
+        let people = read(&work.path("people.parquet"));
+        let text = |name: &str| people.column_by_name(name).unwrap().as_string::<i32>().clone();
+        let (ids, sex) = (text("id"), text("sex"));
+        let income = people.column_by_name("income").unwrap().as_primitive::<Float64Type>().clone();
+        let other = |i: usize| if sex.value(i) == "w" { "m" } else { "w" };
+        let sign = |i: usize| if sex.value(i) == "w" { 500.0 } else { -500.0 };
+        let moved = (0..PEOPLE).map(|i| income.value(i) + sign(i));
+        let columns = BTreeMap::from([
+            ("row_id", column(ids)),
+            ("to_group", column((0..PEOPLE).map(|i| Some(other(i))).collect::<StringArray>())),
+            ("income", column(moved.collect::<Float64Array>())),
+        ]);
+        Brought { columns }
+    }
+
+    fn with(mut self, name: &'static str, array: ArrayRef) -> Self {
+        self.columns.insert(name, array);
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        self.columns.remove(name);
+        self
+    }
+
+    /// The same with one text changed.
+    fn changed(self, name: &'static str, row: usize, to: &str) -> Self {
+        let texts = self.columns[name].as_string::<i32>().clone();
+        let texts =
+            texts.iter().enumerate().map(|(i, text)| if i == row { Some(to) } else { text });
+        let array = column(texts.collect::<StringArray>());
+        self.with(name, array)
+    }
+
+    fn write(&self, work: &Work) {
+        let columns = self.columns.iter().map(|(name, array)| (*name, array.clone()));
+        let columns: Vec<(&str, ArrayRef)> = columns.collect();
+        work.parquet("mine.parquet", columns);
+    }
+}
+
+const MINE: &str = "  mine: {external: {parquet: mine.parquet}}";
+
+#[test]
+fn what_the_file_does_not_say_is_copied() {
+    let work = Work::new();
+    applicants(&work);
+    Brought::new(&work).write(&work);
+    job(&work, "job.yaml", MINE, "run: {keep_rows: counterfactuals}");
+    work.run(0, "job.yaml", "");
+    let people = read(&work.path("people.parquet"));
+    let income = |batch: &RecordBatch| {
+        batch.column_by_name("income").unwrap().as_primitive::<Float64Type>().clone()
+    };
+    let same = |batch: &RecordBatch, i: usize, row: usize| {
+        ["hours", "branch"].iter().all(|name| {
+            let at = |batch: &RecordBatch, i: usize| {
+                batch.column_by_name(name).unwrap().slice(i, 1).to_data()
+            };
+            at(batch, i) == at(&people, row)
+        })
+    };
+    let kept = read(&work.path(&WORLD.replace("world", "mine")));
+    let text = |name: &str, i: usize| {
+        kept.column_by_name(name).unwrap().as_string::<i32>().value(i).to_owned()
+    };
+    for i in 0..kept.num_rows() {
+        let row: usize = text("row_id", i)[2..].parse().unwrap();
+        let change = income(&kept).value(i) - income(&people).value(row);
+        assert_eq!(change, if text("to_group", i) == "m" { 500.0 } else { -500.0 });
+        assert_eq!(text("sex", i), text("to_group", i));
+        assert!(same(&kept, i, row), "row {i}");
+    }
+    assert_eq!(kept.num_rows(), 300);
+    // A range makes counterfactuals invalid and clips none, and so does the file.
+    let valid = (0..PEOPLE).map(|i| Some(draw(i, 6) < 700)).collect::<BooleanArray>();
+    Brought::new(&work).with("valid", column(valid)).write(&work);
+    let ranged = "  mine: {external: {parquet: mine.parquet, range: {income: [2000, 5000]}}}";
+    job(&work, "job.yaml", ranged, "run: {keep_rows: counterfactuals}");
+    work.run(0, "job.yaml", "");
+    let kept = read(&work.path(&WORLD.replace("world", "mine")));
+    let valid = kept.column_by_name("valid").unwrap().as_boolean().clone();
+    for i in 0..kept.num_rows() {
+        let row: usize = text("row_id", i)[2..].parse().unwrap();
+        let inside = (2000.0..=5000.0).contains(&income(&kept).value(i));
+        assert_eq!(valid.value(i), inside && draw(row, 6) < 700, "row {i}");
+    }
+    assert!(valid.true_count() > 50 && valid.false_count() > 50);
+}
+
+/// Two counterfactuals of a person in a group are two cases of one person.
+#[test]
+fn a_person_may_have_several() {
+    let work = Work::new();
+    applicants(&work);
+    let twice =
+        |array: &ArrayRef| arrow::compute::concat(&[array.as_ref(), array.as_ref()]).unwrap();
+    let mut brought = Brought::new(&work);
+    for array in brought.columns.values_mut() {
+        *array = twice(array);
+    }
+    let index = (0..2 * PEOPLE).map(|i| i64::from(i >= PEOPLE)).collect::<Int64Array>();
+    brought.with("cf_index", column(index)).write(&work);
+    job(&work, "job.yaml", MINE, "run: {keep_rows: all}");
+    work.run(0, "job.yaml", "");
+    assert_eq!(read(&work.path(&WORLD.replace("world", "mine"))).num_rows(), 600);
+}
+
+#[test]
+fn each_mistake_is_told_with_its_row() {
+    let work = Work::new();
+    applicants(&work);
+    job(&work, "job.yaml", MINE, "");
+    let say = |brought: Brought, words: &[&str]| {
+        brought.write(&work);
+        work.run(3, "job.yaml", "").says(&[&["mine.parquet", "hint: "][..], words].concat());
+    };
+    let new = || Brought::new(&work);
+    say(new().without("to_group"), &["missing-column", "has no column `to_group`"]);
+    say(
+        new().changed("to_group", 7, "x"),
+        &["bad-counterfactuals", "`x` is no group of `sex`", "row 7 (row_id `A-0007`"],
+    );
+    let own = read(&work.path("people.parquet")).column(1).as_string::<i32>().value(9).to_owned();
+    say(new().changed("to_group", 9, &own), &["belongs to", "already", "row 9 (row_id `A-0009`"]);
+    say(new().changed("row_id", 3, "A-0004"), &["duplicate-key", "stands twice", "A-0004"]);
+    say(new().changed("row_id", 3, "B-1"), &["incomplete-counterfactuals", "1 people", "`A-0003`"]);
+    let text = |i: usize| Some(if i == 11 { "east" } else { "north" });
+    let branch = (0..PEOPLE).map(text).collect::<StringArray>();
+    say(
+        new().with("branch", column(branch)),
+        &["`east` is no level of `branch`", "row 11 (row_id", "its levels are"],
+    );
+    let half = (0..PEOPLE).map(|i| if i == 5 { 20.5 } else { 20.0 }).collect::<Float64Array>();
+    say(new().with("hours", column(half)), &["`20.5` is no whole number", "row 5 (row_id"]);
+    let huge = (0..PEOPLE).map(|i| if i == 6 { f64::INFINITY } else { 2.0 });
+    say(
+        new().with("income", column(huge.collect::<Float64Array>())),
+        &["`inf` is no finite number", "row 6 (row_id"],
+    );
+    let word = (0..PEOPLE).map(|_| Some("much")).collect::<StringArray>();
+    say(new().with("income", column(word)), &["`much` is no finite number", "row 0 (row_id"]);
+    let misspelt = (0..PEOPLE).map(|_| 1.0).collect::<Float64Array>();
+    say(new().with("incme", column(misspelt)), &["no feature is called `incme`", "`income`"]);
+    let group = new().columns["to_group"].clone();
+    say(new().with("from_group", group.clone()), &["belongs to another group", "row 0 (row_id"]);
+    let wrong = new().with("sex", group).changed("sex", 2, "x");
+    say(wrong, &["set to another group", "here stands `x`", "row 2 (row_id"]);
+    let words = (0..PEOPLE).map(|_| Some("yes")).collect::<StringArray>();
+    say(new().with("valid", column(words)), &["column `valid` holds no booleans"]);
+    let index = (0..PEOPLE).map(|i| if i == 4 { -1 } else { 0 }).collect::<Int64Array>();
+    say(new().with("cf_index", column(index)), &["`cf_index` is no number", "from 0"]);
+    // A row of nobody, with everybody there.
+    let mut more = new();
+    let extra: [(&str, ArrayRef); 3] = [
+        ("row_id", column(StringArray::from(vec!["Z-9"]))),
+        ("to_group", column(StringArray::from(vec!["m"]))),
+        ("income", column(Float64Array::from(vec![1.0]))),
+    ];
+    for (name, value) in extra {
+        let both = arrow::compute::concat(&[more.columns[name].as_ref(), value.as_ref()]).unwrap();
+        more.columns.insert(name, both);
+    }
+    say(more, &["unknown-key", "the data have no such row", "row 600 (row_id `Z-9`"]);
+    // Where nobody may lack a value, no counterfactual may.
+    let none = (0..PEOPLE).map(|i| (i != 8).then_some(3000.0)).collect::<Float64Array>();
+    let strict = fs::read_to_string(work.path("job.yaml")).unwrap();
+    let strict = strict.replace("  split:", "  missing: {continuous: error}\n  split:");
+    work.write("job.yaml", &strict);
+    say(new().with("income", column(none)), &["a value is missing", "row 8 (row_id"]);
+    // No file, and one that is no Parquet.
+    fs::remove_file(work.path("mine.parquet")).unwrap();
+    work.run(3, "job.yaml", "").says(&["missing-file", "mine.parquet", "job.yaml:15"]);
+    work.write("mine.parquet", "row_id,to_group\n");
+    work.run(3, "job.yaml", "").says(&["unreadable-file", "mine.parquet"]);
+}
+
+/// Rows in any order and any cut of row groups are the same counterfactuals.
+#[test]
+fn the_order_of_the_file_does_not_matter() {
+    let work = Work::new();
+    applicants(&work);
+    Brought::new(&work).write(&work);
+    job(&work, "job.yaml", MINE, "");
+    work.run(0, "job.yaml", "");
+    let metrics = work.results().remove("tables/metrics.parquet").unwrap();
+    let rows = read(&work.path("mine.parquet"));
+    let back = Int64Array::from_iter_values((0..PEOPLE as i64).rev());
+    let turned = arrow::compute::take_record_batch(&rows, &back).unwrap();
+    let schema = Schema::new(turned.schema().fields().clone());
+    assert_eq!(schema.fields().len(), 3);
+    write(&work.path("mine.parquet"), &turned);
+    work.run(0, "job.yaml", "--threads 3");
+    assert!(work.results()["tables/metrics.parquet"] == metrics);
+}
+
+/// The example of the guide is a set that holds, on the rows of this test.
+#[test]
+fn the_example_of_the_guide_is_a_set() {
+    let guide = fs::read_to_string(crate::work::root().join("docs/counterfactuals.md")).unwrap();
+    let example = guide
+        .split("## Importing counterfactuals: external\n\n```yaml\ncounterfactuals:\n")
+        .nth(1)
+        .unwrap();
+    let sets = example.split("```").next().unwrap().trim_end();
+    let work = Work::new();
+    applicants(&work);
+    Brought::new(&work).write(&work);
+    fs::rename(work.path("mine.parquet"), work.path("gan.parquet")).unwrap();
+    let kept = guide.split("## Exporting counterfactual rows\n\n```yaml\n").nth(1).unwrap();
+    job(&work, "job.yaml", sets, kept.split("```").next().unwrap().trim_end());
+    work.run(0, "job.yaml", "");
+    assert!(work.path(&WORLD.replace("world", "gan")).exists());
+}
