@@ -6,8 +6,8 @@
 //! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
 //! [`counterfactual`] writes what people would be in the other groups, [`model`] scores both,
 //! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] looks
-//! for what people would have to change, [`gate`] judges, [`diff`] sets two runs side by side,
-//! [`report`] writes the page.
+//! for what people would have to change, [`why`] for who switches, [`gate`] judges, [`diff`] sets
+//! two runs side by side, [`report`] writes the page.
 //!
 //! Who reads results starts at [`folder`], the output folder, and needs no stage; [`rejudge`]
 //! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is
@@ -46,6 +46,7 @@ mod gate;
 pub mod metric;
 pub mod recourse;
 mod report;
+mod why;
 
 mod folder;
 mod rejudge;

@@ -19,6 +19,7 @@ use crate::folder::read;
 use crate::folder::read::{self as opened, MANIFEST, path_below};
 use crate::gate::question::{GateQuestion, GateTables};
 use crate::gate::recourse::RecourseGateQuestion;
+use crate::gate::why::PatternGateQuestion;
 use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
 use crate::report::PAGES;
@@ -76,9 +77,9 @@ pub(crate) fn judge(
     let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
     let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
     let questions = with_job_lines(gate::questions(&checked), &old_gates);
-    let recourse = gate::recourse_of(
-        &checked,
-        recourse_with_job_lines(gate::recourse_questions(&checked), &old_gates),
+    let counted = gate::counted_of(
+        &recourse_with_job_lines(gate::recourse_questions(&checked), &old_gates),
+        &patterns_with_job_lines(gate::pattern_questions(&checked), &old_gates),
         folder,
     )?;
     let unsteady = unsteady_of(&manifest);
@@ -89,7 +90,7 @@ pub(crate) fn judge(
         questions,
         GateTables { metrics: &new.metrics, groups: &groups, counts: &counts },
         comparison.as_ref(),
-        recourse,
+        counted,
         &unsteady,
     );
     let old_summary = read::read_summary(folder)?;
@@ -212,6 +213,14 @@ fn recourse_with_job_lines(
     mut questions: Vec<RecourseGateQuestion>,
     gates: &[GateRow],
 ) -> Vec<RecourseGateQuestion> {
+    questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
+    questions
+}
+
+fn patterns_with_job_lines(
+    mut questions: Vec<PatternGateQuestion>,
+    gates: &[GateRow],
+) -> Vec<PatternGateQuestion> {
     questions.iter_mut().for_each(|question| question.line = job_file_line(gates, &question.name));
     questions
 }
@@ -352,14 +361,18 @@ pub(crate) fn compare(
         let metrics = read_rows::<MetricRow>(&new.join("tables"))?;
         let groups = read_rows::<GroupRow>(&new.join("tables"))?;
         let counts = read_rows::<CountRow>(&new.join("tables"))?;
-        let recourse = gate::recourse_of(checked, gate::recourse_questions(checked), new)?;
+        let counted = gate::counted_of(
+            &gate::recourse_questions(checked),
+            &gate::pattern_questions(checked),
+            new,
+        )?;
         let (questions, unsteady) = (gate::questions(checked), unsteady_of(&new_manifest));
         let (table, outcome) = gate::verdicts(
             checked,
             questions,
             GateTables { metrics: &metrics, groups: &groups, counts: &counts },
             Some(&comparison),
-            recourse,
+            counted,
             &unsteady,
         );
         (gates, exit) = (table, outcome.exit);

@@ -7,6 +7,9 @@ use serde_json::Value as Json;
 #[path = "../tests/support/found.rs"]
 mod found;
 
+#[path = "../tests/support/json_frame.rs"]
+pub(crate) mod json_frame;
+
 pub(crate) use found::{expected, shared, skip};
 
 pub(crate) fn json(path: impl AsRef<Path>) -> Json {

@@ -58,6 +58,8 @@ worded_enum! {
         Augment = "augment",
         /// What people would have to change.
         Recourse = "recourse",
+        /// Who switches.
+        Why = "why",
         /// Verdicts.
         Gate = "gate",
         /// The output folder.
@@ -118,6 +120,8 @@ worded_enum! {
         Tables = "tables",
         /// Subgroups and what they would have to change.
         Recourse = "recourse",
+        /// Who switches, of a block of the job.
+        Why = "why",
         /// The comparison with an earlier run.
         Baseline = "baseline",
         /// Verdicts.
@@ -149,6 +153,7 @@ impl UnitKind {
             UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,
+            UnitKind::Why => StageKind::Why,
             UnitKind::Baseline | UnitKind::Gate => StageKind::Gate,
             UnitKind::Report => StageKind::Report,
         }
@@ -214,6 +219,7 @@ audit_fields! {
     arm: String = Arm "arm", "Arm of the experiment.";
     fold: Option<usize> = Fold "fold", "Fold of the experiment; none: all.";
     predictions: String = Predictions "predictions", "Whose predictions of rows that train.";
+    block: String = Block "block", "Block of the job, where no other field names it.";
 }
 
 impl AuditUnit {

@@ -5,12 +5,12 @@ use serde_json::{Value as Json, json};
 use super::adasyn::{AdasynSettings, SyntheticRow, synthetic_rows, vectors};
 use super::choose::{CounterfactualCandidate, CounterfactualSelection, RuleMatches, SelectionRule};
 use super::knobs::AdasynArm;
-use crate::counterfactual::tests::frame::{self, JsonFrame};
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable, VariableScale};
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 use crate::exec::accumulator::Accumulator;
 use crate::num::neighbours::PointMatrix;
 use crate::param::{Count, Finite, Fraction};
+use crate::tests::json_frame::{self as frame, JsonFrame};
 use crate::tests::{expected, json, shared};
 
 fn reals(values: &Json) -> Vec<f64> {

@@ -53,7 +53,12 @@ pub const STAGES: &[(&str, &str)] = &[
         "asks a model about people as they could be, and tells for which subgroups the way to the \
          favourable decision is harder for one group than another",
     ),
-    ("gate", "judges the gates by the tables of metrics and of recourse"),
+    (
+        "why",
+        "finds traits whose people switch more often than the others on one half of the people, \
+         and confirms them on the other half",
+    ),
+    ("gate", "judges the gates by the tables of metrics, of recourse and of patterns"),
     ("report", "renders the page and puts the output folder together"),
 ];
 
@@ -145,6 +150,20 @@ const BLOCKS: &[(&str, &str)] = &[
     ("recourse", RECOURSE),
     ("may_change", MAY_CHANGE),
     ("unfair_subgroups", UNFAIR),
+    (
+        "why",
+        "block of the job, `why: {NAME: {model: m, counterfactual: flip, direction: {sex: [Female, \
+         Male]}, metric: denied_by_group}}`\n\
+         traits whose people switch more often than the others: patterns are looked for on one \
+         half of the people and tested on the other (Fisher's exact test, Holm's correction)\n\
+         the rates to quote are those of the second half; a trait is no cause",
+    ),
+    (
+        "confirmed_patterns",
+        "what gates on `why` judge: the number of patterns whose people switch more often than the \
+         others on the half that had no part in finding them\n\
+         gate: `{why: NAME, patterns_at_most: 0}`",
+    ),
     ("clarify", CLARIFY),
     ("flip_test", FLIP_TEST),
     (

@@ -26,6 +26,7 @@ pub(crate) mod power;
 pub(crate) mod question;
 pub(crate) mod recourse;
 mod unseen;
+pub(crate) mod why;
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -50,12 +51,12 @@ use power::NeededPeople;
 use unseen::{UNTESTED, unseen, untested};
 
 /// Judges every gate: those on metrics by their table, those against a baseline by the table of
-/// changes, those on recourse by what was counted for them.
+/// changes, those on recourse and on patterns by what was `counted` for them.
 pub(crate) fn judge(
     questions: &[GateQuestion],
     tables: GateTables<'_>,
     baseline: Option<&GateBaseline<'_>>,
-    recourse: &[recourse::CountedRecourseGate],
+    counted: &[recourse::CountedGate],
 ) -> GateResults {
     let GateTables { metrics, groups, .. } = tables;
     let mut table: Vec<GateRow> = Vec::new();
@@ -68,10 +69,10 @@ pub(crate) fn judge(
         (GateQuantity::Change, None) => Vec::new(),
     };
     let of_metrics = questions.iter().map(|question| (question, looked_up(question), ""));
-    let of_recourse = recourse
+    let of_counts = counted
         .iter()
         .map(|counted| (&counted.question, counted.observations.clone(), counted.about.as_str()));
-    for (question, mut seen, about) in of_metrics.chain(of_recourse) {
+    for (question, mut seen, about) in of_metrics.chain(of_counts) {
         seen.iter_mut().for_each(|seen| {
             if let Some(what) = untested(question, seen, metrics) {
                 seen.refused = format!("no row that was scored shows {what}: {UNTESTED}");

@@ -81,16 +81,17 @@ fn counts(
     Ok(counts)
 }
 
-/// A gate on recourse, with what is to be judged: one value per pair of groups.
+/// A gate on what was counted, recourse or patterns, with what is to be judged: of recourse one
+/// value per pair of groups.
 #[derive(Debug, Clone)]
-pub(crate) struct CountedRecourseGate {
+pub(crate) struct CountedGate {
     pub(super) question: GateQuestion,
     pub(super) observations: Vec<GateObservation>,
     /// What the number counts, in words.
     pub(super) about: String,
 }
 
-impl CountedRecourseGate {
+impl CountedGate {
     /// What is asked.
     pub(crate) fn question(&mut self) -> &mut GateQuestion {
         &mut self.question
@@ -101,7 +102,7 @@ impl CountedRecourseGate {
 ///
 /// # Errors
 /// A table cannot be read.
-pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedRecourseGate> {
+pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<CountedGate> {
     let seen = counts(question, folder)?.into_iter().map(|([from, to], count)| {
         let judged = count.looked_at > 0;
         GateObservation {
@@ -162,7 +163,7 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
         "subgroups {size} that are unfair to either group by {definition}{parameter}, {view}, \
          {score}"
     );
-    Ok(CountedRecourseGate { question: asked, observations: seen.collect(), about })
+    Ok(CountedGate { question: asked, observations: seen.collect(), about })
 }
 
 #[cfg(test)]

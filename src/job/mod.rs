@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::param::{ColumnName, Count, Name, Seed, Word};
 use crate::recourse::knobs::RecourseBlock;
+use crate::why::knobs::WhyBlock;
 
 pub use crate::counterfactual::strategy::{CounterfactualSet, PlaceboBlock};
 pub use crate::model::kind::command::{CommandBlock, StreamFormat};
@@ -161,6 +162,10 @@ pub struct Job {
     /// Fairness of recourse for subgroups, by sensitive attribute.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub recourse: IndexMap<ColumnName, RecourseBlock>,
+    /// Of which metrics to tell why: whose predictions switch more often than those of the others,
+    /// by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub why: BTreeMap<Name, WhyBlock>,
     /// Questions with a limit; any `fail` makes the run end with exit status 1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gates: BTreeMap<Name, GateBlock>,

@@ -7,11 +7,14 @@
 
 pub(crate) mod binomial_draws;
 pub(crate) mod binomial_mass;
+pub(crate) mod bits;
 pub(crate) mod decimal;
 pub(crate) mod ecdf;
 pub(crate) mod eigen;
+pub(crate) mod fisher;
 pub(crate) mod fixed;
 pub(crate) mod hash;
+pub(crate) mod itemsets;
 pub(crate) mod linalg;
 pub(crate) mod moments;
 pub(crate) mod neighbours;

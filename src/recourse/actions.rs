@@ -19,9 +19,10 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::num::hash::FastMap;
+use crate::num::itemsets::{ItemIndex, ItemRows, ItemSets, too_many};
 use crate::recourse::candidates::{CandidateTree, candidates};
 use crate::recourse::groups::{GroupPair, PairPopulation};
-use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, subgroups, too_many};
+use crate::recourse::itemsets::{RecourseItems, subgroups};
 use crate::recourse::steps::FeatureChanges;
 use crate::recourse::{ActionMatch, AuditedRows, SearchSettings};
 
@@ -35,7 +36,7 @@ const NOT_ALLOWED: i64 = -1;
 #[derive(Debug)]
 pub struct RecoursePlan<'a> {
     pub(super) audited: &'a AuditedRows,
-    pub(super) items: ItemIndex<'a>,
+    pub(super) items: RecourseItems<'a>,
     pub(super) population: PairPopulation,
     /// Smallest number of affected people of each group in a subgroup.
     pub min_affected: [u32; 2],
@@ -75,7 +76,7 @@ impl<'a> RecoursePlan<'a> {
         search: &SearchSettings,
     ) -> Result<RecoursePlan<'a>> {
         let population = PairPopulation::new(audited, pair)?;
-        let items = ItemIndex::new(audited);
+        let items = ItemIndex::new(&audited.features);
         let least = population.n.map(|n| search.subgroups.min_count(u64::from(n)) as u32);
         let least_unaffected = search.actions.min_count(population.unaffected.len() as u64) as u32;
         let (found, rows) =
@@ -176,11 +177,8 @@ impl<'a> RecoursePlan<'a> {
     }
 
     fn item(&self, item: u32) -> ColumnLevel<'_> {
-        let feature = self.items.features[self.items.feature(item) as usize];
-        ColumnLevel {
-            feature: &feature.name,
-            level: &feature.levels[self.items.level(item) as usize],
-        }
+        let (feature, level) = self.items.column_and_level(item);
+        ColumnLevel { feature, level }
     }
 
     fn joined(&self, items: &[u32]) -> String {
@@ -234,7 +232,7 @@ struct CostTable {
 }
 
 impl CostTable {
-    fn new(items: &ItemIndex<'_>, sources: &[u32], targets: &[u32]) -> Result<CostTable> {
+    fn new(items: &RecourseItems<'_>, sources: &[u32], targets: &[u32]) -> Result<CostTable> {
         let mut slots = vec![[0; 2]; items.len()];
         let mut lists = vec![[const { Vec::new() }; 2]; items.features.len()];
         for (side, list) in [sources, targets].into_iter().enumerate() {
@@ -266,7 +264,7 @@ impl CostTable {
 
 /// The inputs of the search for the actions of a subgroup.
 struct ActionSearch<'a> {
-    items: &'a ItemIndex<'a>,
+    items: &'a RecourseItems<'a>,
     tree: &'a CandidateTree,
     table: &'a CostTable,
     texts: &'a [String],

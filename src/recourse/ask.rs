@@ -10,10 +10,10 @@
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::num::bits;
 use crate::num::hash::FastMap;
 use crate::num::seed::{h, sm};
 use crate::recourse::actions::RecoursePlan;
-use crate::recourse::bits;
 use crate::recourse::feature::RecourseFeature;
 
 /// Rows per query of a model.

@@ -8,10 +8,11 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::error::Result;
+use crate::num::bits;
 use crate::num::hash::FastMap;
-use crate::recourse::bits;
+use crate::num::itemsets::{ItemRows, ItemSets, LeastCounts, PrefixClass, too_many};
 use crate::recourse::groups::PairPopulation;
-use crate::recourse::itemsets::{ItemIndex, ItemRows, ItemSets, PrefixClass, too_many};
+use crate::recourse::itemsets::RecourseItems;
 
 /// Combinations of columns, as a tree: a path of ascending columns leads to a node.
 ///
@@ -23,7 +24,7 @@ impl ColumnTree {
     const ROOT: u32 = 0;
 
     /// Subsets of a subgroup are subgroups, so every prefix has a node too.
-    fn from_sets(sets: &ItemSets, items: &ItemIndex<'_>) -> ColumnTree {
+    fn from_sets(sets: &ItemSets, items: &RecourseItems<'_>) -> ColumnTree {
         let mut tree = FastMap::default();
         for set in 0..sets.len() {
             let mut node = ColumnTree::ROOT;
@@ -74,7 +75,7 @@ impl CandidateTree {
 
 /// The inputs of a search for candidates.
 struct CandidateSearch<'a> {
-    items: &'a ItemIndex<'a>,
+    items: &'a RecourseItems<'a>,
     columns: &'a ColumnTree,
     words: usize,
     min_count: u32,
@@ -128,14 +129,14 @@ impl CandidateSearch<'_> {
 /// # Errors
 /// There are more than `max_results`.
 pub(super) fn candidates(
-    items: &ItemIndex<'_>,
+    items: &RecourseItems<'_>,
     population: &PairPopulation,
     sets: &ItemSets,
     least: u32,
     at_most: usize,
 ) -> Result<(CandidateTree, Vec<u32>)> {
     let unaffected: Vec<Option<u32>> = population.unaffected.iter().map(|&row| Some(row)).collect();
-    let rows = ItemRows::new(items, &unaffected, usize::MAX, [least, 0]);
+    let rows = ItemRows::new(items, &unaffected, usize::MAX, LeastCounts::Each([least, 0]));
     let columns = ColumnTree::from_sets(sets, items);
     let frequent: Vec<u32> = rows
         .frequent()

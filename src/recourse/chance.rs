@@ -26,11 +26,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use crate::num::bits;
 use crate::num::hash::FastMap;
 use crate::num::seed::RandomStream;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
-use crate::recourse::bits;
 use crate::recourse::definition::{ExactScore, RecourseCriterion};
 use crate::recourse::effect::{ActionEffects, CostReach, SubgroupEffects};
 

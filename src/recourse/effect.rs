@@ -11,9 +11,9 @@
 
 use rayon::prelude::*;
 
+use crate::num::bits;
 use crate::recourse::actions::RecoursePlan;
 use crate::recourse::ask::RowSets;
-use crate::recourse::bits;
 
 /// Number of subgroups that one thread counts at a time.
 const BLOCK: usize = 64;

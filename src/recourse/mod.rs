@@ -36,7 +36,6 @@
 pub mod actions;
 pub mod ask;
 pub(crate) mod bins;
-mod bits;
 pub mod budget;
 mod candidates;
 pub mod chance;

@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::table::digits::{decimals_apart, fixed_digits, interval_digits};
 use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::table::why::CONFIRMED_PATTERNS;
 use crate::table::{ColumnType, GateRow, MetricRow, SharedText, TableRow};
 
 /// What is exported.
@@ -73,7 +74,7 @@ pub(crate) fn gate_sentence(row: &GateRow) -> String {
     let ends = row.lo.zip(row.hi);
     let judged = row.value.zip(Some(row.limit));
     let decimals = match row.metric.as_str() {
-        UNFAIR_SUBGROUPS => 0,
+        UNFAIR_SUBGROUPS | CONFIRMED_PATTERNS => 0,
         _ => decimals_apart(&ends.into_iter().chain(judged).collect::<Vec<_>>()),
     };
     let number = |value: Option<f64>| {

@@ -80,6 +80,9 @@ pub(crate) struct TablesStage;
 /// Subgroups and what they would have to change.
 pub(crate) struct RecourseStage;
 
+/// Who switches.
+pub(crate) struct WhyStage;
+
 /// The comparison with an earlier run.
 pub(crate) struct BaselineStage;
 

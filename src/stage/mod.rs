@@ -24,6 +24,7 @@
 //! | augment | `count` as above, with `experiment=/arm=` | evidence of an arm, of all folds and of each |
 //! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
+//! | why | `why/block=` | patterns of who switches |
 //! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
@@ -60,6 +61,7 @@ pub(crate) mod preview;
 pub(crate) mod recourse;
 pub(crate) mod report;
 pub(crate) mod row_context;
+pub(crate) mod row_features;
 pub(crate) mod row_inputs;
 pub(crate) mod rows_only;
 pub(crate) mod rule;
@@ -67,6 +69,7 @@ pub(crate) mod score;
 pub mod settings;
 pub(crate) mod train;
 pub(crate) mod waiting;
+pub(crate) mod why;
 
 use crate::error::{Exit, Result};
 use crate::exec::cancel::CancelFlag;

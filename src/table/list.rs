@@ -4,6 +4,7 @@ use crate::table::recourse::{
     ActionRow, AggregatedRankingRow, ComparativeRow, EcdRow, RankingRow, RecourseColumnRow,
     RecourseRow, SubgroupRow,
 };
+use crate::table::why::SwitchPatternRow;
 use crate::table::{
     ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ChangeRow,
     ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow, HistoryRow, IssueRow,
@@ -41,6 +42,7 @@ pub const TABLES: &[&TableDef] = &[
     ComparativeRow::TABLE,
     RankingRow::TABLE,
     AggregatedRankingRow::TABLE,
+    SwitchPatternRow::TABLE,
     GateRow::TABLE,
     HistoryRow::TABLE,
     FilterRow::TABLE,

@@ -19,6 +19,7 @@ mod quality;
 pub(crate) mod recourse;
 pub(crate) mod row_macro;
 mod rows;
+pub(crate) mod why;
 
 pub use changes::{ChangeRow, HistoryRow, REFITTED};
 pub use experiments::{ArmFoldRow, ArmRow, SelectedRow};

@@ -33,6 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("metric", &["param", "num", "exec::accumulator"]),
     ("augment", &["param", "num", "data", "counterfactual", "exec::accumulator"]),
     ("recourse", &["param", "num", "data"]),
+    ("why", &["param", "num", "data", "metric"]),
     ("gate", &["num", "table", "folder", "metric"]),
     // Of strategies the list alone, as of metrics the catalog.
     ("diff", &["param", "num", "table", "folder", "metric", "counterfactual::strategy"]),
@@ -49,6 +50,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "model",
             "metric",
             "recourse",
+            "why::knobs",
             "augment::knobs",
             "gate::decide_by",
             "exec::files",
@@ -72,6 +74,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "augment",
             "metric",
             "recourse",
+            "why",
             "gate",
             "diff",
             "job",

@@ -59,5 +59,6 @@ mod storage;
 mod waiting;
 mod weights;
 mod who_counts;
+mod why;
 mod work;
 mod worlds;

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use super::{feature_of, frame, generate, layout_of, mover, plausible};
+use super::{feature_of, generate, layout_of, mover, plausible};
 use crate::data::rows::reference::ReferenceBatch;
 use crate::data::{Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING};
 use crate::tests::shared;
@@ -15,7 +15,7 @@ const LEVELS: [&str; 6] =
 
 fn adult() -> Option<(Layout, ReferenceBatch)> {
     let file = shared("data/adult/adult.parquet")?;
-    let frame = frame::read(&file);
+    let frame = crate::tests::json_frame::read(&file);
     let text = |value: &Json| value.as_str().map(str::to_owned);
     let mut features =
         vec![feature_of("sex", FeatureKind::Sensitive, vec!["Female".into(), "Male".into()])];

@@ -1,8 +1,7 @@
 //! The strategies as a whole: compared with other programs, and checked for what they promise.
 
 mod adult;
-pub(crate) mod frame;
-mod oracle;
+pub(crate) mod oracle;
 mod promises;
 mod worked;
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::frame::{self, JsonFrame};
 use super::{feature_of, layout_of};
 use crate::counterfactual::generate::{FittedMapFlip, MapFlipGenerator};
 use crate::counterfactual::quality::sums::QualitySums;
@@ -20,6 +19,7 @@ use crate::data::{
     Attribute, Feature, FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING, MISSING_GROUP,
 };
 use crate::exec::accumulator::Accumulator;
+use crate::tests::json_frame::{self as frame, JsonFrame};
 use crate::tests::{expected, json, shared};
 
 fn list(value: &Json) -> &[Json] {

@@ -14,13 +14,14 @@ use crate::param::{ColumnName, Count, Finite, Name, SetName, Word};
 use crate::recourse::definition::RecourseView;
 use crate::recourse::knobs::OneDefinition;
 
-/// One question with a limit: about a `metric` of a `model`, about `harm_to` a group, or about
-/// `recourse`.
+/// One question with a limit: about a `metric` of a `model`, about `harm_to` a group, about
+/// `recourse`, or about patterns of `why`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("oneOf" = [{"required": ["metric"]},
     {"required": ["harm_to", "model", "counterfactual"]},
-    {"required": ["recourse", "definition", "unfair_subgroups_at_most"]}]))]
+    {"required": ["recourse", "definition", "unfair_subgroups_at_most"]},
+    {"required": ["why", "patterns_at_most"]}]))]
 pub struct GateBlock {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +63,13 @@ pub struct GateBlock {
     /// people. Left out: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Count>,
+    /// In the place of a metric: the block under `why` that is judged, by the number of confirmed
+    /// patterns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Name>,
+    /// With `why`: no more patterns may be confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patterns_at_most: Option<u64>,
     /// The counterfactual set; needed by metrics of the families ccm, eccm and shift, and by those
     /// of graphs. A scenario of a graph-uncertain set is `SET/SCENARIO`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +122,8 @@ pub struct GateBlock {
     /// them broken that is not stays that of one. Left out: each is judged for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family_error: Option<FamilywiseError>,
-    /// Cases needed below the rate; with fewer the gate is inconclusive.
+    /// Cases needed below the rate, with `why` people in each half; with fewer the gate is
+    /// inconclusive.
     #[serde(default = "ten")]
     pub enough: Count,
     /// `fail` counts for the exit status, `warn` is shown only.
@@ -123,6 +132,13 @@ pub struct GateBlock {
     /// A note for the report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl GateBlock {
+    /// Whether it is about a metric or harm, not about what is counted in other tables.
+    pub(crate) fn is_of_metric(&self) -> bool {
+        self.recourse.is_none() && self.why.is_none()
+    }
 }
 
 /// What a change is taken from.

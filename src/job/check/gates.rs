@@ -55,6 +55,10 @@ impl JobChecker<'_> {
             self.recourse_gate(at, attribute, gate);
             return;
         }
+        if let Some(why) = &gate.why {
+            self.why_gate(at, why, gate);
+            return;
+        }
         let Some(metric) = gate.metric.as_deref().or(gate.harm_to.as_ref().map(|_| HARM)) else {
             for (key, there, form) in [
                 ("metric", false, "metric: ID` or `harm_to: {ATTRIBUTE: GROUP}"),

@@ -25,6 +25,7 @@ mod rows;
 mod sets;
 mod slices;
 mod threshold;
+mod why;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -232,6 +233,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.compare();
             checker.experiments();
             checker.recourse();
+            checker.why();
             checker.gates();
             checker.report();
             checker.kept_rows();
@@ -351,7 +353,7 @@ fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
             .into_iter()
             .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
     }
-    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.recourse.is_none()) {
+    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
         let direction = match &gate.direction {
             Some(GateDirection::Pair(map)) => map.keys().next(),
             _ => None,

@@ -522,13 +522,22 @@ impl JobChecker<'_> {
 
     /// Complains about keys of the other kind of gate. Gives back whether there were none.
     pub(super) fn keys_of_gate(&mut self, at: &str, gate: &GateBlock) -> bool {
-        let (others, what) = match gate.recourse {
-            Some(_) => {
-                (METRIC_GATE_KEYS.as_slice(), "is about a metric, and the gate is about recourse")
+        let of_metric = METRIC_GATE_KEYS.as_slice();
+        let of_recourse = RECOURSE_GATE_KEYS.as_slice();
+        let of_why: &[&str] = &["patterns_at_most"];
+        let (why, none): (&[&str], &[&str]) = (&["why"], &[]);
+        let (others, own) = match (&gate.recourse, &gate.why) {
+            (Some(_), _) => ([of_metric, of_why, why], "recourse"),
+            (None, Some(_)) => {
+                // `enough` is asked of the halves.
+                ([&of_metric[..of_metric.len() - 1], of_recourse, none], "patterns")
             }
-            None => {
-                (RECOURSE_GATE_KEYS.as_slice(), "is about recourse, and the gate is about a metric")
-            }
+            (None, None) => ([of_recourse, of_why, none], "a metric"),
+        };
+        let about = |key: &str| match key {
+            _ if RECOURSE_GATE_KEYS.contains(&key) => "recourse",
+            "patterns_at_most" | "why" => "patterns",
+            _ => "a metric",
         };
         // A resolved job writes every default out, of keys that decide nothing here too.
         let says_nothing = |key: &str| match key {
@@ -539,16 +548,19 @@ impl JobChecker<'_> {
         let there = others
             .iter()
             .copied()
+            .flatten()
+            .copied()
             .filter(|key| self.places.0.contains_key(&join(at, key)) && !says_nothing(key));
         let there: Vec<&str> = there.collect();
         for key in &there {
-            let hint = if gate.recourse.is_some() || gate.metric.is_some() || gate.harm_to.is_some()
-            {
-                "take it out"
-            } else {
-                "add `recourse: ATTRIBUTE`"
+            let is_named = !gate.is_of_metric() || gate.metric.is_some() || gate.harm_to.is_some();
+            let hint = match about(key) {
+                _ if is_named => "take it out",
+                "patterns" => "add `why: NAME`",
+                _ => "add `recourse: ATTRIBUTE`",
             };
-            self.push_problem("bad-scope", join(at, key), format!("`{key}` {what}"), hint);
+            let what = format!("`{key}` is about {}, and the gate is about {own}", about(key));
+            self.push_problem("bad-scope", join(at, key), what, hint);
         }
         there.is_empty()
     }

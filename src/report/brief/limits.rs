@@ -17,6 +17,7 @@ use crate::report::read::panel::{KeyedRow, ResultKey};
 use crate::table::GateRow;
 use crate::table::needed::deciding_need;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::table::why::CONFIRMED_PATTERNS;
 
 /// Rows of values that the first printed page has room for; further limits that are kept become one
 /// line.
@@ -276,7 +277,8 @@ impl AuditLimit {
 
     /// Whether its values are numbers of things.
     pub(crate) fn is_count(&self) -> bool {
-        self.parts.first().is_some_and(|part| part.metric == UNFAIR_SUBGROUPS)
+        let counts = [UNFAIR_SUBGROUPS, CONFIRMED_PATTERNS];
+        self.parts.first().is_some_and(|part| counts.contains(&part.metric.as_str()))
     }
 
     /// The group that a gate on harm protects.
@@ -345,6 +347,7 @@ impl AuditLimit {
                 voice.people(attribute, &key.to)
             ),
             "h_ga" => "Do the possible causal graphs agree?".to_owned(),
+            CONFIRMED_PATTERNS => "How many traits go with more switches?".to_owned(),
             UNFAIR_SUBGROUPS => "For how many subgroups is it harder to get the favourable \
                 decision?"
                 .to_owned(),
@@ -416,6 +419,7 @@ impl AuditLimit {
                 voice.group(attribute, &key.to)
             ),
             UNFAIR_SUBGROUPS => "subgroups".to_owned(),
+            CONFIRMED_PATTERNS => "confirmed patterns".to_owned(),
             _ if self.is_of_change() => "change from the earlier run".to_owned(),
             _ => "value".to_owned(),
         }

@@ -9,6 +9,7 @@ mod retraining;
 mod scores;
 mod switches;
 mod trend;
+mod why;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::brief::BriefSection;
@@ -22,6 +23,7 @@ pub(crate) fn sections(
     let sections = [
         groups::section(inputs),
         switches::section(inputs),
+        why::section(inputs),
         ladder::section(inputs),
         scores::section(inputs),
         retraining::section(inputs, glossary),

@@ -19,6 +19,7 @@ use crate::report::read::quality::{DirectionQuality, QualityKey, QualityTables, 
 use crate::report::read::recourse;
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
+use crate::table::why::SwitchPatternRow;
 use crate::table::{
     ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow, GroupRow,
     HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
@@ -96,6 +97,8 @@ pub(crate) struct AuditFolder {
     pub(crate) history: Vec<HistoryRow>,
     /// `gates`.
     pub(crate) gates: Vec<GateRow>,
+    /// Patterns of who switches.
+    pub(crate) patterns: Vec<SwitchPatternRow>,
     /// `filters`.
     pub(crate) filters: Vec<FilterRow>,
     /// `issues`.
@@ -252,6 +255,7 @@ impl AuditFolder {
             changes: sorted(&tables)?,
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
+            patterns: sorted(&tables)?,
             comparisons: sorted(&tables)?,
             thresholds: sorted(&tables)?,
             filters: sorted(&tables)?,

@@ -19,6 +19,7 @@ use crate::report::read::words;
 use crate::report::section::graphs;
 use crate::table::GateRow;
 use crate::table::recourse::UNFAIR_SUBGROUPS;
+use crate::table::why::CONFIRMED_PATTERNS;
 
 /// What the gates of a folder add up to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -406,8 +407,9 @@ fn numbers(gate: &GateRow) -> GateNumbers<'_> {
         (true, NumberFormat::Points) => (NumberFormat::Points, NumberFormat::Distance),
         (true, other) => (other, NumberFormat::Plain),
     };
-    let is_count = metric == UNFAIR_SUBGROUPS;
-    let shown = |value: f64| if is_count { subgroups(value as i64) } else { kind.value(value) };
+    let is_count = is_count(metric);
+    let shown =
+        |value: f64| if is_count { things(metric, value as i64) } else { kind.value(value) };
     let of_limit =
         |value: f64| if is_count { number::count(value as i64) } else { of_limit.value(value) };
     let limit = of_limit(gate.limit);
@@ -421,12 +423,20 @@ fn numbers(gate: &GateRow) -> GateNumbers<'_> {
     }
 }
 
-fn subgroups(n: i64) -> String {
-    number::count_of(n, "subgroup", "subgroups")
+/// Whether a gate is on a number of things that other tables hold.
+fn is_count(metric: &str) -> bool {
+    [UNFAIR_SUBGROUPS, CONFIRMED_PATTERNS].contains(&metric)
+}
+
+fn things(metric: &str, n: i64) -> String {
+    match metric {
+        CONFIRMED_PATTERNS => number::count_of(n, "pattern", "patterns"),
+        _ => number::count_of(n, "subgroup", "subgroups"),
+    }
 }
 
 fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> ReportRow {
-    let is_count = gate.metric.as_str() == UNFAIR_SUBGROUPS;
+    let is_count = is_count(gate.metric.as_str());
     let GateNumbers { limit, decides, value, interval, baseline } = numbers(gate);
     let decides = match decides {
         "" => Vec::new(),
@@ -476,7 +486,13 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
     let mut cases = PageCell {
         main: gate
             .denominator
-            .map_or_else(|| "\u{2013}".to_owned(), if is_count { subgroups } else { number::count })
+            .map_or_else(
+                || "\u{2013}".to_owned(),
+                |n| match gate.metric.as_str() {
+                    metric @ UNFAIR_SUBGROUPS => things(metric, n),
+                    _ => number::count(n),
+                },
+            )
             .into(),
         small: Some(gate.enough)
             .filter(|n| *n > 0)
@@ -519,6 +535,7 @@ fn counted(gate: &GateRow) -> (&str, &str) {
         UNFAIR_SUBGROUPS => {
             reason.split_once(": ").unwrap_or(("subgroups with unfair recourse", reason))
         }
+        CONFIRMED_PATTERNS => reason.split_once(": ").unwrap_or(("confirmed patterns", reason)),
         _ => ("", reason),
     }
 }
@@ -583,7 +600,10 @@ pub(crate) fn gate_clause_with_value(
     let of_graphs = if decides == "worlds" { " over graphs and refits" } else { "" };
     let interval = interval.map(|interval| format!("interval{of_graphs} {interval}"));
     let cases = gate.denominator.map(|n| match gate.metric.as_str() {
-        UNFAIR_SUBGROUPS => format!("of {} of that size, with actions", subgroups(n)),
+        metric @ UNFAIR_SUBGROUPS => {
+            format!("of {} of that size, with actions", things(metric, n))
+        }
+        CONFIRMED_PATTERNS => format!("{} who count", number::people(n)),
         _ => format!("{} cases", number::count(n)),
     });
     let beside: Vec<String> = interval.into_iter().chain(cases).collect();
@@ -634,6 +654,7 @@ fn measured(gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
     let mut words = RichText::new();
     words = match gate.metric.as_str() {
         UNFAIR_SUBGROUPS => words.text("number of ").link(counted(gate).0, "recourse", "Recourse"),
+        CONFIRMED_PATTERNS => words.text("number of ").quote(counted(gate).0),
         metric => words.and(glossary.title(metric)),
     };
     if !gate.class.is_empty() {

@@ -40,7 +40,7 @@ use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The scores that an audit counts: those of the plain audit, or of the models of an arm in all
 /// folds, of which each has those of its own rows.
-struct PooledScores(Vec<StageInput<ScoreStage>>);
+pub(crate) struct PooledScores(Vec<StageInput<ScoreStage>>);
 
 impl PooledScores {
     fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> Result<Self> {
@@ -49,7 +49,7 @@ impl PooledScores {
         Ok(PooledScores(scores.collect::<Result<_>>()?))
     }
 
-    fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
+    pub(crate) fn open(&self, ctx: &StageContext<'_>, rows: RowContext<'_>) -> Result<ScoreReader> {
         if let [stage] = self.0.as_slice() {
             return stage.open(ctx, rows);
         }
@@ -83,16 +83,16 @@ fn rule_of<'a>(
 }
 
 /// The scores of the rows as they are by one model.
-struct RowScoreInputs<'a> {
-    rows: RowInputs<'a>,
-    scores: PooledScores,
-    rule: RuleInputs<'a>,
+pub(crate) struct RowScoreInputs<'a> {
+    pub(crate) rows: RowInputs<'a>,
+    pub(crate) scores: PooledScores,
+    pub(crate) rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
-    position: usize,
+    pub(crate) position: usize,
 }
 
 impl<'a> RowScoreInputs<'a> {
-    fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+    pub(crate) fn need(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
         let (position, _) = b.plan.attribute_of(unit)?;
         let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
@@ -101,8 +101,8 @@ impl<'a> RowScoreInputs<'a> {
 }
 
 /// The scores of one model over the counterfactuals of one set.
-struct SetScoreInputs<'a> {
-    rows: RowInputs<'a>,
+pub(crate) struct SetScoreInputs<'a> {
+    pub(crate) rows: RowInputs<'a>,
     made: StageInput<GenerateStage>,
     scores: PooledScores,
     scores_cf: PooledScores,
@@ -113,7 +113,11 @@ struct SetScoreInputs<'a> {
 
 impl<'a> SetScoreInputs<'a> {
     /// Those of a unit. `several` models are told apart by their names in the key.
-    fn need(unit: &AuditUnit, several: bool, b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
+    pub(crate) fn need(
+        unit: &AuditUnit,
+        several: bool,
+        b: &mut StageBuilder<'_, 'a>,
+    ) -> Result<Self> {
         let set = b.plan.set_of(unit)?;
         let position = set.position;
         let (rows, made) = (RowInputs::of_audit(b, unit)?, b.need::<GenerateStage>(&set.unit())?);
@@ -125,7 +129,7 @@ impl<'a> SetScoreInputs<'a> {
     }
 
     /// Hands the opened scores on.
-    fn with_scores<T>(
+    pub(crate) fn with_scores<T>(
         &self,
         ctx: &StageContext<'_>,
         ground: RowContext<'_>,

@@ -15,7 +15,8 @@ use crate::gate;
 use crate::gate::question::{
     GateLimit, GateQuantity, GateQuestion, GateStatus, GateSubject, GateTables, UnshownChange,
 };
-use crate::gate::recourse::{CountedRecourseGate, RecourseGateQuestion};
+use crate::gate::recourse::{CountedGate, RecourseGateQuestion};
+use crate::gate::why::PatternGateQuestion;
 use crate::job::check::CheckedJob;
 use crate::job::{self, GateBetween, GateDirection, GateLevel, OnInconclusive};
 use crate::metric::catalog::ccm::HARM;
@@ -34,7 +35,7 @@ pub(crate) fn questions(checked: &CheckedJob) -> Vec<GateQuestion> {
     let attributes: Vec<String> =
         checked.job.data.sensitive.keys().map(|a| a.to_string()).collect();
     let questions =
-        checked.job.gates.iter().filter(|(_, gate)| gate.recourse.is_none()).map(|(name, gate)| {
+        checked.job.gates.iter().filter(|(_, gate)| gate.is_of_metric()).map(|(name, gate)| {
             let mut asked: Option<String> = gate.sensitive.as_ref().map(|s| s.to_string());
             let mut pair = |map: &BTreeMap<ColumnName, [Word; 2]>| {
                 let (attribute, [a, b]) = map.iter().next()?;
@@ -199,9 +200,30 @@ pub(crate) fn recourse_questions(checked: &CheckedJob) -> Vec<RecourseGateQuesti
     checked.job.gates.iter().filter_map(question).collect()
 }
 
+/// The gates on patterns of a job as questions.
+pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion> {
+    let question = |(name, gate): (&Name, &job::GateBlock)| {
+        let block = checked.job.why.get(gate.why.as_ref()?)?;
+        Some(PatternGateQuestion {
+            name: name.to_string(),
+            why: gate.why.as_ref()?.to_string(),
+            model: block.model.to_string(),
+            attribute: block.subject()?.0.to_string(),
+            at_most: gate.patterns_at_most?,
+            enough: gate.enough.get(),
+            warn_only: gate.level == GateLevel::Warn,
+            line: checked
+                .places
+                .at(&job::check::path(&["gates", name.as_str()]))
+                .map_or(0, |p| p.line),
+        })
+    };
+    checked.job.gates.iter().filter_map(question).collect()
+}
+
 /// Judges the gates by the tables of a run; writes their table and what the summary says of them.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
-/// block by its attribute.
+/// block by its attribute, `why` that of each block by its name.
 ///
 /// # Errors
 /// A table cannot be read, or the disk refuses.
@@ -210,7 +232,7 @@ pub(crate) fn judge(
     checked: &CheckedJob,
     measured: &MeasuredTables,
     baseline: Option<&StageInput<BaselineStage>>,
-    recourse: &[(&str, &Path)],
+    (recourse, why): (&[(&str, &Path)], &[(&str, &Path)]),
     unsteady: &UnsteadyModels,
 ) -> Result<()> {
     let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
@@ -226,6 +248,11 @@ pub(crate) fn judge(
             counted.push(gate::recourse::count(&question, folder)?);
         }
     }
+    for question in pattern_questions(checked) {
+        if let Some((_, folder)) = why.iter().find(|(name, _)| *name == question.why) {
+            counted.push(gate::why::count(&question, folder)?);
+        }
+    }
     let (table, outcome) = verdicts(
         checked,
         questions(checked),
@@ -238,22 +265,18 @@ pub(crate) fn judge(
     files::write_json(&ctx.out().join(GATE_OUTCOME), &outcome)
 }
 
-/// The gates on recourse of a finished folder.
+/// The gates on recourse and on patterns of a finished folder.
 ///
 /// # Errors
 /// A table cannot be read.
-pub(crate) fn recourse_of(
-    checked: &CheckedJob,
-    questions: Vec<RecourseGateQuestion>,
+pub(crate) fn counted_of(
+    recourse: &[RecourseGateQuestion],
+    patterns: &[PatternGateQuestion],
     folder: &Path,
-) -> Result<Vec<CountedRecourseGate>> {
-    if checked.job.recourse.is_empty() {
-        return Ok(Vec::new());
-    }
-    questions
-        .iter()
-        .map(|question| gate::recourse::count(question, &folder.join("tables")))
-        .collect()
+) -> Result<Vec<CountedGate>> {
+    let tables = folder.join("tables");
+    let recourse = recourse.iter().map(|question| gate::recourse::count(question, &tables));
+    recourse.chain(patterns.iter().map(|question| gate::why::count(question, &tables))).collect()
 }
 
 /// The table of gates by those of what was measured, and what the summary says of them: the one
@@ -263,13 +286,11 @@ pub(crate) fn verdicts(
     mut questions: Vec<GateQuestion>,
     tables: GateTables<'_>,
     comparison: Option<&DiffResult>,
-    mut recourse: Vec<CountedRecourseGate>,
+    mut counted: Vec<CountedGate>,
     unsteady: &UnsteadyModels,
 ) -> (Vec<GateRow>, GateOutcome) {
     let baseline = comparison.map(baseline::as_baseline);
-    for question in
-        questions.iter_mut().chain(recourse.iter_mut().map(CountedRecourseGate::question))
-    {
+    for question in questions.iter_mut().chain(counted.iter_mut().map(CountedGate::question)) {
         if let Some(RecheckResult { rows, differ, largest, .. }) = unsteady.get(&question.model) {
             question.refused = format!(
                 "not-repeatable: asked twice for {rows} rows the model gave other scores to \
@@ -277,7 +298,7 @@ pub(crate) fn verdicts(
             );
         }
     }
-    let judged = gate::judge(&questions, tables, baseline.as_ref(), &recourse);
+    let judged = gate::judge(&questions, tables, baseline.as_ref(), &counted);
     let crossed = match judged.verdict {
         Some(GateStatus::Fail) => true,
         Some(GateStatus::Inconclusive) => checked.job.on_inconclusive == OnInconclusive::Fail,

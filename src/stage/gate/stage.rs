@@ -13,6 +13,7 @@ use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline}
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::why::WhyFolders;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl Stage for BaselineStage {
@@ -66,14 +67,15 @@ impl Stage for GateStage {
         let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
         // Nothing is judged that rests on other scores than the job expects.
         ExpectInputs::need(b)?;
-        let (recourse, asked) = (RecourseFolders::need(b)?, RecheckInputs::need(b)?);
+        let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
+        let asked = RecheckInputs::need(b)?;
         work(move |ctx| {
             gate::judge(
                 ctx,
                 plan.checked,
                 &measured,
                 baseline.as_ref(),
-                &recourse.open(ctx),
+                (&recourse.open(ctx), &why.open(ctx)),
                 &asked.unsteady(ctx)?,
             )
         })
@@ -83,5 +85,7 @@ impl Stage for GateStage {
 fn gate_lines(plan: &StagePlan<'_>) -> Vec<u64> {
     let of_metrics = gate::questions(plan.checked).into_iter().map(|question| question.line);
     let of_recourse = gate::recourse_questions(plan.checked).into_iter();
-    of_metrics.chain(of_recourse.map(|question| question.line)).collect()
+    let of_patterns = gate::pattern_questions(plan.checked).into_iter();
+    let of_counts = of_recourse.map(|question| question.line);
+    of_metrics.chain(of_counts).chain(of_patterns.map(|question| question.line)).collect()
 }

@@ -28,6 +28,7 @@ use crate::recourse::feature::{LevelScale, ModelNumbers, RecourseFeature};
 use crate::recourse::knobs::{ColumnCost, NumberCost, RecourseBlock};
 use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
+use crate::stage::row_features::{append_rows, empty_column};
 
 /// The audited people with a decision.
 pub(crate) struct RecoursePeople {
@@ -91,8 +92,10 @@ impl RecoursePeople {
     ) -> Result<RecoursePeople> {
         let layout = ground.rows.layout();
         let favourable_is_positive = job.data.favours_positive();
-        let mut rows =
-            FeatureRows { n: 0, columns: layout.features.iter().map(|f| empty(&f.kind)).collect() };
+        let mut rows = FeatureRows {
+            n: 0,
+            columns: layout.features.iter().map(|f| empty_column(&f.kind)).collect(),
+        };
         let (mut source, mut folds, mut thresholds, mut groups, mut favourable) =
             (vec![], vec![], vec![], vec![], vec![]);
         let read = |g: usize| {
@@ -125,7 +128,7 @@ impl RecoursePeople {
                 groups.push(group);
                 favourable.push(decision);
             }
-            append(&mut rows, part);
+            append_rows(&mut rows, part);
             Ok(())
         })?;
         if rows.n >= u32::MAX as usize {
@@ -243,26 +246,6 @@ impl RecoursePeople {
 fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<usize>, x: f64) {
     if let FeatureColumn::Number(own) = &mut rows.columns[column] {
         own[range].fill(x);
-    }
-}
-
-fn empty(kind: &FeatureKind) -> FeatureColumn {
-    if kind.is_coded() {
-        FeatureColumn::Code(Vec::new())
-    } else {
-        FeatureColumn::Number(Vec::new())
-    }
-}
-
-fn append(rows: &mut FeatureRows, part: FeatureRows) {
-    rows.n += part.n;
-    for (own, more) in rows.columns.iter_mut().zip(part.columns) {
-        match (own, more) {
-            (FeatureColumn::Number(own), FeatureColumn::Number(more)) => own.extend(more),
-            (FeatureColumn::Code(own), FeatureColumn::Code(more)) => own.extend(more),
-            // Both are made from the same layout.
-            _ => {}
-        }
     }
 }
 

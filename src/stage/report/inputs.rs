@@ -21,6 +21,7 @@ use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::why::WhyFolders;
 use crate::unit::AuditUnit;
 
 /// The tables of everything that is measured, and those of the plain audit.
@@ -67,6 +68,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) baseline: Option<StageInput<BaselineStage>>,
     /// The blocks of recourse in the order of their keys.
     pub(crate) recourse: RecourseFolders,
+    /// The blocks of `why` by name.
+    pub(crate) why: WhyFolders,
     /// The model of each file of scores that holds rows again, and the stage that joined it.
     pub(crate) rechecks_of_files: Vec<(String, StageInput<ScoreStage>)>,
     /// The models that were asked twice.
@@ -123,6 +126,7 @@ impl<'a> FolderInputs<'a> {
             outcomes,
             baseline,
             recourse,
+            why: WhyFolders::need(b)?,
             rechecks_of_files,
             rechecks,
             expected: ExpectInputs::need(b)?,

@@ -1,12 +1,12 @@
 //! Sets of rows as bits, 64 to a word.
 
 /// Sets bit `i`.
-pub(super) fn set(bits: &mut [u64], i: usize) {
+pub(crate) fn set(bits: &mut [u64], i: usize) {
     bits[i / 64] |= 1 << (i % 64);
 }
 
 /// The positions of the set bits, ascending.
-pub(super) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
+pub(crate) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
     bits.iter().enumerate().flat_map(|(w, &word)| {
         let mut rest = word;
         std::iter::from_fn(move || {
@@ -19,25 +19,25 @@ pub(super) fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
 
 /// Number of set bits.
 #[inline]
-pub(super) fn count(bits: &[u64]) -> u32 {
+pub(crate) fn count(bits: &[u64]) -> u32 {
     bits.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Number of bits that are set in both.
 #[inline]
-pub(super) fn count_both(a: &[u64], b: &[u64]) -> u32 {
+pub(crate) fn count_both(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a & b).count_ones()).sum()
 }
 
 /// Clears the bits of `a` that are not set in `b`.
 #[inline]
-pub(super) fn and(a: &mut [u64], b: &[u64]) {
+pub(crate) fn and(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a &= b);
 }
 
 /// Sets the bits of `b` in `a`.
 #[inline]
-pub(super) fn or(a: &mut [u64], b: &[u64]) {
+pub(crate) fn or(a: &mut [u64], b: &[u64]) {
     a.iter_mut().zip(b).for_each(|(a, b)| *a |= b);
 }
 

@@ -1,0 +1,328 @@
+//! Items of columns with levels, and the frequent sets of items: subgroups of recourse, patterns of
+//! who switches.
+//!
+//! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's
+//! Eclat): the sets that extend a prefix are made from the pairs of those that extended it by one
+//! item, so that hardly any infrequent set is visited. Rows stand in two parts; a set must be
+//! frequent in each of them, or in both together.
+//!
+//! Choice: minimum counts are whole numbers, the share multiplied as a decimal. Libraries behind
+//! published results compare single items by `count / n >= s` and longer ones by the next whole
+//! number of a product of floats.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::error::{Fault, Result};
+use crate::num::bits;
+
+/// A column whose levels are items.
+pub(crate) trait LevelColumn {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// The texts of its levels.
+    fn levels(&self) -> &[String];
+
+    /// The level of each row.
+    fn codes(&self) -> &[u32];
+}
+
+/// How many rows a frequent set has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeastCounts {
+    /// So many in each part.
+    Each([u32; 2]),
+    /// So many in both parts together.
+    Together(u32),
+}
+
+impl LeastCounts {
+    fn reached(self, n: [u32; 2]) -> bool {
+        match self {
+            LeastCounts::Each(least) => n[0] >= least[0] && n[1] >= least[1],
+            LeastCounts::Together(least) => n[0] + n[1] >= least,
+        }
+    }
+
+    /// Whether so many in the first part alone rule a set out.
+    fn ruled_out(self, first: u32) -> bool {
+        matches!(self, LeastCounts::Each(least) if first < least[0])
+    }
+}
+
+/// Numbers the items over all levels of all columns, columns by the bytes of their names.
+#[derive(Debug)]
+pub(crate) struct ItemIndex<'a, C> {
+    /// The columns in this order.
+    pub(crate) features: Vec<&'a C>,
+    /// The position of each among those that were given.
+    pub(crate) original_positions: Vec<usize>,
+    /// For each item the position of its column in the order of names.
+    of_item: Vec<u32>,
+    /// The first item of each column; the last entry is the number of items.
+    first: Vec<u32>,
+}
+
+impl<'a, C: LevelColumn> ItemIndex<'a, C> {
+    pub(crate) fn new(columns: &'a [C]) -> Self {
+        let mut given: Vec<usize> = (0..columns.len()).collect();
+        given.sort_by(|&a, &b| columns[a].name().as_bytes().cmp(columns[b].name().as_bytes()));
+        let features: Vec<&C> = given.iter().map(|&f| &columns[f]).collect();
+        let mut first = vec![0];
+        let mut of_item = Vec::new();
+        for (f, feature) in (0..).zip(&features) {
+            of_item.resize(of_item.len() + feature.levels().len(), f);
+            first.push(of_item.len() as u32);
+        }
+        ItemIndex { features, original_positions: given, of_item, first }
+    }
+
+    /// Number of items.
+    pub(crate) fn len(&self) -> usize {
+        self.of_item.len()
+    }
+
+    /// The column of an item.
+    pub(crate) fn feature(&self, item: u32) -> u32 {
+        self.of_item[item as usize]
+    }
+
+    /// The level of an item, by its position in the column.
+    pub(crate) fn level(&self, item: u32) -> u32 {
+        item - self.first[self.feature(item) as usize]
+    }
+
+    /// The items of a column.
+    pub(crate) fn items_of_feature(&self, feature: u32) -> Range<u32> {
+        self.first[feature as usize]..self.first[feature as usize + 1]
+    }
+
+    /// The item of a row in a column.
+    pub(crate) fn item_of_row(&self, feature: u32, row: u32) -> u32 {
+        self.first[feature as usize] + self.features[feature as usize].codes()[row as usize]
+    }
+
+    /// The name of the column of an item, and the text of its level.
+    pub(crate) fn column_and_level(&self, item: u32) -> (&'a str, &'a str) {
+        let feature = self.features[self.feature(item) as usize];
+        (feature.name(), &feature.levels()[self.level(item) as usize])
+    }
+
+    /// The item as text: `name = level`.
+    pub(crate) fn text(&self, item: u32) -> String {
+        let (column, level) = self.column_and_level(item);
+        format!("{column} = {level}")
+    }
+}
+
+/// The rows of each item that is frequent by itself.
+#[derive(Debug)]
+pub(crate) struct ItemRows {
+    pub(crate) words: usize,
+    /// The position at which the bits of an item start; `None` for a rare item.
+    starts: Vec<Option<usize>>,
+    bits: Vec<u64>,
+}
+
+impl ItemRows {
+    /// The bit sets over these rows of all items that are frequent.
+    ///
+    /// A gap (`None`) has no bit. An item is frequent if its counts before and from bit `border`
+    /// reach the minima.
+    pub(crate) fn new<C: LevelColumn>(
+        items: &ItemIndex<'_, C>,
+        rows: &[Option<u32>],
+        border: usize,
+        least: LeastCounts,
+    ) -> ItemRows {
+        let n_features = items.features.len() as u32;
+        let mut counts = vec![[0_u32; 2]; items.len()];
+        let each = |visit: &mut dyn FnMut(u32, usize)| {
+            for f in 0..n_features {
+                for (i, row) in rows.iter().enumerate() {
+                    if let Some(row) = *row {
+                        visit(items.item_of_row(f, row), i);
+                    }
+                }
+            }
+        };
+        each(&mut |item, i| counts[item as usize][usize::from(i >= border)] += 1);
+        let words = rows.len().div_ceil(64);
+        let mut end = 0;
+        let starts: Vec<Option<usize>> = counts
+            .iter()
+            .map(|n| {
+                least.reached(*n).then(|| {
+                    end += words;
+                    end - words
+                })
+            })
+            .collect();
+        let mut all = vec![0; end];
+        each(&mut |item, i| {
+            if let Some(start) = starts[item as usize] {
+                bits::set(&mut all[start..start + words], i);
+            }
+        });
+        ItemRows { words, starts, bits: all }
+    }
+
+    /// The rows with an item; `None` if the item is rare.
+    pub(crate) fn rows_with(&self, item: u32) -> Option<&[u64]> {
+        self.starts[item as usize].map(|start| &self.bits[start..start + self.words])
+    }
+
+    /// Writes the rows with all of these items, none of which is rare, to `into`.
+    pub(crate) fn rows_with_all(&self, set: &[u32], into: &mut Vec<u64>) {
+        into.clear();
+        into.resize(self.words, u64::MAX);
+        for rows in set.iter().filter_map(|&item| self.rows_with(item)) {
+            bits::and(into, rows);
+        }
+    }
+
+    /// The items that are not rare, ascending.
+    pub(crate) fn frequent(&self) -> Vec<u32> {
+        (0..).zip(&self.starts).filter(|(_, start)| start.is_some()).map(|(item, _)| item).collect()
+    }
+}
+
+/// Items that extend a prefix, with the rows that have both.
+#[derive(Default)]
+pub(crate) struct PrefixClass {
+    pub(crate) items: Vec<u32>,
+    pub(crate) bits: Vec<u64>,
+}
+
+impl PrefixClass {
+    /// These items, none of which is rare, as extensions of the empty set.
+    pub(crate) fn from_items(rows: &ItemRows, items: &[u32]) -> PrefixClass {
+        let bits =
+            items.iter().filter_map(|&item| rows.rows_with(item)).flatten().copied().collect();
+        PrefixClass { items: items.to_vec(), bits }
+    }
+}
+
+/// Sets of items, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct ItemSets {
+    pub(crate) items: Vec<u32>,
+    pub(crate) ends: Vec<usize>,
+    /// Number of rows of each part that have the items.
+    pub(crate) n: Vec<[u32; 2]>,
+}
+
+impl ItemSets {
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn items_of(&self, set: usize) -> &[u32] {
+        let start = set.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.items[start..self.ends[set]]
+    }
+
+    pub(crate) fn push(&mut self, items: &[u32], n: [u32; 2]) {
+        self.items.extend_from_slice(items);
+        self.ends.push(self.items.len());
+        self.n.push(n);
+    }
+}
+
+/// The error of a search with too many results.
+pub(crate) fn too_many(what: &str, at_most: usize) -> crate::error::Error {
+    Fault::new("too-many-subgroups", format!("there are more than {at_most} {what}"))
+        .hint("raise the support, or limit the number of traits with `longest`")
+        .into()
+}
+
+/// The inputs of a search for frequent sets.
+pub(crate) struct FrequentSearch<'a, C> {
+    /// The items.
+    pub(crate) items: &'a ItemIndex<'a, C>,
+    /// Their rows.
+    pub(crate) rows: &'a ItemRows,
+    /// Words of the first part.
+    pub(crate) border: usize,
+    /// Rows of a frequent set.
+    pub(crate) least: LeastCounts,
+    /// Items of the longest set.
+    pub(crate) max_items: usize,
+    /// Sets that may be kept.
+    pub(crate) max_results: usize,
+}
+
+impl<C: LevelColumn + Sync> FrequentSearch<'_, C> {
+    /// Adds all frequent extensions of a prefix by items of a class from position `i` on.
+    ///
+    /// `None` if there are too many results.
+    fn extend(
+        &self,
+        prefix: &mut Vec<u32>,
+        class: &PrefixClass,
+        i: usize,
+        n: [u32; 2],
+        found: &mut ItemSets,
+    ) -> Option<()> {
+        let words = self.rows.words;
+        prefix.push(class.items[i]);
+        found.push(prefix, n);
+        if found.len() > self.max_results {
+            return None;
+        }
+        if prefix.len() < self.max_items {
+            let own = &class.bits[i * words..(i + 1) * words];
+            let mut inner = PrefixClass::default();
+            let mut counts = Vec::new();
+            for (j, &item) in class.items.iter().enumerate().skip(i + 1) {
+                if self.items.feature(item) == self.items.feature(class.items[i]) {
+                    continue;
+                }
+                let other = &class.bits[j * words..(j + 1) * words];
+                let n0 = bits::count_both(&own[..self.border], &other[..self.border]);
+                if self.least.ruled_out(n0) {
+                    continue;
+                }
+                let n1 = bits::count_both(&own[self.border..], &other[self.border..]);
+                if self.least.reached([n0, n1]) {
+                    inner.items.push(item);
+                    inner.bits.extend(own.iter().zip(other).map(|(a, b)| a & b));
+                    counts.push([n0, n1]);
+                }
+            }
+            for (k, &n) in counts.iter().enumerate() {
+                self.extend(prefix, &inner, k, n, found)?;
+            }
+        }
+        prefix.pop();
+        Some(())
+    }
+
+    /// The frequent sets of these items, in depth-first order; `what` they are called where there
+    /// are too many.
+    ///
+    /// # Errors
+    /// There are more than may be kept.
+    pub(crate) fn sets(&self, frequent: &[u32], what: &str) -> Result<ItemSets> {
+        let all = PrefixClass::from_items(self.rows, frequent);
+        let branch = |i: usize| {
+            let own = self.rows.rows_with(frequent[i]).unwrap_or_default();
+            let n = [bits::count(&own[..self.border]), bits::count(&own[self.border..])];
+            let mut found = ItemSets::default();
+            self.extend(&mut Vec::new(), &all, i, n, &mut found).map(|()| found)
+        };
+        let branches: Option<Vec<ItemSets>> =
+            (0..frequent.len()).into_par_iter().map(branch).collect();
+        let branches = branches.ok_or_else(|| too_many(what, self.max_results))?;
+        let mut found = ItemSets::default();
+        for branch in branches {
+            (0..branch.len()).for_each(|set| found.push(branch.items_of(set), branch.n[set]));
+            if found.len() > self.max_results {
+                return Err(too_many(what, self.max_results));
+            }
+        }
+        Ok(found)
+    }
+}

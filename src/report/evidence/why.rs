@@ -1,0 +1,213 @@
+//! Who switches more often than the others: the traits that were confirmed, two sentences and a
+//! picture for each block of the job.
+
+use crate::report::brief::digits::{ends_text, value_text};
+use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::voice::capital;
+use crate::report::draw::plot::{
+    AxisUnit, KeyShape, PlotPoint, PlotScale, SwitchSide, axis, forest_row,
+};
+use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
+use crate::report::page::number::{NumberFormat, count};
+use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTable};
+use crate::report::page::words::{RichText, short};
+use crate::table::why::SwitchPatternRow;
+
+/// Blocks that are shown; the others stand in the table.
+const BLOCKS_AT_MOST: usize = 6;
+
+/// What a block tells, of its second half.
+struct ToldBlock<'a> {
+    everybody: &'a SwitchPatternRow,
+    told: Vec<&'a SwitchPatternRow>,
+    confirmed: usize,
+    carried: usize,
+}
+
+fn blocks<'a>(inputs: &BriefInputs<'a>) -> Vec<ToldBlock<'a>> {
+    let rows = &inputs.audit.patterns;
+    let second = || rows.iter().filter(|row| row.half.as_str() == "second");
+    let block = |everybody: &'a SwitchPatternRow| {
+        let own = || second().filter(|row| row.why == everybody.why && !row.pattern.is_empty());
+        let mut told: Vec<&SwitchPatternRow> = own().filter(|row| row.told.is_some()).collect();
+        told.sort_by_key(|row| row.told);
+        ToldBlock {
+            everybody,
+            told,
+            confirmed: own().filter(|row| row.confirmed == Some(1)).count(),
+            carried: own().count(),
+        }
+    };
+    second().filter(|row| row.pattern.is_empty()).map(block).collect()
+}
+
+fn side(row: &SwitchPatternRow) -> SwitchSide {
+    match row.metric.as_str() {
+        "denied_by_group" => SwitchSide::Gained,
+        "favoured_by_group" => SwitchSide::Lost,
+        _ => SwitchSide::Either,
+    }
+}
+
+/// `refused women`, `people`.
+fn people(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
+    let (attribute, group) = (row.sensitive.as_str(), row.from_group.as_str());
+    let of_group = |rest: &str| match group {
+        "" => format!("people{rest}"),
+        _ => format!("{}{rest}", inputs.voice.people(attribute, group)),
+    };
+    match row.metric.as_str() {
+        "denied_by_group" | "favoured_by_group" if !group.is_empty() => {
+            inputs.voice.switchable(side(row), attribute, group)
+        }
+        "denied_by_group" => of_group(" with the unfavourable decision"),
+        "favoured_by_group" => of_group(" with the favourable decision"),
+        "nsr" => of_group(" predicted positive"),
+        "psr" => of_group(" predicted negative"),
+        "fpr" => of_group(" with the negative label"),
+        "fnr" => of_group(" with the positive label"),
+        _ => of_group(""),
+    }
+}
+
+/// `would be granted the loan as men`, `are predicted wrongly`.
+fn switch(inputs: &BriefInputs<'_>, row: &SwitchPatternRow) -> String {
+    let would = match row.metric.as_str() {
+        "fpr" | "fnr" => return "are predicted wrongly".to_owned(),
+        "nsr" => "would be predicted negative".to_owned(),
+        "psr" => "would be predicted positive".to_owned(),
+        _ => inputs.voice.would(side(row)),
+    };
+    match row.to_group.as_str() {
+        "" => format!("{would} as another group"),
+        to => format!("{would} {}", inputs.voice.as_group(row.sensitive.as_str(), to)),
+    }
+}
+
+fn rate_text(row: &SwitchPatternRow) -> String {
+    let ends = row.lo.zip(row.hi);
+    row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
+}
+
+/// `Of refused women with occupation = Sales, 58 % would be granted the loan as men (87 of 150; 50
+/// to 66), against 24 % of the others.`
+fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
+    let of = block.everybody;
+    let who = people(inputs, of);
+    let Some(row) = block.told.first() else {
+        return format!(
+            "No trait was confirmed that goes with more switches among {who}: {} of {} {}.",
+            count(of.k),
+            count(of.n),
+            switch(inputs, of)
+        );
+    };
+    let ends = row.lo.zip(row.hi);
+    let ends =
+        ends.map_or_else(String::new, |ends| format!("; {}", ends_text(NumberFormat::Share, ends)));
+    let others = row.k_others.zip(row.n_others).filter(|(_, n)| *n > 0);
+    let others = others.map_or_else(String::new, |(k, n)| {
+        let rate = k as f64 / n as f64;
+        format!(
+            ", against {} of the others",
+            value_text(NumberFormat::Share, rate, row.lo.zip(row.hi))
+        )
+    });
+    format!(
+        "Of {who} with {}, {} {} ({} of {}{ends}){others}.",
+        short(row.pattern.as_str()),
+        rate_text(row),
+        switch(inputs, row),
+        count(row.k),
+        count(row.n)
+    )
+}
+
+fn second_sentence(block: &ToldBlock<'_>) -> String {
+    let (carried, confirmed) = (block.carried, block.confirmed);
+    if carried == 0 {
+        return "No trait stood out on the half of the people that was searched.".to_owned();
+    }
+    let which = if carried == 1 { "1 pattern was" } else { "" };
+    let found =
+        if which.is_empty() { format!("{carried} patterns were") } else { which.to_owned() };
+    let kept = match confirmed {
+        0 => "none was".to_owned(),
+        1 => "1 was".to_owned(),
+        n => format!("{n} were"),
+    };
+    format!(
+        "{found} found on one half of the people, and {kept} confirmed on the other half, whose \
+         numbers are shown."
+    )
+}
+
+fn line(inputs: &BriefInputs<'_>, row: &SwitchPatternRow, scale: PlotScale) -> Option<PlotLine> {
+    let value = row.rate?;
+    let interval = row.lo.zip(row.hi);
+    let label = match row.pattern.as_str() {
+        "" => format!("all {}", people(inputs, row)),
+        pattern => short(pattern).into_owned(),
+    };
+    let point = PlotPoint { value, interval, second: None };
+    let text = rate_text(row);
+    let ends = interval.map_or_else(String::new, |ends| ends_text(NumberFormat::Share, ends));
+    let title = format!("{label}: {text}, interval {ends}");
+    Some(PlotLine::Row(Box::new(PlotRow {
+        people: format!("{} of {}", count(row.k), count(row.n)).into(),
+        drawing: forest_row(scale, point, side(row), None, None, &title),
+        label: RichText::new().quote(label),
+        value: text,
+        ends,
+        ..PlotRow::default()
+    })))
+}
+
+/// The section; none where the job does not ask why.
+pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
+    let found = blocks(inputs);
+    if found.is_empty() {
+        return None;
+    }
+    let mut page: Vec<PageBlock> = Vec::new();
+    for block in found.iter().take(BLOCKS_AT_MOST) {
+        let of = block.everybody;
+        page.push(BriefBlock::Lead(RichText::new().quote(first_sentence(inputs, block))).into());
+        page.push(PageBlock::Text(RichText::new().quote(second_sentence(block))));
+        let rows: Vec<&SwitchPatternRow> =
+            block.told.iter().copied().chain([block.everybody]).collect();
+        let extent = rows.iter().flat_map(|row| [row.rate, row.hi].into_iter().flatten());
+        let scale = PlotScale::from_zero(extent, 1.0);
+        let set = if of.counterfactual.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", inputs.voice.set_label(of.counterfactual.as_str()))
+        };
+        let heading = RichText::new().quote(capital(&people(inputs, of))).text(" ").small(format!(
+            "{}; {}{set}",
+            switch(inputs, of),
+            short(of.model.as_str())
+        ));
+        let mut lines = vec![PlotLine::Axis(axis(scale, AxisUnit::Percent, None))];
+        lines.push(PlotLine::Sub(heading));
+        lines.extend(rows.into_iter().filter_map(|row| line(inputs, row, scale)));
+        let label = format!("Who switches, {}", short(of.why.as_str()));
+        let bodies = vec![PlotBody { block: false, lines }];
+        page.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
+    }
+    let mut note = RichText::new().key(KeyShape::Interval, "share who switch, with its interval");
+    note = note.text(
+        " All patterns that were tested, on both halves, stand in the table switch_patterns.",
+    );
+    if found.len() > BLOCKS_AT_MOST {
+        note = note.text(format!(" So do {} more questions.", found.len() - BLOCKS_AT_MOST));
+    }
+    page.push(PageBlock::Note(note));
+    Some(BriefSection {
+        id: "why",
+        title: "Who switches more often than the others?".into(),
+        short: "Why",
+        blocks: page,
+    })
+}

@@ -1,0 +1,229 @@
+//! The block `why` of a job: of which metric to tell who switches.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::num::decimal::Decimal;
+use crate::param::{ColumnName, Count, Fraction, Name, SetName, Word};
+
+/// Traits whose people switch more often than the others, found on one half of the people and
+/// confirmed on the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WhyBlock {
+    /// The model.
+    pub model: Name,
+    /// The counterfactual set; `fpr` and `fnr` need none. A scenario of a graph-uncertain set is
+    /// `SET/SCENARIO`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<SetName>,
+    /// From which group to which: `{sex: [Female, Male]}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<BTreeMap<ColumnName, [Word; 2]>>,
+    /// In the place of a direction: the attribute, all directions together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<ColumnName>,
+    /// Who is looked at, and what counts as a switch.
+    pub metric: WhyMetric,
+    /// Smallest share of these people in a pattern, above 0; the number is rounded up, and never
+    /// below twice `metrics.min_denominator`.
+    #[serde(default = "one_per_cent")]
+    pub support: Fraction,
+    /// Largest number of traits of a pattern.
+    #[serde(default = "three")]
+    pub longest: Count,
+    /// The features and attributes that traits are taken from, or `all`.
+    #[serde(default)]
+    pub columns: WhyColumns,
+}
+
+fn one_per_cent() -> Fraction {
+    Fraction::new(0.01).expect("0.01 is a share")
+}
+
+fn three() -> Count {
+    Count::new(3).expect("3 is a count")
+}
+
+impl WhyBlock {
+    /// The support as the decimal that was written; none where it is no share of people.
+    pub(crate) fn share(&self) -> Option<Decimal> {
+        Decimal::from_f64(self.support.get()).filter(|share| share.ceil_of(1) == 1)
+    }
+
+    /// The attribute, and the two groups of a direction.
+    pub(crate) fn subject(&self) -> Option<(&ColumnName, Option<&[Word; 2]>)> {
+        match (&self.direction, &self.sensitive) {
+            (Some(direction), None) => {
+                direction.iter().next().map(|(name, groups)| (name, Some(groups)))
+            }
+            (None, Some(name)) => Some((name, None)),
+            _ => None,
+        }
+    }
+}
+
+/// Who is looked at, and what counts as a switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyMetric {
+    /// Everybody; a prediction that changes.
+    Sr,
+    /// People predicted positive who turn negative.
+    Nsr,
+    /// People predicted negative who turn positive.
+    Psr,
+    /// People with the unfavourable decision who would get the favourable one.
+    DeniedByGroup,
+    /// People with the favourable decision who would get the unfavourable one.
+    FavouredByGroup,
+    /// People with the negative label; predicted positive.
+    Fpr,
+    /// People with the positive label; predicted negative.
+    Fnr,
+}
+
+impl WhyMetric {
+    /// Its id, as that of the metric.
+    pub(crate) fn id(self) -> &'static str {
+        match self {
+            WhyMetric::Sr => "sr",
+            WhyMetric::Nsr => "nsr",
+            WhyMetric::Psr => "psr",
+            WhyMetric::DeniedByGroup => "denied_by_group",
+            WhyMetric::FavouredByGroup => "favoured_by_group",
+            WhyMetric::Fpr => "fpr",
+            WhyMetric::Fnr => "fnr",
+        }
+    }
+
+    /// Whether it is about wrong predictions, and needs labels instead of a set.
+    pub(crate) fn is_of_errors(self) -> bool {
+        matches!(self, WhyMetric::Fpr | WhyMetric::Fnr)
+    }
+
+    /// Whether it goes by the decision that people want.
+    pub(crate) fn is_by_favour(self) -> bool {
+        matches!(self, WhyMetric::DeniedByGroup | WhyMetric::FavouredByGroup)
+    }
+
+    /// The outcome of a person: whether the prediction is wrong, or a counterfactual switches it;
+    /// none where the person does not count. `switches` is none without a counted counterfactual.
+    pub(crate) fn outcome(
+        self,
+        (label, predicted): (Option<bool>, Option<bool>),
+        favourable_is_positive: bool,
+        switches: Option<bool>,
+    ) -> Option<bool> {
+        let predicted = predicted?;
+        let counted = match self {
+            WhyMetric::Fpr => return (label == Some(false)).then_some(predicted),
+            WhyMetric::Fnr => return (label == Some(true)).then_some(!predicted),
+            WhyMetric::Sr => true,
+            WhyMetric::Nsr => predicted,
+            WhyMetric::Psr => !predicted,
+            WhyMetric::DeniedByGroup => predicted != favourable_is_positive,
+            WhyMetric::FavouredByGroup => predicted == favourable_is_positive,
+        };
+        switches.filter(|_| counted)
+    }
+}
+
+/// The columns of patterns.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum WhyColumns {
+    /// All features and attributes.
+    #[default]
+    All,
+    /// These.
+    Named(Vec<ColumnName>),
+}
+
+impl WhyColumns {
+    /// Whether a column is one of them.
+    pub(crate) fn takes(&self, column: &str) -> bool {
+        match self {
+            WhyColumns::All => true,
+            WhyColumns::Named(names) => names.iter().any(|name| name.as_str() == column),
+        }
+    }
+}
+
+impl Serialize for WhyColumns {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            WhyColumns::All => serializer.serialize_str("all"),
+            WhyColumns::Named(names) => names.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WhyColumns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WhyColumnsVisitor;
+        impl<'de> de::Visitor<'de> for WhyColumnsVisitor {
+            type Value = WhyColumns;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("`all`, or a list of columns")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<WhyColumns, E> {
+                if text == "all" {
+                    Ok(WhyColumns::All)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<WhyColumns, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(WhyColumns::Named)
+            }
+        }
+        deserializer.deserialize_any(WhyColumnsVisitor)
+    }
+}
+
+impl JsonSchema for WhyColumns {
+    fn schema_name() -> Cow<'static, str> {
+        "WhyColumns".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let names = generator.subschema_for::<Vec<ColumnName>>();
+        json_schema!({"anyOf": [{"const": "all"}, names]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WhyMetric::{self, DeniedByGroup, FavouredByGroup, Fnr, Fpr, Nsr, Psr, Sr};
+
+    #[test]
+    fn who_counts_and_what_is_a_switch() {
+        let of = |metric: WhyMetric, label, predicted, switches| {
+            metric.outcome((label, predicted), false, switches)
+        };
+        let (yes, no) = (Some(true), Some(false));
+        assert_eq!(of(Sr, None, yes, yes), yes);
+        assert_eq!(of(Sr, None, yes, None), None, "no counterfactual counts");
+        assert_eq!(of(Sr, None, None, yes), None, "no prediction");
+        assert_eq!([of(Nsr, None, yes, no), of(Nsr, None, no, no)], [no, None]);
+        assert_eq!([of(Psr, None, yes, yes), of(Psr, None, no, yes)], [None, yes]);
+        // The negative prediction is the favourable one.
+        assert_eq!(
+            [of(DeniedByGroup, None, yes, yes), of(DeniedByGroup, None, no, yes)],
+            [yes, None]
+        );
+        assert_eq!(
+            [of(FavouredByGroup, None, yes, no), of(FavouredByGroup, None, no, no)],
+            [None, no]
+        );
+        assert_eq!([of(Fpr, no, yes, None), of(Fpr, yes, yes, None)], [yes, None]);
+        assert_eq!([of(Fnr, yes, no, None), of(Fnr, None, no, None)], [yes, None]);
+    }
+}

@@ -1,0 +1,403 @@
+//! Traits whose people switch more often than everybody else.
+//!
+//! An *item* is a column with a level, a *pattern* a set of items with at most one of a column. The
+//! search is that of subgroups in recourse ([`itemsets`](crate::num::itemsets)). What everybody
+//! holds is no item.
+//!
+//! People are cut into two halves by a hash. On the *first* half patterns are looked for:
+//! candidates are those whose excess of the rate over that of all others has a Newcombe interval
+//! (95 %) above 0. Of candidates with the same people the one with the fewest items stays, of these
+//! the one whose text comes first. A pattern *adds* something where its rate is higher than that of
+//! the rest of each parent (the pattern without one item; everybody, for a single item) by Fisher's
+//! test. The first 50 by the lower end of the interval are carried over.
+//!
+//! On the *second* half, which had no part in the choice, each is tested against all others by
+//! Fisher's test, with Holm's correction over all that were carried over. So of a model in which
+//! nobody switches more than anybody else something is confirmed with probability 0.05 at most.
+//! Rates and intervals of the second half are those to quote: on the first half patterns were
+//! picked for being high.
+
+use std::cmp::Ordering;
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::metric::interval::{ValueInterval, newcombe, wilson, z_of_level};
+use crate::metric::rate::{Rate, Undefined};
+use crate::num::bits;
+use crate::num::decimal::Decimal;
+use crate::num::fisher::fisher_exact;
+use crate::num::hash::FastMap;
+use crate::num::itemsets::{FrequentSearch, ItemIndex, ItemRows, ItemSets, LeastCounts};
+use crate::why::levels::PatternColumn;
+
+/// Patterns that are carried over to the second half.
+const CARRIED_AT_MOST: usize = 50;
+
+/// Patterns that are told.
+const TOLD_AT_MOST: usize = 3;
+
+/// A test below this is significant, with room for rounding.
+const SIGNIFICANT: f64 = 0.05 * (1.0 + 1e-9);
+
+/// Level of the interval that makes a candidate.
+const CANDIDATE_LEVEL: f64 = 0.95;
+
+/// People that are searched, and patterns that are kept at once.
+const MAX_PATTERNS: usize = 5_000_000;
+
+/// The people of a block.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PatternPeople {
+    /// Their columns, in any order.
+    pub columns: Vec<PatternColumn>,
+    /// Whether each switches.
+    pub switched: Vec<bool>,
+    /// Whether each is of the second half.
+    pub second: Vec<bool>,
+}
+
+/// How patterns are searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct PatternSettings {
+    /// Smallest share of the people in a pattern.
+    pub support: Decimal,
+    /// Largest number of items.
+    pub longest: usize,
+    /// People that a rate needs; twice as many are needed in a pattern.
+    pub min_denominator: u64,
+    /// Level of the intervals.
+    pub level: f64,
+}
+
+/// Cases of people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PatternCounts {
+    /// People.
+    pub n: u64,
+    /// Of them those who switch.
+    pub k: u64,
+}
+
+impl PatternCounts {
+    fn minus(self, other: Self) -> Self {
+        PatternCounts { n: self.n - other.n, k: self.k - other.k }
+    }
+
+    fn rate(self) -> Rate {
+        Rate { numerator: self.k, denominator: self.n, empty: Undefined::EmptyGroup }
+    }
+
+    /// Whether the rate of these is higher than that of others, beyond chance.
+    fn exceeds(self, others: Self) -> bool {
+        let cross = |a: Self, b: Self| u128::from(a.k) * u128::from(b.n);
+        self.n > 0
+            && others.n > 0
+            && cross(self, others) > cross(others, self)
+            && fisher_exact([self.k, others.k], [self.n, others.n]) <= SIGNIFICANT
+    }
+}
+
+/// A pattern on one half.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PatternHalf {
+    /// Its people.
+    pub own: PatternCounts,
+    /// All others of the half.
+    pub others: PatternCounts,
+    /// Wilson's interval of the rate; none without people.
+    pub rate: Option<ValueInterval>,
+    /// Newcombe's interval of the excess over the others; none where either has nobody.
+    pub excess: Option<ValueInterval>,
+    /// Fisher's p against the others.
+    pub p: f64,
+}
+
+impl PatternHalf {
+    fn new(own: PatternCounts, all: PatternCounts, z: f64) -> Self {
+        let others = all.minus(own);
+        PatternHalf {
+            own,
+            others,
+            rate: wilson(own.rate(), z),
+            excess: newcombe(own.rate(), others.rate(), z),
+            p: fisher_exact([own.k, others.k], [own.n, others.n]),
+        }
+    }
+}
+
+/// A pattern that was carried over.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct CarriedPattern {
+    /// `a = x, b = y`, columns by their bytes.
+    pub text: String,
+    /// Its items: column and level.
+    pub items: Vec<(String, String)>,
+    /// Both halves.
+    pub halves: [PatternHalf; 2],
+    /// Holm's p on the second half.
+    pub p_holm: f64,
+    /// Whether it is confirmed.
+    pub confirmed: bool,
+    /// Whether it adds something on the second half too.
+    pub adds: bool,
+    /// Its place among those told, from 1.
+    pub told: Option<usize>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PatternFindings {
+    /// Everybody, in both halves, with the interval of the rate.
+    pub everybody: [(PatternCounts, Option<ValueInterval>); 2],
+    /// People that a pattern needs.
+    pub least: u64,
+    /// Patterns with so many people.
+    pub frequent: usize,
+    /// Of them those whose excess lies above 0 on the first half.
+    pub candidates: usize,
+    /// Those that were carried over, by rank.
+    pub carried: Vec<CarriedPattern>,
+}
+
+/// A pattern on its way through the first half.
+struct PatternCandidate {
+    set: usize,
+    /// Lower end of the excess in units of 1e-12.
+    lower: i64,
+    text: String,
+}
+
+/// All that a search knows.
+struct PatternSearch<'a> {
+    items: &'a ItemIndex<'a, PatternColumn>,
+    rows: &'a ItemRows,
+    sets: &'a ItemSets,
+    /// The place of each set by its items.
+    places: FastMap<&'a [u32], usize>,
+    /// Who switches.
+    switched: &'a [u64],
+    border: usize,
+    all: [PatternCounts; 2],
+}
+
+impl PatternSearch<'_> {
+    fn counts(&self, bits_of: &[u64]) -> [PatternCounts; 2] {
+        let part = |own: &[u64], switched: &[u64]| PatternCounts {
+            n: u64::from(bits::count(own)),
+            k: u64::from(bits::count_both(own, switched)),
+        };
+        let (first, second) = bits_of.split_at(self.border);
+        let (of_first, of_second) = self.switched.split_at(self.border);
+        [part(first, of_first), part(second, of_second)]
+    }
+
+    fn people(&self, items: &[u32]) -> Vec<u64> {
+        let mut people = Vec::new();
+        self.rows.rows_with_all(items, &mut people);
+        people
+    }
+
+    fn text(&self, items: &[u32]) -> String {
+        items.iter().map(|&item| self.items.text(item)).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Whether a pattern has a higher rate than the rest of each parent on a half.
+    fn adds(&self, set: usize, half: usize, counts: &[[PatternCounts; 2]]) -> bool {
+        let (items, own) = (self.sets.items_of(set), counts[set][half]);
+        if items.len() == 1 {
+            return own.exceeds(self.all[half].minus(own));
+        }
+        (0..items.len()).all(|without| {
+            let mut parent = items.to_vec();
+            parent.remove(without);
+            // Whoever holds a pattern holds its parents, so these are frequent too.
+            let of_parent =
+                self.places.get(parent.as_slice()).map_or(own, |&place| counts[place][half]);
+            own.exceeds(of_parent.minus(own))
+        })
+    }
+}
+
+/// Holm's p-values.
+fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
+    let (mut adjusted, mut largest) = (vec![1.0; p.len()], 0.0_f64);
+    for (i, &at) in order.iter().enumerate() {
+        largest = largest.max(((p.len() - i) as f64 * p[at]).min(1.0));
+        adjusted[at] = largest;
+    }
+    adjusted
+}
+
+/// Finds the patterns of people, and confirms them.
+///
+/// # Errors
+/// There are more patterns than may be kept.
+pub(crate) fn find_patterns(
+    people: &PatternPeople,
+    settings: &PatternSettings,
+) -> Result<PatternFindings> {
+    let n = people.switched.len() as u64;
+    let z = z_of_level(settings.level);
+    let by_support = u64::try_from(settings.support.ceil_of(n)).unwrap_or(u64::MAX);
+    let least = by_support.max(2 * settings.min_denominator);
+    // The rows of the second half start at a new word.
+    let of_half = |second: bool| {
+        (0_u32..)
+            .zip(&people.second)
+            .filter(move |(_, of)| **of == second)
+            .map(|(row, _)| Some(row))
+    };
+    let mut rows: Vec<Option<u32>> = of_half(false).collect();
+    rows.resize(rows.len().next_multiple_of(64), None);
+    let border = rows.len() / 64;
+    rows.extend(of_half(true));
+    let mut switched = vec![0; rows.len().div_ceil(64)];
+    let switches = |row: &Option<u32>| row.is_some_and(|row| people.switched[row as usize]);
+    rows.iter()
+        .enumerate()
+        .filter(|(_, row)| switches(row))
+        .for_each(|(i, _)| bits::set(&mut switched, i));
+
+    let items = ItemIndex::new(&people.columns);
+    let least_count = LeastCounts::Together(u32::try_from(least).unwrap_or(u32::MAX));
+    let item_rows = ItemRows::new(&items, &rows, border * 64, least_count);
+    let is_of_some =
+        |item: &u32| item_rows.rows_with(*item).is_some_and(|of| u64::from(bits::count(of)) < n);
+    let frequent: Vec<u32> = item_rows.frequent().into_iter().filter(is_of_some).collect();
+    let search = FrequentSearch {
+        items: &items,
+        rows: &item_rows,
+        border,
+        least: least_count,
+        max_items: settings.longest.max(1),
+        max_results: MAX_PATTERNS,
+    };
+    let sets = search.sets(&frequent, "patterns")?;
+    let total = |half: bool| {
+        let of = || people.second.iter().zip(&people.switched).filter(move |(s, _)| **s == half);
+        PatternCounts { n: of().count() as u64, k: of().filter(|(_, k)| **k).count() as u64 }
+    };
+    let all = [total(false), total(true)];
+    let search = PatternSearch {
+        items: &items,
+        rows: &item_rows,
+        sets: &sets,
+        places: (0..sets.len()).map(|set| (sets.items_of(set), set)).collect(),
+        switched: &switched,
+        border,
+        all,
+    };
+    let counts: Vec<[PatternCounts; 2]> = (0..sets.len())
+        .into_par_iter()
+        .map(|set| search.counts(&search.people(sets.items_of(set))))
+        .collect();
+    let (n_candidates, carried) = carry_over(&search, &counts);
+    let everybody = all.map(|counts| (counts, wilson(counts.rate(), z)));
+    let carried = confirm(&search, &counts, &carried, (z, settings.min_denominator));
+    Ok(PatternFindings {
+        everybody,
+        least,
+        frequent: sets.len(),
+        candidates: n_candidates,
+        carried,
+    })
+}
+
+/// The number of candidates of the first half, and the sets that are carried over, by rank.
+fn carry_over(
+    search: &PatternSearch<'_>,
+    counts: &[[PatternCounts; 2]],
+) -> (usize, Vec<PatternCandidate>) {
+    let z = z_of_level(CANDIDATE_LEVEL);
+    let candidate = |set: usize| {
+        let (own, others) = (counts[set][0], search.all[0].minus(counts[set][0]));
+        let lower = newcombe(own.rate(), others.rate(), z)?.lo;
+        (lower > 0.0).then(|| PatternCandidate {
+            set,
+            lower: (lower * 1e12).round() as i64,
+            text: search.text(search.sets.items_of(set)),
+        })
+    };
+    let mut candidates: Vec<PatternCandidate> =
+        (0..search.sets.len()).into_par_iter().filter_map(candidate).collect();
+    let items = |c: &PatternCandidate| search.sets.items_of(c.set).len();
+    let shorter = |a: &PatternCandidate, b: &PatternCandidate| {
+        items(a).cmp(&items(b)).then_with(|| a.text.as_bytes().cmp(b.text.as_bytes()))
+    };
+    // Of those with the same people the first.
+    let mut of_people: FastMap<Vec<u64>, usize> = FastMap::default();
+    for (i, candidate) in candidates.iter().enumerate() {
+        let people = search.people(search.sets.items_of(candidate.set));
+        let best = of_people.entry(people).or_insert(i);
+        if shorter(candidate, &candidates[*best]) == Ordering::Less {
+            *best = i;
+        }
+    }
+    let mut stays = vec![false; candidates.len()];
+    of_people.into_values().for_each(|i| stays[i] = true);
+    let n = candidates.len();
+    let mut stays = stays.into_iter();
+    candidates.retain(|_| stays.next() == Some(true));
+    candidates.sort_by(|a, b| {
+        let of = |c: &PatternCandidate| counts[c.set][0].n;
+        b.lower.cmp(&a.lower).then(of(b).cmp(&of(a))).then_with(|| shorter(a, b))
+    });
+    candidates.retain(|candidate| search.adds(candidate.set, 0, counts));
+    candidates.truncate(CARRIED_AT_MOST);
+    (n, candidates)
+}
+
+/// Tests those that were carried over on the second half.
+fn confirm(
+    search: &PatternSearch<'_>,
+    counts: &[[PatternCounts; 2]],
+    carried: &[PatternCandidate],
+    (z, min_denominator): (f64, u64),
+) -> Vec<CarriedPattern> {
+    let halves: Vec<[PatternHalf; 2]> = carried
+        .iter()
+        .map(|c| [0, 1].map(|half| PatternHalf::new(counts[c.set][half], search.all[half], z)))
+        .collect();
+    let p: Vec<f64> = halves.iter().map(|[_, second]| second.p).collect();
+    let adjusted = holm(&p);
+    let mut told_people: Vec<u64> = vec![0; search.switched.len()];
+    let mut told = 0;
+    let mut patterns = Vec::with_capacity(carried.len());
+    for ((candidate, halves), p_holm) in carried.iter().zip(halves).zip(adjusted) {
+        let items = search.sets.items_of(candidate.set);
+        let second = &halves[1];
+        let higher = u128::from(second.own.k) * u128::from(second.others.n)
+            > u128::from(second.others.k) * u128::from(second.own.n);
+        let confirmed = p_holm <= SIGNIFICANT && higher && second.own.n >= min_denominator;
+        let adds = search.adds(candidate.set, 1, counts);
+        let mut place = None;
+        if confirmed && adds && told < TOLD_AT_MOST {
+            let own = search.people(items);
+            let both: Vec<u64> = own.iter().zip(&told_people).map(|(a, b)| a | b).collect();
+            let outside = |people: &[u64]| search.all[1].minus(search.counts(people)[1]);
+            let new = search.counts(&both)[1].minus(search.counts(&told_people)[1]);
+            if new.exceeds(outside(&both)) {
+                told += 1;
+                place = Some(told);
+                told_people = both;
+            }
+        }
+        let item = |&item: &u32| {
+            let (column, level) = search.items.column_and_level(item);
+            (column.to_owned(), level.to_owned())
+        };
+        patterns.push(CarriedPattern {
+            text: candidate.text.clone(),
+            items: items.iter().map(item).collect(),
+            halves,
+            p_holm,
+            confirmed,
+            adds,
+            told: place,
+        });
+    }
+    patterns
+}
