@@ -77,7 +77,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     assert_eq!(work.json("out/summary.json"), summary);
 }
 
-/// The same patterns on any number of threads, and after the rows have changed places.
+/// The same patterns on any number of threads.
 #[test]
 fn threads_do_not_change_patterns() {
     let work = Work::with_jobs();

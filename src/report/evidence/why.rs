@@ -96,12 +96,12 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     let of = block.everybody;
     let who = people(inputs, of);
     let Some(row) = block.told.first() else {
-        return format!(
-            "No trait was confirmed that goes with more switches among {who}: {} of {} {}.",
-            count(of.k),
-            count(of.n),
-            switch(inputs, of)
-        );
+        let found = match block.confirmed {
+            0 => "No trait was confirmed that goes with more switches",
+            _ => "No confirmed pattern clearly exceeds the shorter patterns that it is made of",
+        };
+        let rate = format!("{} of {} {}", count(of.k), count(of.n), switch(inputs, of));
+        return format!("{found} among {who}: {rate}.");
     };
     let ends = row.lo.zip(row.hi);
     let ends =
@@ -127,7 +127,9 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
 fn second_sentence(block: &ToldBlock<'_>) -> String {
     let (carried, confirmed) = (block.carried, block.confirmed);
     if carried == 0 {
-        return "No trait stood out on the half of the people that was searched.".to_owned();
+        return "No trait stood out on the half of the people that was searched. The numbers shown \
+                are those of the other half."
+            .to_owned();
     }
     let which = if carried == 1 { "1 pattern was" } else { "" };
     let found =
@@ -147,7 +149,7 @@ fn line(inputs: &BriefInputs<'_>, row: &SwitchPatternRow, scale: PlotScale) -> O
     let value = row.rate?;
     let interval = row.lo.zip(row.hi);
     let label = match row.pattern.as_str() {
-        "" => format!("all {}", people(inputs, row)),
+        "" => format!("all {} of this half", people(inputs, row)),
         pattern => short(pattern).into_owned(),
     };
     let point = PlotPoint { value, interval, second: None };
