@@ -90,7 +90,7 @@ fn rate_text(row: &SwitchPatternRow) -> String {
     row.rate.map_or_else(String::new, |rate| value_text(NumberFormat::Share, rate, ends))
 }
 
-/// `Of refused women with occupation = Sales, 58 % would be granted the loan as men (87 of 150; 50
+/// `With occupation = Sales, 58 % of refused women would be granted the loan as men (87 of 150; 50
 /// to 66), against 24 % of the others.`
 fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     let of = block.everybody;
@@ -115,7 +115,7 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
         )
     });
     format!(
-        "Of {who} with {}, {} {} ({} of {}{ends}){others}.",
+        "With {}, {} of {who} {} ({} of {}{ends}){others}.",
         short(row.pattern.as_str()),
         rate_text(row),
         switch(inputs, row),
