@@ -221,6 +221,9 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
     checked.job.gates.iter().filter_map(question).collect()
 }
 
+/// What a stage is about, by name, and its folder.
+type NamedFolder<'a> = (&'a str, &'a Path);
+
 /// Judges the gates by the tables of a run; writes their table and what the summary says of them.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
 /// block by its attribute, `why` that of each block by its name.
@@ -232,7 +235,7 @@ pub(crate) fn judge(
     checked: &CheckedJob,
     measured: &MeasuredTables,
     baseline: Option<&StageInput<BaselineStage>>,
-    (recourse, why): (&[(&str, &Path)], &[(&str, &Path)]),
+    (recourse, why): (&[NamedFolder<'_>], &[NamedFolder<'_>]),
     unsteady: &UnsteadyModels,
 ) -> Result<()> {
     let metrics = read_rows::<MetricRow>(measured.all.folder(ctx))?;
