@@ -116,12 +116,15 @@ impl Spelling {
     }
 }
 
+/// Words with how often each occurs.
+type CountedWords<'a> = Vec<(&'a str, u64)>;
+
 /// Groups of words that are one word in some spelling, each with its count, the most frequent word
 /// first, and the gentlest spelling that joins them all. Groups stand in the order of the words.
 pub(crate) fn alike<'a>(
     words: impl IntoIterator<Item = (&'a str, u64)>,
-) -> Option<(Vec<Vec<(&'a str, u64)>>, Spelling)> {
-    let mut groups: indexmap::IndexMap<String, Vec<(&'a str, u64)>> = indexmap::IndexMap::new();
+) -> Option<(Vec<CountedWords<'a>>, Spelling)> {
+    let mut groups: indexmap::IndexMap<String, CountedWords<'a>> = indexmap::IndexMap::new();
     for (word, n) in words {
         groups.entry(Spelling::LOOSE.of(word).into_owned()).or_default().push((word, n));
     }

@@ -25,7 +25,7 @@ fn planted_id(k: usize) -> String {
 
 /// A number that nobody else has, in the middle of the others.
 fn planted_income(k: usize) -> f64 {
-    3141.592_653 + k as f64
+    3_141.592_653 + k as f64
 }
 
 /// The applicants, four of whom stand out by id, branch and income.

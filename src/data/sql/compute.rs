@@ -352,7 +352,7 @@ fn call<'a>(function: SqlFunction, mut all: Vec<SqlColumn<'a>>, n: usize) -> Sql
         F::StartsWith => tests(take(), take(), |a, b| a.starts_with(b)),
         F::EndsWith => tests(take(), take(), |a, b| a.ends_with(b)),
         F::Contains => tests(take(), take(), |a, b| a.contains(b)),
-        F::Like => tests(take(), take(), |a, b| is_like(a, b)),
+        F::Like => tests(take(), take(), is_like),
         F::ILike => tests(take(), take(), |a, b| is_like(&a.to_lowercase(), &b.to_lowercase())),
         F::Lower => spelt(take(), str::to_lowercase),
         F::Upper => spelt(take(), str::to_uppercase),
@@ -392,7 +392,7 @@ fn call<'a>(function: SqlFunction, mut all: Vec<SqlColumn<'a>>, n: usize) -> Sql
 
 /// Conditions and values in turn, and what else there is.
 fn case(all: Vec<SqlColumn<'_>>, n: usize) -> SqlColumn<'_> {
-    let otherwise = (all.len() % 2 == 1).then(|| all.len() / 2);
+    let otherwise = (all.len() % 2 == 1).then_some(all.len() / 2);
     let (mut conditions, mut values) = (Vec::new(), Vec::new());
     let last = all.len() / 2;
     for (k, column) in all.into_iter().enumerate() {

@@ -105,6 +105,7 @@ impl BroughtKnobs for HttpBlock {
             secret_env: self.secret_env.iter().cloned().collect(),
             time_limit: self.time_limit,
             omit: self.omit.clone(),
+            recheck: None,
         })
     }
 
