@@ -54,7 +54,8 @@ pub(crate) fn completions(shell: Shell) -> Result<Exit> {
 fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut program = CommandLine::command();
     program.build();
-    let verbs = program.get_subcommands().cloned().collect::<Vec<_>>();
+    let shown = program.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let verbs = shown.cloned().collect::<Vec<_>>();
     let mut pages = vec![page(program.clone(), Some(&verbs))?];
     for verb in verbs {
         pages.push(page(verb, None)?);

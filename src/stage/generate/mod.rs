@@ -123,6 +123,8 @@ impl<'a> SetInputs<'a> {
     ) -> Result<Self> {
         let plan = b.plan;
         b.value("counterfactuals", &world.block.generating_part());
+        // Whether its rows are a view: see `SetInputs::generate`.
+        b.value("experiments", !plan.job.experiments.is_empty());
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
         let (reference, external) = (plan.need_reference(b)?, external::need_file(b, world)?);
@@ -181,7 +183,6 @@ impl<'a> SetInputs<'a> {
         ground: RowContext<'_>,
         learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
     ) -> Result<()> {
-        let in_experiment = !self.world.unit().experiment.is_empty();
         let (plan, world) = (self.plan, &self.world);
         // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers,
         // not rows.
@@ -234,9 +235,9 @@ impl<'a> SetInputs<'a> {
             classes: &classes,
             write_backs: &write_backs,
             with_features,
-            // Those of an experiment are read next to the roles of a fold.
+            // Experiments read them next to the roles of a fold.
             is_view: knobs.is_none()
-                && !in_experiment
+                && plan.job.experiments.is_empty()
                 && write_backs.iter().all(WriteBack::is_empty),
             judged: knobs.is_some(),
             untaught: &untaught,
