@@ -135,6 +135,34 @@ pub(crate) struct GateQuestion {
     pub line: u64,
 }
 
+impl GateQuestion {
+    /// A question about a count in a table of its own, which the estimate decides: the caller adds
+    /// its name and what was counted.
+    pub(crate) fn of_count(at_most: u64) -> Self {
+        GateQuestion {
+            name: String::new(),
+            metric: String::new(),
+            arm: String::new(),
+            model: String::new(),
+            counterfactual: String::new(),
+            class: String::new(),
+            attributes: Vec::new(),
+            unshown: Vec::new(),
+            by_label: false,
+            refused: String::new(),
+            scope: GateSubject::Total,
+            quantity: GateQuantity::Value,
+            limit: GateLimit::AtMost(at_most as f64),
+            decide_by: GateDecideBy::Estimate,
+            bootstraps: None,
+            holm: false,
+            min_cases: 0,
+            warn_only: false,
+            line: 0,
+        }
+    }
+}
+
 /// A change that the rows to score do not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnshownChange {

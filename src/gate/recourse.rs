@@ -13,8 +13,7 @@ use crate::error::Result;
 use crate::table::file::{read_matching, read_rows};
 use crate::table::recourse::{RecourseRow, SubgroupRow, UNFAIR_SUBGROUPS};
 
-use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::question::{GateObservation, GateQuestion};
 
 /// One gate on recourse.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,23 +129,11 @@ pub(crate) fn count(question: &RecourseGateQuestion, folder: &Path) -> Result<Co
         name: question.name.clone(),
         metric: UNFAIR_SUBGROUPS.to_owned(),
         model: question.model.clone(),
-        counterfactual: String::new(),
         attributes: vec![question.recourse.clone()],
-        unshown: Vec::new(),
-        by_label: false,
-        refused: String::new(),
-        class: String::new(),
-        arm: String::new(),
-        scope: GateSubject::Total,
-        quantity: GateQuantity::Value,
-        limit: GateLimit::AtMost(question.at_most as f64),
-        decide_by: GateDecideBy::Estimate,
-        bootstraps: None,
-        holm: false,
-        // How many people a subgroup needs was asked before; without any there is no value.
-        min_cases: 0,
         warn_only: question.warn_only,
         line: question.line,
+        // How many people a subgroup needs was asked before; without any there is no value.
+        ..GateQuestion::of_count(question.at_most)
     };
     let [definition, parameter, view] = &question.definition;
     let score = question.score_at_least.map_or_else(

@@ -6,8 +6,7 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::gate::decide_by::GateDecideBy;
-use crate::gate::question::{GateLimit, GateObservation, GateQuantity, GateQuestion, GateSubject};
+use crate::gate::question::{GateObservation, GateQuestion};
 use crate::gate::recourse::CountedGate;
 use crate::table::file::read_rows;
 use crate::table::why::{CONFIRMED_PATTERNS, SwitchPatternRow};
@@ -68,21 +67,10 @@ pub(crate) fn count(question: &PatternGateQuestion, folder: &Path) -> Result<Cou
         model: question.model.clone(),
         counterfactual: of.map(|row| row.counterfactual.to_string()).unwrap_or_default(),
         attributes: vec![question.attribute.clone()],
-        unshown: Vec::new(),
-        by_label: false,
-        refused: String::new(),
-        class: String::new(),
-        arm: String::new(),
-        scope: GateSubject::Total,
-        quantity: GateQuantity::Value,
-        limit: GateLimit::AtMost(question.at_most as f64),
-        decide_by: GateDecideBy::Estimate,
-        bootstraps: None,
-        holm: false,
-        // Asked of each half before.
-        min_cases: 0,
         warn_only: question.warn_only,
         line: question.line,
+        // Whether enough people count was asked of each half before.
+        ..GateQuestion::of_count(question.at_most)
     };
     let about = format!(
         "confirmed patterns of who switches by {}, of `why.{}`",

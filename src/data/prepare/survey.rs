@@ -379,6 +379,8 @@ impl SourceSurvey {
         for (tally, &column) in self.tallies.iter_mut().zip(&plan.coded) {
             codes.push(tally.add_values(&slice.columns[column], |i| slice.row_number(i)));
         }
+        let located =
+            |fault: Fault, i: usize| plan.view.source().locate_row(fault, slice.row_number(i));
         for (feature, nulls) in plan.features.iter().zip(&mut self.nulls) {
             let values = &slice.columns[feature.column];
             let missing = match feature.kind.is_coded() {
@@ -394,12 +396,7 @@ impl SourceSurvey {
                         .in_column(&feature.name);
                 let hint =
                     "the job's `missing` block says `error`; `keep`, `level` and `drop-row` go on";
-                return Err(plan
-                    .view
-                    .source()
-                    .locate_row(fault, slice.row_number(i))
-                    .hint(hint)
-                    .into());
+                return Err(located(fault, i).hint(hint).into());
             }
             *nulls += missing;
         }
@@ -431,23 +428,13 @@ impl SourceSurvey {
                 Fault::new("missing-row-id", "a row has no row id").in_column(plan.name(column));
             let hint = "give every row an id, or leave `row_id` out: the row number of the source \
                         serves then";
-            return Err(plan
-                .view
-                .source()
-                .locate_row(fault, slice.row_number(i))
-                .hint(hint)
-                .into());
+            return Err(located(fault, i).hint(hint).into());
         }
         if let Some((column, i)) = plan.person.and_then(without_id) {
             let fault = Fault::new("missing-person", "a row does not say whose it is")
                 .in_column(plan.name(column));
             let hint = "say whose row it is, or take such rows out by `keep`";
-            return Err(plan
-                .view
-                .source()
-                .locate_row(fault, slice.row_number(i))
-                .hint(hint)
-                .into());
+            return Err(located(fault, i).hint(hint).into());
         }
         if let Some(column) = plan.weight {
             self.weights.merge(check_weights(plan, slice, column)?);
