@@ -178,7 +178,7 @@ fn run_stages(
             path: set.clone(),
             line: None,
             text: format!(
-                "stand-in data: `{set}` is not to be had, its generated stand-in takes its place; \
+                "stand-in data: `{set}` cannot be obtained; a generated stand-in takes its place; \
                  no number is about real people"
             ),
         });

@@ -21,7 +21,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::files;
 use crate::model::Scorer;
 
-/// What the job says of the file.
+/// The settings of the file in the job.
 #[derive(Debug, Clone)]
 pub(crate) struct LightgbmParams {
     /// The file.

@@ -18,10 +18,6 @@ use std::path::PathBuf;
 use crate::data::Feature;
 use crate::num::score_scale::ScoreScale;
 
-/// How to install the library.
-pub(crate) const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name \
-    its file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
-
 /// The settings of a model in the job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OnnxParams {

@@ -10,10 +10,14 @@ use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
 use ort::value::{DynMap, DynValue, Tensor, TensorElementType, ValueType};
 
-use super::{INSTALL_HINT, OnnxParams};
+use super::OnnxParams;
 use crate::data::FeatureRows;
 use crate::error::{Error, Result};
 use crate::model::Scorer;
+
+/// How to install the library.
+const INSTALL_HINT: &str = "install the library with `pip install onnxruntime`, or name \
+    its file: `ORT_DYLIB_PATH=/path/to/libonnxruntime.so`";
 
 /// Rows per block.
 const BLOCK_ROWS: usize = 4096;
