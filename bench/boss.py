@@ -1,11 +1,11 @@
-"""Best order score search beside causal-learn's, on seeded random linear Gaussian data: the same score, CPU seconds of the search alone.
+"""Best order score search compared with causal-learn's, on seeded random linear Gaussian data: the same score, CPU seconds of the search alone.
 
 Needs `pip install causal-learn`. Asked by hand:
 
     python bench/boss.py --cfaudit "cargo bench --locked --quiet --bench boss --" [--sizes 8,12,20,35,50,100]
 
-causal-learn's penalty on the scale of log-likelihoods is half of ours. Its result is a class of graphs; one graph of it is scored by
-cfaudit beside its own. Both searches climb, and from one start either may end lower than the other: cfaudit is asked with one start, which is
+causal-learn's penalty on the scale of log-likelihoods is half of ours. Its result is a class of graphs; one graph of it is scored by cfaudit
+in addition to its own. Both searches climb, and from one start either may end lower than the other: cfaudit is asked with one start, which is
 the default of jobs, and with `--starts`. Ends with status 1 where causal-learn's graph is better than that of several starts.
 """
 

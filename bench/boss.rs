@@ -1,5 +1,5 @@
 //! CPU seconds of the best order score search on a table of numbers, and the score of what it finds
-//! beside a graph found elsewhere.
+//! next to a graph found elsewhere.
 //!
 //! Takes a text file of numbers (a row per line, fields by commas, no header), the penalty
 //! discount, the number of starts, and a file with edges `from to`, one per line, by position of

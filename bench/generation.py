@@ -1,4 +1,4 @@
-"""Times the making of counterfactuals beside two scripts and beside the mere reading and writing of files, in one run.
+"""Times the generation of counterfactuals compared with two scripts and with only reading and writing the files, in one run.
 
 Adult (48,842 rows) and Adult repeated go from Parquet to Parquet through greedy and plausible, each program in a process of its own:
 
@@ -8,7 +8,7 @@ Adult (48,842 rows) and Adult repeated go from Parquet to Parquet through greedy
     floor       the Parquet crate reads the columns of the rows, and reads and writes the two large files that cfaudit leaves: its prepared rows
                 and its counterfactuals (`floor.rs`)
 
-The counterfactuals of both scripts are compared with those of cfaudit cell by cell; the run fails where they differ. Beside this the figures in
+The counterfactuals of both scripts are compared with those of cfaudit cell by cell; the run fails where they differ. Also the figures in
 memory: what making the counterfactuals costs with rows and learnt state at hand, no file read or written (`memory.rs`, and the same section of
 `vectorised.py`).
 

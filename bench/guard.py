@@ -17,7 +17,7 @@ import works
 RATIOS = timing.HERE / "ratios.toml"
 WORSE = 0.15
 HEAD = """# CPU seconds of each work over those of its floor, the same files read or copied by the Parquet crate (bench/works.py), cold, on two
-# threads. `make bench-guard` fails where one is worse by more than 15 % in three paired runs; ARGS=--write records them afresh.
+# threads. `make bench-guard` fails where one is worse by more than 15 % in three paired runs; ARGS=--write records them again.
 """
 
 

@@ -3,8 +3,8 @@
 //!
 //! Takes the folders of a cache that hold the prepared rows and what a strategy learnt
 //! (`bench/generation.py` finds them), and the least number of counterfactuals to make. Each
-//! repetition makes the generator anew, so that nothing is known from the one before, and goes over
-//! all row groups on one thread. Prints the CPU seconds of the fastest repetition as JSON.
+//! repetition makes the generator again, so that nothing is known from the one before, and goes
+//! over all row groups on one thread. Prints the CPU seconds of the fastest repetition as JSON.
 
 #![expect(clippy::print_stdout, reason = "the result goes to the script that asked")]
 #![expect(clippy::disallowed_methods, reason = "every call says in its expectation what it needs")]

@@ -1,4 +1,4 @@
-"""Times the metrics of cfaudit beside those of polars, duckdb, fairlearn, aif360 and smclarify on the same rows, in one run.
+"""Times the metrics of cfaudit compared with those of polars, duckdb, fairlearn, aif360 and smclarify on the same rows, in one run.
 
 The rows are generated: a group, a label, a score, four numbers and a nominal column; and a second file with the score of every row in each
 other group. So twenty groups mean 19 counterfactual scores a row. Each program runs in a process of its own:
@@ -99,7 +99,7 @@ def write_files(folder: Path, rows: int, groups: int) -> None:
     (folder / "ready").touch()
 
 
-# The programs beside cfaudit: each gets the folder of the two files, threads and groups, and returns what it found: `counts` of cells,
+# The other programs: each gets the folder of the two files, threads and groups, and returns what it found: `counts` of cells,
 # `values` of metrics, both by keys as in `ours`.
 
 
@@ -248,7 +248,7 @@ PEERS = {
 }
 LIBRARIES = ["fairlearn", "aif360", "smclarify", "smclarify FT"]
 TWO_GROUPS = ["aif360", "smclarify", "smclarify FT"]
-# Whose CPU seconds are the ratio's one, where it is not the whole audit.
+# Whose CPU seconds are the ratio's one, if it is not the whole audit.
 BESIDE = {"smclarify": "cfaudit, Clarify"}
 
 
@@ -323,7 +323,7 @@ def case(args: argparse.Namespace, rows: int, groups: int) -> None:
     tables = [timing.asked([sys.executable, __file__, "--ours", str(out)]) for out in outs.values()]
     mine = {part: {k: v for table in tables for k, v in table[part].items()} for part in ("counts", "values")}
     intervals = tables[0]["intervals"]
-    # Libraries write notes to stdout as well; what was found stands in the last line.
+    # Libraries write notes to stdout as well; the result is in the last line.
     answers = {name: json.loads(found[name][0]["out"].splitlines()[-1]) for name in names}
     equal = {name: compare(name, answer, mine) for name, answer in answers.items()}
     args.walls |= {(name, groups): (rows, timing.median(found[name], "wall")) for name in names if name in LIBRARIES}

@@ -1,4 +1,4 @@
-"""Times the training and scoring of models beside LightGBM, scikit-learn and onnxruntime, in one run.
+"""Times the training and scoring of models compared with LightGBM, scikit-learn and onnxruntime, in one run.
 
 Adult, official split, the same encoded columns for everybody (z-scored numbers, indicators of levels):
 

@@ -1,4 +1,4 @@
-"""Times the fairness of recourse for subgroups, beside the detector of AIF360 and over several supports.
+"""Times the fairness of recourse for subgroups, compared with the detector of AIF360 and over several supports.
 
 Makes rows and a model from the public data (COMPAS by race, German Credit by sex, Adult by sex), in the layout of the oracles, and gives the same
 rows and the same model to both programs: ours is `bench/recourse.rs`, which judges all definitions in both views, ranks, merges, tabulates
@@ -9,7 +9,7 @@ rounded to multiples of 2^-20, so that scores are exact in any order of summatio
     python3 bench/recourse.py --program "cargo bench --profile dev --bench recourse --" --data-dir data [--folder target/bench/recourse] [--peer]
 
 `--peer` runs AIF360 too (minutes per case): it needs what `requirements.txt` pins. CPU seconds are those of all threads; `scoring` is the model,
-all else is the audit. What the job, the tables and the page cost beside it is told by the stages of `cfaudit run jobs/adult-recourse.yaml`.
+all else is the audit. What the job, the tables and the page cost in addition is shown by the stages of `cfaudit run jobs/adult-recourse.yaml`.
 """
 
 import argparse

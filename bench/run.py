@@ -1,4 +1,4 @@
-"""Times cfaudit beside polars and duckdb on the same file, in one run, each in a process of its own.
+"""Times cfaudit compared with polars and duckdb on the same file, in one run, each in a process of its own.
 
 The peers compute the confusion counts of each group and nothing else; cfaudit reads the same file and a second one, joins the
 counterfactual scores by key, and computes every metric with its interval. So the ratio says what the whole audit costs on top of the one

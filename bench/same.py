@@ -36,7 +36,7 @@ def ours_by_group(prepared, made):
 
 
 def in_pairs(ours, script):
-    """Our tables, each with the rows of the script that stand where its rows do; what is left of the script comes last, beside nothing."""
+    """Our tables, each with the rows of the script that stand where its rows do; what is left of the script comes last, without other programs."""
     file = pq.ParquetFile(script)
     waiting, batches = [], file.iter_batches(ROWS_AT_ONCE)
     for table in ours:

@@ -20,7 +20,7 @@ pub enum Exit {
     Job,
     /// Data, scores or a model are wrong.
     Data,
-    /// Waiting for scores that are made elsewhere.
+    /// Waiting for scores that are computed elsewhere.
     Waiting,
     /// Disk, permissions, output folder in use or of another job.
     Operator,
@@ -49,7 +49,7 @@ pub struct ExitWords {
 pub const EXITS: &[ExitWords] = &[
     ExitWords {
         exit: Exit::Done,
-        means: "done; gates passed, or only warned, or --gates report",
+        means: "done; gates passed, or gave only warnings, or --gates report",
         who: "nobody",
         retry: "-",
     },
@@ -288,22 +288,23 @@ pub const FAULTS: &[(&str, &str)] = &[
         "bad-counterfactuals",
         "a key, a column or a value of a file of counterfactuals is not what it must be",
     ),
-    ("bad-dialect", "a sign that is named for a text file cannot be used as that"),
-    ("bad-encoding", "a text file holds bytes that are no UTF-8"),
+    (
+        "bad-dialect",
+        "a character cannot be used as the separator, quote or decimal sign of a text file",
+    ),
+    ("bad-encoding", "a text file holds bytes that are not valid UTF-8"),
     (
         "bad-model",
-        "an ONNX model cannot be loaded, takes other columns than it would get, or gives no \
-         probabilities",
+        "an ONNX model cannot be loaded, expects columns other than those it gets, or does not \
+         return probabilities",
     ),
-    ("bad-onehot", "a column of a one-hot group holds something else than 0 and 1"),
-    (
-        "bad-output",
-        "the program of a model wrote something else than the model or the scores it was asked for",
-    ),
-    ("bad-quoting", "a quote stands where a text file may not have one, or is never closed"),
+    ("bad-onehot", "a column of a one-hot group holds values other than 0 and 1"),
+    ("bad-output", "the program of a model did not write the requested model or scores"),
+    ("bad-quoting", "a text file has a quote in a wrong place, or one that is never closed"),
     (
         "bad-scores",
-        "a score or a key of a score file is not what it must be, or a program gave no probability",
+        "a score file has an invalid score or key, or a program returned a score that is not a \
+         probability",
     ),
     ("bad-sql", "an SQL expression does not fit the types of its columns"),
     (
@@ -312,7 +313,8 @@ pub const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "bad-weight",
-        "a row has no weight or one below 0, no row weighs anything, or weights cannot be added",
+        "a row has no weight or a negative one, all weights are 0, or the weights are too large to \
+         be added",
     ),
     (
         "collinear-columns",
@@ -320,12 +322,12 @@ pub const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "command-failed",
-        "the program of a model failed, was ended by a signal, or took longer than its time limit",
+        "the program of a model failed, was stopped by a signal, or exceeded its time limit",
     ),
     ("command-not-started", "the program of a model cannot be found or executed"),
-    ("constant-column", "a variable of a causal graph has one value only"),
+    ("constant-column", "a variable of a causal graph has only one value"),
     ("cost-too-large", "a change of a value costs more than can be added up"),
-    ("duplicate-column", "a needed column stands twice in a file"),
+    ("duplicate-column", "a required column occurs twice in a file"),
     ("duplicate-file", "a list of files names one twice"),
     (
         "duplicate-group",
@@ -337,7 +339,7 @@ pub const FAULTS: &[(&str, &str)] = &[
         "a score file, or a file of counterfactuals, names the same row or counterfactual twice",
     ),
     ("duplicate-row-id", "two rows have the same id"),
-    ("empty-file", "a text file holds not even a header"),
+    ("empty-file", "a text file is empty: it has no header"),
     (
         "expect-differs",
         "a model gives other scores than those that the job expects, or there are none to compare",
@@ -347,9 +349,9 @@ pub const FAULTS: &[(&str, &str)] = &[
         "hidden-column",
         "a derived column has the name of a column of the source, which it would hide",
     ),
-    ("impossible-graph", "a causal graph that is given, or what is known of it, cannot be"),
+    ("impossible-graph", "a given causal graph, or the knowledge about it, is contradictory"),
     ("incomplete-counterfactuals", "a file of counterfactuals lacks people who are audited"),
-    ("incomplete-scores", "a score file lacks rows or counterfactuals that were to be scored"),
+    ("incomplete-scores", "a score file lacks some of the rows or counterfactuals to score"),
     ("infinite-value", "a number is infinite"),
     ("input-changed", "an input file was replaced or written to while a run read it"),
     ("large-integer", "an expression reads an integer beyond 2^53, which it would round"),
@@ -360,54 +362,57 @@ pub const FAULTS: &[(&str, &str)] = &[
     ),
     ("missing-person", "a row does not say whose it is"),
     ("missing-row-id", "a row has no id"),
-    ("missing-scores", "a score file that was there is gone"),
+    ("missing-scores", "a score file has disappeared"),
     ("missing-threshold", "a row has a score and no threshold to compare it with"),
-    ("missing-value", "a value is missing and the job says that none may be"),
-    ("missing-variable", "a command is to see a variable that the environment does not have"),
-    ("no-affected-rows", "nobody of a group has the unfavourable decision"),
+    ("missing-value", "a value is missing, which the job does not allow"),
+    ("missing-variable", "a command needs an environment variable that is not set"),
+    ("no-affected-rows", "nobody in a group has the unfavourable decision"),
     ("no-audit-rows", "no row is left to audit"),
     ("no-columns", "a file has no columns"),
-    ("no-convergence", "a model did not settle"),
-    ("no-reference-rows", "there are no rows to learn the distributions of the groups from"),
+    ("no-convergence", "the training of a model did not converge"),
+    ("no-reference-rows", "there are no rows from which to learn the distributions of the groups"),
     ("no-rows", "no rows are left, or a file holds none"),
-    ("no-runtime", "the library that runs ONNX models is nowhere to be found"),
+    ("no-runtime", "the library that runs ONNX models was not found"),
     ("no-scores-found", "a score file has no score for any audited row"),
     ("no-training", "a model cannot be trained in this run"),
-    (
-        "no-transport",
-        "an optimal transport has more rows, or longer distances, than can be computed",
-    ),
-    ("no-values", "a feature that is to move has no value in the reference"),
+    ("no-transport", "an optimal transport has too many rows, or distances that are too large"),
+    ("no-values", "a feature that a set should move has no value in the reference"),
     ("nobody-counts", "every audited row lacks its group or its score"),
-    ("not-a-boolean", "a word of the job must be true or false, because the column holds booleans"),
-    ("not-a-file", "a folder, pipe or device stands where a file is to be read"),
-    ("not-a-number", "a word of the job must be a number, because the column holds numbers"),
+    (
+        "not-a-boolean",
+        "a value in the job must be true or false, because the column holds booleans",
+    ),
+    ("not-a-file", "a path names a folder, pipe or device instead of a file"),
+    ("not-a-number", "a value in the job must be a number, because the column holds numbers"),
     ("not-an-id", "the row id column holds neither whole numbers nor text"),
-    ("not-numeric", "a column that must hold numbers holds something else"),
+    ("not-numeric", "a column that must hold numbers holds other values"),
     ("numbers-as-levels", "a nominal column holds more than 1,000 numbers with a decimal sign"),
-    ("one-class", "the training rows have one class only"),
-    ("other-request", "a score file answers other rows than those that are to be scored"),
-    ("overlapping-split", "a value of the split column both trains and is audited"),
+    ("one-class", "the training rows have only one class"),
+    ("other-request", "a score file was made for rows other than those to score"),
+    (
+        "overlapping-split",
+        "a value of the split column is in both the training and the audited rows",
+    ),
     ("person-on-both-sides", "a column splits the rows of one person"),
     ("ragged-row", "a line of a text file has too many or too few fields"),
-    ("recheck-differs", "rows that were scored again have other scores than before"),
+    ("recheck-differs", "rows that were scored again have different scores"),
     ("reference-label", "the label of the reference does not say which class is positive"),
-    ("reference-type", "a column has another type in the reference than in the rows"),
+    ("reference-type", "a column has different types in the reference and in the rows"),
     ("repeated-key", "a key stands twice in a side table"),
-    ("too-large-model", "training a model would take more memory than the run may take"),
+    ("too-large-model", "training a model would need more memory than the run may use"),
     ("too-large-table", "a side table takes more memory than the run may take"),
     ("too-many-folds", "there are fewer rows than folds"),
     ("too-many-graphs", "the data and the knowledge allow more causal graphs than the job"),
     ("too-many-levels", "a column has more levels than a nominal column may have"),
     ("too-many-persons", "the rows of all persons take more memory than the run may have"),
-    ("too-many-rows", "more rows are asked for than can be counted"),
+    ("too-many-rows", "the requested number of rows is too large"),
     ("too-many-slices", "the columns of `metrics.by` have too many values together"),
-    ("too-many-subgroups", "a search finds more subgroups or actions than can be kept"),
+    ("too-many-subgroups", "a search finds too many subgroups or actions"),
     ("too-many-variables", "a causal graph has more variables than are possible"),
     ("too-much-text", "a batch of rows holds more text than fits"),
     ("training-failed", "a library did not train a model"),
-    ("two-roles", "a column is named for two roles of a new job"),
-    ("type-changes", "a column has one type in one file and another in the next"),
+    ("two-roles", "a column has two roles in a new job"),
+    ("type-changes", "a column has different types in two files"),
     ("undeclared-label", "the label holds a value that neither of its two lists names"),
     ("undeclared-level", "an ordinal column holds a level that its list lacks"),
     ("undetermined-model", "the training rows do not determine a model"),
@@ -420,42 +425,33 @@ pub const FAULTS: &[(&str, &str)] = &[
          do not have",
     ),
     ("unknown-label-value", "a positive label value never occurs"),
-    ("unknown-level", "a level is named that the column does not have"),
-    ("unknown-parent", "a generated column depends on one that is not there"),
+    ("unknown-level", "the job names a level that the column does not have"),
+    ("unknown-parent", "a generated column depends on a column that does not exist"),
     ("unmatched-key", "rows have a key that a side table lacks"),
-    ("unreachable-data", "a public data set is neither in the data folder nor to be downloaded"),
+    ("unreachable-data", "a public data set is not in the data folder and cannot be downloaded"),
     ("unreadable-file", "a file is truncated, damaged or of another format"),
     ("unreadable-value", "a value cannot be read as the type of its column"),
     ("unseen-class", "rows have a class that no reference row has"),
     ("unsupported-type", "a column holds values of a type that cfaudit does not read"),
     (
         "weight-overflow",
-        "the weights of so many rows outgrow the whole numbers that they are added in",
+        "the sum of the weights is too large for the integers in which it is computed",
     ),
-    ("wrong-checksum", "a file of a public data set is not the one that the catalog knows"),
+    ("wrong-checksum", "a file of a public data set differs from the one in the catalog"),
 ];
 
 /// The codes that are neither of a job file nor of data, with their meanings, for
 /// `cfaudit explain`.
 pub const OTHER_CODES: &[(&str, &str)] = &[
-    (
-        "counted-once",
-        "a file of rows has several names among those that the job names; it is read once",
-    ),
-    (
-        "half-written",
-        "a file of scores is there, and may still be written to: the run waits for it",
-    ),
+    ("counted-once", "the job names a file of rows under several paths; it is read once"),
+    ("half-written", "a score file exists but may still be incomplete: the run waits for it"),
     ("interrupted", "a signal ended the run; the output folder is as it was before"),
     ("no-such-gate", "`--gate` names no gate of the job or folder"),
     ("operator", "a file or folder cannot be read, written, locked or replaced"),
     ("rates-do-not-fit", "`--assume` gives one rate to a gate on two, or two to a gate on one"),
-    (
-        "stand-in",
-        "generated rows took the place of a public data set; no number is about real people",
-    ),
+    ("stand-in", "generated rows replace a public data set; no number is about real people"),
     ("unknown-stage", "`--until` or `--force` names no stage of the run"),
-    ("unwatched", "a command names a file that it does not watch: a change of it goes unnoticed"),
+    ("unwatched", "a command names a file that it does not watch: changes to it are not noticed"),
 ];
 
 /// Why a run ended early.
@@ -485,7 +481,7 @@ pub enum Error {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// Stopped by a signal; nothing half-written stays.
+    /// Stopped by a signal; nothing incomplete stays.
     Interrupted(StopSignal),
 }
 
@@ -516,10 +512,10 @@ impl Error {
                 "free some space on that disk, then run again: finished stages are kept".to_owned(),
             ),
             std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-                Some("give this user access to it, or name another place".to_owned())
+                Some("give this user access to it, or choose another path".to_owned())
             }
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                Some("make sure that its folder is there".to_owned())
+                Some("make sure that its folder exists".to_owned())
             }
             std::io::ErrorKind::IsADirectory => {
                 Some("it is a folder; name a file in it".to_owned())

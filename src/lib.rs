@@ -1,17 +1,17 @@
-//! Audits classifiers for counterfactual fairness: would this person have got another decision, had
-//! they belonged to another group?
+//! Audits classifiers for counterfactual fairness: would this person have received a different
+//! decision as a member of another group?
 //!
 //! The map of this crate, in reading order. A job file ([`job`]) is read and checked; [`stage`]
 //! turns it into stages; [`exec`] runs those that are stale. Stages meet only in Parquet files
 //! ([`table`]): [`data`] prepares rows, [`causal`] finds the graphs that they allow,
 //! [`counterfactual`] writes what people would be in the other groups, [`model`] scores both,
 //! [`metric`] counts and measures, [`augment`] chooses rows to train on again, [`recourse`] looks
-//! for what people would have to change, [`why`] for who switches, [`gate`] judges, [`diff`] sets
-//! two runs side by side, [`report`] writes the page.
+//! for what people would have to change, [`why`] for who switches, [`gate`] judges, [`diff`]
+//! compares two runs, [`report`] writes the page.
 //!
-//! Who reads results starts at [`folder`], the output folder, and needs no stage; [`rejudge`]
+//! To read results, start at [`folder`], the output folder, which needs no stage; [`rejudge`]
 //! judges a finished folder again; [`explain`] knows every word that an output holds. [`cli`] is
-//! the command line, and alone speaks to the terminal.
+//! the command line, and is the only module that writes to the terminal.
 //!
 //! A module imports only what its row in `tests/it/layers.rs` allows.
 

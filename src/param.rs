@@ -323,7 +323,7 @@ impl CommandArgument {
 
 impl<'de> Deserialize<'de> for CommandArgument {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As with `Word`: a bare number is the text that stands there.
+        // As with `Word`: a bare number is the text that is there.
         String::deserialize(deserializer).map(CommandArgument)
     }
 }
@@ -337,7 +337,7 @@ impl JsonSchema for CommandArgument {
         json_schema!({
             "type": ["string", "number", "boolean"],
             "description": "A word of a command; `{model}`, `{seed}`, `{threads}`, `{fold}`, \
-                            `{rows}` and `{scores}` are filled when it starts."
+                            `{rows}` and `{scores}` are filled in when it starts."
         })
     }
 }
@@ -413,7 +413,7 @@ impl JsonSchema for TimeLimit {
     }
 }
 
-/// A knob whose value `cfaudit check` refuses, whatever the rest of the job says.
+/// A knob whose value `cfaudit check` refuses, regardless of the rest of the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnobRefusal {
     /// The dotted key below the block; empty for the block itself.

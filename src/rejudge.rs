@@ -1,5 +1,5 @@
 //! Judges a finished folder again, and compares two: the verbs `gate`, `diff` and `export`. Reads
-//! folders alone, never data, models or caches.
+//! only folders, never data, models or caches.
 //!
 //! `gate` puts its verdicts into the folder, as if the run had been given the baseline: tables,
 //! summary, page and manifest. Where nothing changes nothing is written, so a folder that may not
@@ -59,10 +59,9 @@ pub(crate) fn judge(
     }
     let (mut manifest, new) = baseline::finished_side(folder)?;
     if let Some(baseline) = baseline.filter(|baseline| is_same(baseline, folder)) {
-        let cause =
-            "it is the folder that is to be judged, which would differ from itself in nothing";
+        let cause = "it is the folder to be judged, and a folder cannot be compared with itself";
         let hint = "name the folder of an earlier run, or leave `--baseline` out";
-        return Err(Error::operator("take as baseline", baseline, cause, hint));
+        return Err(Error::operator("use as baseline", baseline, cause, hint));
     }
     let comparison = match (baseline, &manifest.baseline) {
         (Some(baseline), _) => {
@@ -136,7 +135,7 @@ pub(crate) fn judge(
 fn rejudge_waiting(folder: &Path, manifest: &Manifest) -> Result<RejudgedFolder> {
     let files: Vec<&str> = manifest.awaited.iter().map(|awaited| awaited.path.as_str()).collect();
     let text = format!(
-        "no gate is judged: the run waits for scores, {}; run its job again once they are there",
+        "no gate is judged: the run waits for scores, {}; run its job again when they have arrived",
         files.join(", ")
     );
     let told = Event::Problem {
@@ -189,7 +188,7 @@ fn check_unchanged(folder: &Path, fingerprint: &str) -> Result<()> {
     if files::read(&folder.join(MANIFEST)).is_ok_and(|bytes| sha256(&bytes) == fingerprint) {
         return Ok(());
     }
-    let cause = "another run wrote the folder in the meantime, so that what was read is gone";
+    let cause = "another run has replaced the folder in the meantime";
     Err(Error::operator("read", folder, cause, "do it again"))
 }
 

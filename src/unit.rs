@@ -70,15 +70,15 @@ worded_enum! {
 worded_enum! {
     /// What a unit does: the first part of its text.
     UnitKind {
-        /// Rows that are no Parquet, as Parquet.
+        /// Rows that are not Parquet, as Parquet.
         Source = "source",
-        /// Rows of a reference in a file of its own.
+        /// Rows of a reference in a separate file.
         Reference = "reference",
         /// Rows as numbers.
         Prepare = "prepare",
         /// Roles of the rows; of an experiment also fold by fold.
         Split = "split",
-        /// Labels and decisions by group, as far as the rows alone tell.
+        /// Labels and decisions by group, if the rows show them.
         Labels = "labels",
         /// The graphs of all scenarios of a set.
         Discover = "discover",
@@ -86,7 +86,7 @@ worded_enum! {
         Train = "train",
         /// What a strategy learnt.
         Fit = "fit",
-        /// Counterfactuals of audited rows; with a fold of the rows that train for it.
+        /// Counterfactuals of audited rows; with a fold of the training rows for it.
         Generate = "generate",
         /// The counterfactuals of a set in the user's own ids and values.
         Kept = "kept",
@@ -218,7 +218,8 @@ audit_fields! {
     experiment: String = Experiment "experiment", "Name of the experiment; none: the plain audit.";
     arm: String = Arm "arm", "Arm of the experiment.";
     fold: Option<usize> = Fold "fold", "Fold of the experiment; none: all.";
-    predictions: String = Predictions "predictions", "Whose predictions of rows that train.";
+    predictions: String = Predictions "predictions", "The model whose predictions of training rows \
+        are used.";
     block: String = Block "block", "Block of the job, where no other field names it.";
 }
 
@@ -303,7 +304,7 @@ pub(crate) struct UnitPattern<'t> {
 }
 
 impl<'t> UnitPattern<'t> {
-    /// Reads a pattern; none for a text that is no part of any unit's.
+    /// Reads a pattern; none for a text that is not part of any unit's.
     pub(crate) fn parse(text: &'t str) -> Option<Self> {
         let mut pattern = UnitPattern { word: None, fields: Vec::new() };
         for (i, part) in text.split('/').enumerate() {

@@ -6,7 +6,7 @@ python3 debiased_model.py score MODEL.json                                      
 A predictor with one hidden layer learns the label. An adversary tries to tell the group (the first level of the protected column against
 all others) from the predictor's log odds and the label, so that it is equalised odds that it watches. The predictor goes down its own
 gradient without the part that would help the adversary, and away from the adversary by `strength` (section 3 of the paper). The protected
-column is no input of the predictor. Needs what stands in requirements-debiased.txt.
+column is no input of the predictor. Needs the packages in requirements-debiased.txt.
 """
 
 import argparse

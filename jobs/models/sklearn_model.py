@@ -4,7 +4,7 @@ python3 sklearn_model.py train --out MODEL --seed 1     rows with a last column 
 python3 sklearn_model.py score MODEL                    rows on standard input, scores on standard output
 
 Words become indicators, words that training did not see become none; missing numbers become the median with an indicator of their own.
-Needs what stands in requirements-sklearn.txt.
+Needs the packages in requirements-sklearn.txt.
 """
 
 import argparse

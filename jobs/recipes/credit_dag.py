@@ -8,7 +8,7 @@ AUDITS (folder of the audits), SHARE (where pages go), CFAUDIT_JOB (the job file
 - `gate` is a task of its own without retries: a verdict is no fault, and judging again gives the same. Its baseline `approved` is set by a
   person at sign-off; one that moves along every day lets slow drift through.
 - `notify` speaks whatever the verdict. A failed task hands nothing on, so it reads summary.json.
-- `publish` stands beside it, because Airflow judges a run by its last tasks: with `notify` alone a failed gate would count as a success.
+- `publish` runs in parallel, because Airflow judges a run by its last tasks: with `notify` alone a failed gate would count as a success.
 """
 
 import json

@@ -1,4 +1,4 @@
-//! What a job says of ADASYN.
+//! What a job says about ADASYN.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

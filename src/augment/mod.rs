@@ -30,7 +30,7 @@ use std::fmt;
 /// An arm of an experiment: the rows that a model is trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ExperimentArm {
-    /// The training rows alone.
+    /// Only the training rows.
     Base,
     /// With every valid counterfactual.
     All,

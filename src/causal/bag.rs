@@ -2,7 +2,7 @@
 //!
 //! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
 //! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
-//! equations differ). [`GraphSearch::search_replicate`] works on one replicate alone;
+//! equations differ). [`GraphSearch::search_replicate`] works on a single replicate;
 //! [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does not depend
 //! on the number or the timing of threads.
 //! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
@@ -118,10 +118,10 @@ impl GraphSearch<'_> {
             return Err(Fault::new("collinear-columns", what)
                 .in_column(&self.variables[x])
                 .hint(
-                    "leave one of them out of the graph's variables; where rows lack several \
-                     columns together, so that the level `missing` of one gives away that of \
-                     another, write `data.missing: {nominal: drop-row}`; or accept the convention \
-                     `singular: clamp`",
+                    "leave one of them out of the graph's variables; if values of several columns \
+                     are missing in the same rows, so that the level `missing` of one determines \
+                     that of another, write `data.missing: {nominal: drop-row}`; or accept the \
+                     convention `singular: clamp`",
                 )
                 .into());
         }
@@ -256,11 +256,11 @@ impl BagOfDags {
         let total: usize = parts.iter().map(|(_, _, listed, _)| listed.dags.len()).sum();
         if total > limits.total {
             let what = format!(
-                "the bootstraps allow {total} graphs together; at most {} are taken",
+                "the bootstraps allow {total} graphs in total; the limit is {}",
                 limits.total
             );
             return Err(Fault::new("too-many-graphs", what)
-                .hint("add knowledge, raise the limit, or take fewer bootstraps")
+                .hint("add knowledge, raise the limit, or use fewer bootstraps")
                 .into());
         }
         let mut positions: BTreeMap<Vec<(usize, usize)>, (usize, &Dag)> = BTreeMap::new();

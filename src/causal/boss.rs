@@ -7,9 +7,9 @@
 //! variable has a tier. The score of an order is the sum, over its variables, of the scores that
 //! their grow-shrink trees trace given the variables before them; the DAG consists of the traced
 //! parents.
-//! Choice: a required edge holds from the start, whatever chain of required edges it is part of
-//! (one pass of moving causes forward is repeated until nothing moves). Further starts are random
-//! orders from the stream given; a later one wins only if strictly better.
+//! Choice: a required edge holds from the start, regardless of the chain of required edges that
+//! contains it (one pass of moving causes forward is repeated until nothing moves). Further starts
+//! are random orders from the stream given; a later one wins only if strictly better.
 //!
 //! Cost: a sweep queries each tree about m^2 times for m variables; trees answer from their cache,
 //! so new scores are rare after the first sweep.

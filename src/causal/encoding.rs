@@ -134,7 +134,7 @@ impl GraphEncoding {
                 variables.len()
             );
             return Err(Fault::new("too-many-variables", what)
-                .hint("leave out what is not needed")
+                .hint("leave out variables that are not needed")
                 .into());
         }
         let n_strata = strata.and_then(|v| variables[v].levels.as_ref()).map_or(1, Vec::len);
@@ -157,7 +157,7 @@ impl GraphEncoding {
             return Err(Fault::new("missing-value", what)
                 .in_column(&variables[v].name)
                 .hint(
-                    "write `missing: drop` in the set, keep such rows out by `data.keep`, or \
+                    "write `missing: drop` in the set, exclude such rows by `data.keep`, or \
                      leave the column out of the graph",
                 )
                 .into());
@@ -197,7 +197,7 @@ impl GraphEncoding {
             let Some(form) = form else {
                 return Err(Fault::new(
                     "constant-column",
-                    "all training rows have the same value, so no graph can say anything of it",
+                    "all training rows have the same value, so no graph can contain it",
                 )
                 .in_column(&variable.name)
                 .hint("leave the column out of the graph's variables")
@@ -387,8 +387,8 @@ fn scaled_means(
     n: u64,
     about: Option<&[f64]>,
 ) -> Result<Vec<f64>> {
-    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits whatever
-    // the unit of x.
+    // Powers of two above all |x|: dividing by them is exact, and sums keep their digits regardless
+    // of the unit of x.
     let scales: Vec<f64> = tallies.iter().map(VariableTally::scale).collect();
     let mut sums = vec![FixedSum::ZERO; variables.len()];
     rows.fold(
@@ -459,7 +459,7 @@ mod tests {
             feature,
             levels: levels.map(<[u32]>::to_vec),
         };
-        // The groups of `sex` are declared as code 1, then code 0; code 2 is no group.
+        // The groups of `sex` are declared as code 1, then code 0; code 2 is not a group.
         vec![
             variable("sex", 0, Some(&[1, 0])),
             variable("age", 1, None),

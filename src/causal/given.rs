@@ -31,7 +31,7 @@ impl fmt::Display for GivenGraphError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             GivenGraphError::UnknownVariable(name) => {
-                write!(f, "`{name}` is no variable of the graph")
+                write!(f, "`{name}` is not a variable of the graph")
             }
             GivenGraphError::DuplicateEdge(a, b) if a == b => {
                 write!(f, "`{a}` cannot be its own cause")
@@ -44,11 +44,11 @@ impl fmt::Display for GivenGraphError {
             }
             GivenGraphError::NoConsistentDag => write!(
                 f,
-                "the undirected edges cannot be directed without a cycle or a collider that is not \
-                 drawn"
+                "the undirected edges cannot be directed without a cycle or an additional \
+                 collider"
             ),
             GivenGraphError::ContradictsKnowledge(a, b) => {
-                write!(f, "the knowledge speaks against the graph at `{a}` -> `{b}`")
+                write!(f, "the knowledge contradicts the graph at `{a}` -> `{b}`")
             }
         }
     }

@@ -42,7 +42,7 @@ impl TryFrom<Edges> for Dag {
 
     fn try_from(Edges { n, edges }: Edges) -> Result<Self, String> {
         Dag::from_edges(n, &edges)
-            .ok_or_else(|| "the edges form no directed acyclic graph".to_owned())
+            .ok_or_else(|| "the edges do not form a directed acyclic graph".to_owned())
     }
 }
 

@@ -4,10 +4,10 @@
 //! branches and treatment of ties are Tetrad's. A tree node is a path of grown parents. Its
 //! branches are the candidates whose score is not below the node's (equal is kept), required ones
 //! first, then by score, then by position. A walk takes the first branch that may precede x;
-//! branches passed over are excluded from the whole subtree, so the subtree of a node depends on
-//! its path alone and the tree is a cache. Where no branch remains, parents are removed one by one
+//! branches passed over are excluded from the whole subtree, so the subtree of a node depends only
+//! on its path and the tree is a cache. Where no branch remains, parents are removed one by one
 //! while that raises the score.
-//! Choice: a variable with one value in the replicate is no candidate unless required.
+//! Choice: a variable with one value in the replicate is not a candidate unless required.
 //!
 //! Cost: a node keeps the whitened rows of the columns it added, and for every column the variance
 //! and the covariance with x conditional on the path: (2 + d) columns x 8 bytes. A candidate of one

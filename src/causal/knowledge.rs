@@ -47,12 +47,12 @@ impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Contradiction::UnknownVariable(name) => {
-                write!(f, "`{name}` is no variable of the graph")
+                write!(f, "`{name}` is not a variable of the graph")
             }
             Contradiction::UnknownTier(tier) => {
                 write!(f, "there is no tier {tier}; tiers count from 0")
             }
-            Contradiction::InTwoTiers(name) => write!(f, "`{name}` stands in more than one tier"),
+            Contradiction::InTwoTiers(name) => write!(f, "`{name}` is in more than one tier"),
             Contradiction::SelfEdge(name) => write!(f, "`{name}` cannot be its own cause"),
             Contradiction::RequiredForbidden(cause, effect) => {
                 write!(f, "`{cause}` -> `{effect}` is both required and forbidden")
@@ -294,11 +294,11 @@ mod tests {
                 required: pairs(&[("c", "y")]),
             },
             &[
-                "`x` is no variable of the graph",
-                "`a` stands in more than one tier",
+                "`x` is not a variable of the graph",
+                "`a` is in more than one tier",
                 "there is no tier 2; tiers count from 0",
                 "`c` cannot be its own cause",
-                "`y` is no variable of the graph",
+                "`y` is not a variable of the graph",
             ],
         );
         check(

@@ -19,7 +19,7 @@
 //! | `scm` | moments, DAG | linear structural equations |
 //!
 //! Words: a *variable* (node) is a column of the job, an *encoded column* one of the numbers that
-//! stand for it. A *replicate* is one bootstrap of the training rows. A *class* is the set of DAGs
+//! represent it. A *replicate* is one bootstrap of the training rows. A *class* is the set of DAGs
 //! that the score cannot tell apart and the knowledge allows. The *bag* holds the DAGs of all
 //! classes, each as often as it occurs.
 //!

@@ -12,12 +12,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::job::{ExportFormat, FavourableClass};
 
-/// Audits classifiers for counterfactual fairness: would this person have got another decision, had
-/// they belonged to another group?
+/// Audits classifiers for counterfactual fairness: would this person have received a different
+/// decision as a member of another group?
 #[derive(Debug, Parser)]
 #[command(name = "cfaudit", version, max_term_width = 110, disable_help_subcommand = true)]
 pub(crate) struct CommandLine {
-    /// Run as if started in this folder: every relative path is taken from there.
+    /// Run as if started in this folder: all relative paths are relative to it.
     #[arg(short = 'C', value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: Option<PathBuf>,
     /// What to do.
@@ -32,20 +32,20 @@ pub(crate) enum CommandVerb {
     New(NewArgs),
     /// Run a job: prepare, generate, score, measure, judge, report
     Run(RunArgs),
-    /// Find all problems of a job at once, each with file, line, column and a hint
+    /// Report all problems of a job at once, each with file, line, column and a hint
     Check(CheckArgs),
-    /// Say which stages a run would do, and why, without doing any work
+    /// Show which stages would run, and why, without running them
     Plan(PlanArgs),
-    /// Look at the data that the audit rests on: columns, levels, missing values, groups by label
+    /// Describe the data of the audit: columns, levels, missing values, groups by label
     Data(DataArgs),
     /// Judge the gates of a finished folder again, against a baseline if one is named; reads tables
     /// only
     Gate(GateArgs),
     /// Say how many people would decide the gates of a job, before a run or after it
     Power(PowerArgs),
-    /// Compare two finished folders: what has changed, by how much, and is it more than chance
+    /// Compare two finished folders: what changed, by how much, and whether it is more than chance
     Diff(DiffArgs),
-    /// Write a finished folder in the form of another tool: JUnit, Prometheus, CSV, MLflow
+    /// Export a finished folder for another tool: JUnit, Prometheus, CSV, MLflow
     Export(ExportArgs),
     /// Remove results from the cache that nobody needs any more
     Clean(CleanArgs),
@@ -56,7 +56,8 @@ pub(crate) enum CommandVerb {
     Explain {
         /// The word to explain; without it, all words are listed.
         word: Option<String>,
-        /// Also print its numbers in a finished run: those of a metric, or how a gate came out.
+        /// Also print its results in a finished run: the values of a metric, or the verdict of a
+        /// gate.
         #[arg(long = "in", value_name = "DIR", requires = "word")]
         folder: Option<PathBuf>,
     },
@@ -74,18 +75,18 @@ pub(crate) enum CommandVerb {
         #[arg(long)]
         title: Option<String>,
         /// Output folders of earlier runs, the oldest first: the page shows how each limit was kept
-        /// from run to run; left out: those that the folder was made with.
+        /// from run to run; default: those that the folder was made with.
         #[arg(long, value_name = "DIR", num_args = 1..)]
         history: Vec<PathBuf>,
     },
     /// Print the manual page, or write a page for each verb into a folder
     Man {
-        /// Write cfaudit.1 and a page for each verb, cfaudit-run.1 and so on, into this folder; it
-        /// is made where it is not there.
+        /// Write cfaudit.1 and a page for each verb, cfaudit-run.1 and so on, into this folder,
+        /// which is created if needed.
         #[arg(value_hint = ValueHint::DirPath)]
         dir: Option<PathBuf>,
     },
-    /// Print the completions of a shell, for the file or folder where that shell looks for them
+    /// Print the completions of a shell, for the file or folder in which that shell looks for them
     Completions {
         /// The shell.
         #[arg(value_enum)]
@@ -111,7 +112,7 @@ pub(crate) enum SchemaOf {
 pub(crate) struct RunArgs {
     /// The job file.
     pub(crate) job: PathBuf,
-    /// The output folder; `outputs/<name of the job>` where left out.
+    /// The output folder; default: `outputs/<name of the job>`.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
     /// Output folder of an earlier run: changes from it are shown, and gates `against: baseline`
@@ -125,7 +126,7 @@ pub(crate) struct RunArgs {
     /// Stop after this kind of stage; `cfaudit plan` lists those of a job, `cfaudit explain` all.
     #[arg(long, value_name = "STAGE")]
     pub(crate) until: Option<String>,
-    /// Run stages again even where results are cached: a kind such as `score`, fields of an id
+    /// Run stages again even if results are cached: a kind such as `score`, fields of an id
     /// such as `model=live`, or both (`score/model=live`).
     #[arg(long, value_name = "STAGE")]
     pub(crate) force: Option<String>,
@@ -162,7 +163,7 @@ pub(crate) struct CleanArgs {
     /// Remove nothing: say what would go.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Folder of cached stage results; `outputs/.cache` where left out.
+    /// Folder of cached stage results; `outputs/.cache` by default.
     #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR")]
     pub(crate) cache: Option<PathBuf>,
     /// How to log.
@@ -199,10 +200,10 @@ pub(crate) struct HttpArgs {
 pub(crate) struct CheckArgs {
     /// The job file.
     pub(crate) job: PathBuf,
-    /// Look at the job alone, not at its data.
+    /// Check only the job, not its data.
     #[arg(long)]
     pub(crate) no_data: bool,
-    /// Print the job as it would be run: includes merged, variables filled, defaults written out.
+    /// Print the job as it would run, with includes merged, variables filled in and defaults added.
     #[arg(long)]
     pub(crate) resolved: bool,
     /// Print the problems as JSON.
@@ -221,10 +222,10 @@ pub(crate) struct PlanArgs {
     /// Print the plan as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Output folder of an earlier run, as `run` would be given it.
+    /// Output folder of an earlier run, as for `run`.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
-    /// End with status 1 where a stage would run.
+    /// End with status 1 if a stage would run.
     #[arg(long)]
     pub(crate) exit_code: bool,
     /// Flags shared by the verbs that read a job.
@@ -237,7 +238,7 @@ pub(crate) struct PlanArgs {
 pub(crate) struct DataArgs {
     /// The job file.
     pub(crate) job: PathBuf,
-    /// Print what is found as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
     /// Flags shared by the verbs that read a job.
@@ -250,24 +251,24 @@ pub(crate) struct DataArgs {
 pub(crate) struct NewArgs {
     /// The data: a Parquet file, folder or glob, or a text file (.csv, .tsv, .txt).
     pub(crate) data: String,
-    /// The column of the label; left out: `label_value` of an Aequitas-style table.
+    /// The label column; default: `label_value` of an Aequitas-style table.
     #[arg(long, value_name = "COL")]
     pub(crate) label: Option<String>,
-    /// A sensitive column; may stand several times. Left out: all attributes of an Aequitas-style
+    /// A sensitive column; may be given several times. Default: all attributes of an Aequitas-style
     /// table.
     #[arg(long, value_name = "COL")]
     pub(crate) sensitive: Vec<String>,
-    /// The column of scores to audit; left out: `score` of an Aequitas-style table, else a model is
-    /// trained.
+    /// The column of scores to audit; default: `score` of an Aequitas-style table, otherwise a
+    /// model is trained.
     #[arg(long, value_name = "COL")]
     pub(crate) score: Option<String>,
-    /// The value of the label that is positive; left out: a guess, marked in the job.
+    /// The positive value of the label; default: a guess, marked in the job.
     #[arg(long, value_name = "VALUE")]
     pub(crate) positive: Option<String>,
-    /// Which prediction people want; left out: a guess, marked in the job.
+    /// Which prediction people want; default: a guess, marked in the job.
     #[arg(long, value_enum)]
     pub(crate) favourable: Option<FavourableClass>,
-    /// The reference group; left out: the largest, marked in the job.
+    /// The reference group; default: the largest, marked in the job.
     #[arg(long, value_name = "GROUP")]
     pub(crate) reference: Option<String>,
     /// Write the job to this new file instead of standard output.
@@ -358,11 +359,11 @@ impl ValueEnum for ExportTarget {
 pub(crate) struct GateArgs {
     /// The output folder; its verdicts, summary and page are renewed.
     pub(crate) dir: PathBuf,
-    /// Output folder of an earlier run, for gates `against: baseline`; left out: the one that the
-    /// folder was compared with before.
+    /// Output folder of an earlier run, for gates `against: baseline`; default: the folder
+    /// of the previous comparison.
     #[arg(long, value_name = "DIR")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Judge changes even where a definition differs between the two runs.
+    /// Judge changes even if a definition differs between the two runs.
     #[arg(long, requires = "baseline")]
     pub(crate) force: bool,
     /// Write the summary line to this file as well.
@@ -379,14 +380,14 @@ pub(crate) struct PowerArgs {
     /// The job file, or the output folder of a run.
     #[arg(value_name = "JOB|DIR")]
     pub(crate) target: PathBuf,
-    /// One gate; all of them where left out.
+    /// One gate; all of them by default.
     #[arg(long, value_name = "G")]
     pub(crate) gate: Option<String>,
     /// The true rate, of a difference or ratio those of both groups; left out, a folder has the
     /// rates that it measured.
     #[arg(long, value_name = "RATE[,RATE]", value_delimiter = ',', value_parser = parse_rate)]
     pub(crate) assume: Vec<f64>,
-    /// The part of the audited people of a group who stand below the value, for instance those who
+    /// The part of the audited people of a group who are below the value, for instance those who
     /// are refused; left out, a folder has as many as it measured, and before a run all count.
     #[arg(long, value_name = "S", value_parser = parse_rate)]
     pub(crate) share: Option<f64>,
@@ -407,8 +408,8 @@ pub(crate) struct DiffArgs {
     /// The new one.
     #[arg(value_name = "B")]
     pub(crate) new: PathBuf,
-    /// Judge the gates of this job: values by the new folder, changes against the old one. A gate
-    /// that is crossed ends with status 1.
+    /// Judge the gates of this job: values by the new folder, changes against the old one. If a
+    /// gate fails, the status is 1.
     #[arg(long)]
     pub(crate) job: Option<PathBuf>,
     /// With `--job`: set a declared variable or any value by its full path.
@@ -420,13 +421,13 @@ pub(crate) struct DiffArgs {
     /// Print Markdown.
     #[arg(long)]
     pub(crate) md: bool,
-    /// Print also changes that are not clear.
+    /// Also print changes that are not clear.
     #[arg(long)]
     pub(crate) all: bool,
-    /// End with status 1 where anything differs, be it within chance.
+    /// End with status 1 if anything differs, even by chance.
     #[arg(long)]
     pub(crate) exit_code: bool,
-    /// Compare values even where a definition differs between the two runs.
+    /// Compare values even if a definition differs between the two runs.
     #[arg(long)]
     pub(crate) force: bool,
     /// Write a page, `diff.html`, and the table `changes.parquet` into this folder.
@@ -441,21 +442,20 @@ pub(crate) struct JobFlags {
     /// (`gates.four-fifths.level=fail`).
     #[arg(long, value_name = "PATH=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Number of threads; all cores where left out.
+    /// Number of threads; default: all cores.
     #[arg(long, env = "CFAUDIT_THREADS", value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Memory to stay within, such as `2GiB` or `500MB`: rows in flight are cut down to it, and a
-    /// model that would take more to train is refused. So is a job whose groups make more
-    /// directions than fit. Where left out, each may take half of what the machine or its control
-    /// group has.
+    /// Memory limit, such as `2GiB` or `500MB`: it bounds the rows in flight; a model whose
+    /// training would need more is refused, and so is a job with more directions between groups
+    /// than fit. By default each may use half of the memory of the machine or its control group.
     #[arg(long, env = "CFAUDIT_MEMORY", value_name = "SIZE", value_parser = parse_memory)]
     pub(crate) memory: Option<u64>,
-    /// Folder of cached stage results, or `off`; `outputs/.cache` where left out.
+    /// Folder of cached stage results, or `off`; default: `outputs/.cache`.
     #[arg(long, env = "CFAUDIT_CACHE", value_name = "DIR|off")]
     pub(crate) cache: Option<PathBuf>,
-    /// Hash all input files. Where left out, the cache remembers the hash of a file that has not
-    /// been touched since it was hashed.
+    /// Hash all input files. By default the cache reuses the hash of a file that has
+    /// not changed since it was hashed.
     #[arg(long)]
     pub(crate) rehash: bool,
     /// Folder of public data sets, one subfolder each.
@@ -472,11 +472,11 @@ pub(crate) struct JobFlags {
 /// How to log.
 #[derive(Debug, Args)]
 pub(crate) struct LogFlags {
-    /// Print nothing but problems and warnings; what `--json` or `--resolved` asks for is still
+    /// Print only problems and warnings; the output of `--json` or `--resolved` is still
     /// printed.
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Print also what was found in the cache.
+    /// Also log stages that were found in the cache.
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Form of the log on stderr.
@@ -515,7 +515,7 @@ pub(crate) enum ColorWhen {
 pub(crate) enum GatePolicy {
     /// They do.
     Enforce,
-    /// They are judged and shown, and the exit status stays 0.
+    /// They are judged and shown, but the exit status stays 0.
     Report,
 }
 
@@ -558,7 +558,7 @@ fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err(format!("`{unit}` is no unit of size; write MiB, GiB, MB or GB")),
     };
     let number: f64 =
-        number.parse().map_err(|_| format!("`{text}` is no size; write for instance 2GiB"))?;
+        number.parse().map_err(|_| format!("`{text}` is not a size; write for example 2GiB"))?;
     Ok((number * factor as f64) as u64)
 }
 
@@ -568,9 +568,9 @@ fn parse_rate(text: &str) -> Result<f64, String> {
 }
 
 fn parse_batch_rows(text: &str) -> Result<usize, String> {
-    let rows: usize = text.parse().map_err(|_| format!("`{text}` is no number of rows"))?;
+    let rows: usize = text.parse().map_err(|_| format!("`{text}` is not a number of rows"))?;
     if rows == 0 || !rows.is_multiple_of(crate::table::file::BLOCK_ROWS) {
-        return Err(format!("`{rows}` is no multiple of {}", crate::table::file::BLOCK_ROWS));
+        return Err(format!("`{rows}` is not a multiple of {}", crate::table::file::BLOCK_ROWS));
     }
     Ok(rows)
 }

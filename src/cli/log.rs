@@ -202,13 +202,13 @@ impl LineLayer {
         {
             line.push_str(if level == Level::ERROR { "error: " } else { "warning: " });
         }
-        // What belongs to a line is indented below it, so that every line that is not begins with a
-        // time of its own.
+        // What belongs to a line is indented below it, so that every line that is not begins with
+        // its own time.
         for (i, part) in fields.text.split('\n').enumerate() {
             if i > 0 {
                 line.push_str(if part.starts_with(' ') { "\n" } else { "\n  " });
             }
-            // Names of the data stand in it: a terminal is to show them, not to obey them.
+            // Names of the data are in it: a terminal is to show them, not to obey them.
             line.push_str(&on_one_line(part));
         }
         line

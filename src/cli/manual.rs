@@ -23,7 +23,7 @@ const FILES: &[(&str, &str)] = &[
         "the output folder of the job NAME: report.html, summary.json, manifest.json, \
          job.resolved.yaml, tables/, rows/",
     ),
-    ("outputs/.cache/", "results of stages by content, shared by all jobs; safe to delete"),
+    ("outputs/.cache/", "stage results, addressed by content, shared by all jobs; safe to delete"),
     ("data/", "public data sets, one folder each, downloaded and verified on first use"),
 ];
 
@@ -101,7 +101,7 @@ fn common(roff: &mut Roff, verbs: &[Command]) {
     }
     roff.control("SH", ["ENVIRONMENT"]);
     for (name, flag) in variables(verbs) {
-        item(roff, &name, &format!("stands for the flag --{flag} where that is not given"));
+        item(roff, &name, &format!("replaces the flag --{flag} if it is not given"));
     }
     roff.control("SH", ["FILES"]);
     for (path, text) in FILES {

@@ -99,13 +99,13 @@ fn print_error(error: &Error) {
 
 /// Writes lines to stderr.
 fn print_to_stderr(text: &str) {
-    // Keys, values and names of files stand in it: a terminal is to show them, not to obey them.
+    // Keys, values and names of files are in it: a terminal is to show them, not to obey them.
     let lines: Vec<String> = text.split('\n').map(on_one_line).collect();
     // Nobody listens any more where this fails.
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
-/// Prints a result; a reader that went away is no failure.
+/// Prints a result; a reader that went away is not a failure.
 fn print(text: &str) -> Result<()> {
     match io::stdout().lock().write_all(text.as_bytes()).and_then(|()| io::stdout().lock().flush())
     {
@@ -312,7 +312,7 @@ fn run_job(
     let verdict = finished.summary.verdict.as_str();
     let did = format!("{ran} stages run, {cached} cached");
     let mut words = match finished.published {
-        None => format!("stopped as asked: {did}, nothing published"),
+        None => format!("stopped as requested: {did}, nothing published"),
         Some(PublishOutcome::Unchanged) if ran == 0 => {
             format!("nothing to do: all {cached} stages are cached and {out} is up to date")
         }
@@ -333,7 +333,7 @@ fn run_job(
             }
         }
         words = format!(
-            "{did}; the rows to score are in {out}/to-score; run again when there is {}",
+            "{did}; the rows to score are in {out}/to-score; run again when you have {}",
             files.join(", ")
         );
     }
@@ -409,7 +409,7 @@ fn check_job(args: &CheckArgs) -> Result<(String, CheckFindings)> {
         check::to_yaml(&checked.job)
     } else if args.no_data {
         let first =
-            format!("{}: no problem in the job; its data were not looked at\n", args.job.display());
+            format!("{}: no problem in the job; its data were not checked\n", args.job.display());
         first + &preview::warnings_text(&seen, false)
     } else {
         preview::checked_text(&args.job, &checked.job, &seen)
@@ -447,7 +447,7 @@ fn explain_word(word: Option<&str>, folder: Option<&Path>) -> Result<Exit> {
             code: "unknown-word",
             path: String::new(),
             place: None,
-            what: format!("`{word}` is no word of cfaudit"),
+            what: format!("`{word}` is not a word of cfaudit"),
             hint: Some(hint),
         }]));
     }

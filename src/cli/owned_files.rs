@@ -112,11 +112,11 @@ pub(crate) fn check(path: &Path, what: OwnedFile, folders: &[&Path]) -> Result<(
     if text.is_empty() || what.starts_alike(&text) {
         return Ok(());
     }
-    let cause = format!("the file holds something else than {}, and would be lost", what.noun());
+    let cause = format!("the file does not hold {}, and its content would be lost", what.noun());
     Err(Error::operator("write", path, cause, "name a new file, or remove this one yourself"))
 }
 
-/// A path with links resolved, as far as it is there.
+/// A path with links resolved, for the part that exists.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let mut rest = Vec::new();

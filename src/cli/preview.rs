@@ -98,8 +98,8 @@ fn power_text(forecasts: &[GateForecast]) -> String {
     aligned(&head, &[4, 5, 6, 7, 8, 9, 10, 11], rows)
 }
 
-/// Prints what programs asked for by `--json`, or else what people read, of which `--quiet` leaves
-/// nothing.
+/// Prints what programs asked for by `--json`, otherwise the output for people, which `--quiet`
+/// suppresses.
 fn show(json: Option<String>, text: impl FnOnce() -> String, quiet: bool) -> Result<()> {
     match json {
         Some(json) => print(&json),
@@ -184,7 +184,7 @@ pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> Stri
         .into_iter()
         .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())
     {
-        text += "; files of scores are looked at by `cfaudit run`";
+        text += "; `cfaudit run` checks score files";
     }
     text.push('\n');
     text + &warnings_text(seen, false) + &awaited_text(&seen.awaited)

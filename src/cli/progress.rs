@@ -49,7 +49,7 @@ impl RunConsole {
 
     fn advance(&self, stage: &str, rows: u64, total: Option<u64>) {
         self.with_bar(|bar| {
-            // Of stages that run side by side the one that began last has the bar.
+            // Of stages that run in parallel the one that began last has the bar.
             if let Some(bar) = bar.as_ref().filter(|bar| bar.message() == on_one_line(stage)) {
                 if let Some(total) = total
                     && bar.length() != Some(total)
@@ -181,7 +181,7 @@ fn words(event: &Event) -> String {
             )
         }
         Event::StageProgress { stage, rows: 0, ms, .. } => {
-            format!("{stage}: still at work after {}", seconds(*ms))
+            format!("{stage}: still running after {}", seconds(*ms))
         }
         Event::StageProgress { stage, rows, total: None, ms } => {
             format!("{stage}: {} rows after {}", grouped(*rows), seconds(*ms))

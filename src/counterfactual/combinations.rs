@@ -1,8 +1,9 @@
 //! Numbers for combinations of levels, in the order in which they occur.
 //!
-//! A combination is a number in mixed radix: one digit per variable, of which the largest stands
-//! for a missing level. Where all digits together do not fit 64 bits, the digits before a cut are
-//! replaced by the number of their own combination. Cost: a look-up for every 32 bits of digits.
+//! A combination is a number in mixed radix: one digit per variable, of which the largest
+//! represents a missing level. Where all digits together do not fit 64 bits, the digits before a
+//! cut are replaced by the number of their own combination. Cost: a look-up for every 32 bits of
+//! digits.
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@
 //! sorted. Combinations of levels are counted by their number, with sums of numbers where these are
 //! asked for; levels, joint counts and moments follow from them, so a row costs one look-up however
 //! many pairs of variables it has. What is counted where does not matter: the merged counts depend
-//! on the rows alone.
+//! only on the rows.
 
 use crate::counterfactual::SampleBatch;
 use crate::counterfactual::combinations::CombinationIndex;

@@ -1,5 +1,5 @@
 //! What a strategy is to the rest of the program: the traits of its block in a job and of what it
-//! learnt, and what is known of it whatever its knobs.
+//! learnt, and what is known of it regardless of its knobs.
 //!
 //! Three steps: the block of a [`StrategyKnobs`] says what a job asks for; a [`FittedKnobs`] learns
 //! from reference rows and gives a [`LearntStrategy`], which artifacts store; that gives a
@@ -35,7 +35,7 @@ pub(crate) enum StrategyEffect {
     FollowsGraphs,
 }
 
-/// What is known of a strategy whatever its knobs.
+/// What is known of a strategy regardless of its knobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StrategyRecord {
     /// What it does to a row.
@@ -44,7 +44,7 @@ pub(crate) struct StrategyRecord {
     pub example: &'static str,
     /// What it does, as a sentence for the page.
     pub sentence: &'static str,
-    /// The same for an attribute that is made of other columns, where that is something else.
+    /// The same for an attribute that is derived from other columns, where that is something else.
     pub sentence_if_derived: Option<&'static str>,
 }
 

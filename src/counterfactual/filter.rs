@@ -97,7 +97,7 @@ pub struct PlausibilityFilter {
 /// Number of rows that are scored at a time.
 const BLOCK_ROWS: usize = 1024;
 
-/// Scores of a row that are added side by side; the last of them may stand for no component.
+/// Scores of a row that are added side by side; the last of them may represent no component.
 const SIDE_BY_SIDE: usize = 4;
 
 /// Some scores of a row.

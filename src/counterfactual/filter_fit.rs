@@ -85,8 +85,8 @@ impl PlausibilityFilter {
         let width = space.width();
         if width == 0 || width > MAX_COLUMNS {
             let what = format!(
-                "the filter by distance has {width} columns; it needs one at least and \
-                 {MAX_COLUMNS} at most"
+                "the filter by distance has {width} columns; it needs at least one and \
+                 at most {MAX_COLUMNS}"
             );
             return Err(Fault::new("unfit-filter", what)
                 .hint(

@@ -101,7 +101,7 @@ impl StrategyPlan {
             else {
                 return Err(Fault::new(
                     "missing-column",
-                    format!("`{}` is no sensitive attribute of the rows", entry.sensitive),
+                    format!("`{}` is not a sensitive attribute of the rows", entry.sensitive),
                 )
                 .hint("name one of `data.sensitive` in `decorrelate`")
                 .into());
@@ -254,9 +254,9 @@ fn first_frame(
 pub(super) fn empty_reference() -> Error {
     Fault::new(
         "no-reference-rows",
-        "there are no rows to learn the distributions of the groups from",
+        "there are no rows from which to learn the distributions of the groups",
     )
-    .hint("check `data.split` and `data.keep`: a strategy learns from the rows that train")
+    .hint("check `data.split` and `data.keep`: a strategy learns from the training rows")
     .into()
 }
 
@@ -287,7 +287,7 @@ pub(crate) fn check_reference(
         };
         if *moves && !there {
             let what = format!(
-                "`{}` is to move, and no row of the reference has a value of it",
+                "`{}` should move, but no row of the reference has a value for it",
                 variable.name
             );
             return Err(Fault::new("no-values", what)
@@ -305,7 +305,7 @@ pub(crate) fn check_reference(
             let shown: Vec<String> =
                 feature.levels.iter().take(10).map(|level| format!("`{level}`")).collect();
             let what =
-                format!("`{level}` is named as a counterpart, and `{name}` has no such level");
+                format!("`{level}` is named as a counterpart, but `{name}` has no such level");
             return Err(Fault::new("unknown-level", what)
                 .in_column(name)
                 .hint(format!("its levels: {}", shown.join(", ")))

@@ -19,8 +19,8 @@
 //! level c and any level of g, and g has k_g levels.
 //! Choice: `directed`, where the equations print an absolute difference, which also moves rows to
 //! levels that the target group hardly has. A variable changes at most once, in declared order;
-//! depth counts levels of tests, not flips; what the first step changes is no condition for other
-//! variables. Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by
+//! depth counts levels of tests, not flips; what the first step changes is not a condition for
+//! other variables. Where the rows of (b, y) are too few, Q is all rows of b. `mode` breaks ties by
 //! declared order, `likely` takes a later level only where it is better by 1e-9. All comparisons
 //! allow 1e-12 for equality, because 0.7 - 0.2 is below 0.5 in binary floating point. Cost: a first
 //! query is linear in the combinations of levels of a stratum; later ones are look-ups.
@@ -85,7 +85,7 @@ pub enum CounterfactualsPerRow {
     /// One, with all changes: Algorithm 1.
     #[default]
     Single,
-    /// That one, then one for each change at the root alone, with the changes that it brings along.
+    /// That one, then one for each change only at the root, with the changes that it brings along.
     Multiple,
 }
 

@@ -3,8 +3,8 @@
 //! [`JointCounts`] is an accumulator with memory bounded by the number of combinations, not of
 //! rows. It is exact up to 262,144 combinations in a stratum. Beyond that it keeps those whose hash
 //! begins with `shift` zero bits, `shift` being the smallest number that leaves at most 262,144,
-//! and each combination kept represents 2^shift: a sample of combinations that depends on the rows
-//! alone, so any partition and any order of merging give the same state. Only conditional levels
+//! and each combination kept represents 2^shift: a sample of combinations that depends only on
+//! the rows, so any partition and any order of merging give the same state. Only conditional levels
 //! and `likely` use joint counts; single variables are always counted exactly
 //! ([`crate::counterfactual::conditional`]).
 //!

@@ -46,22 +46,22 @@ pub enum StrategyPreset {
 #[serde(deny_unknown_fields)]
 pub struct FlipRulesBlock {
     /// Whether a level must be rarer in the target group (`directed`), or only differ (`absolute`).
-    /// Left out: `directed`; `as_printed`: `absolute`.
+    /// Default: `directed`; `as_printed`: `absolute`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<FlipRule>,
-    /// Fewest rows in each of the two pools of a conditional test. Left out: 10; `as_printed`: 1.
+    /// Fewest rows in each of the two pools of a conditional test. Default: 10; `as_printed`: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_support: Option<Count>,
     /// A level at most this probable in the target group is impossible there and always left; below
-    /// 0 nothing is. Left out: 0.01; `as_printed`: 0.
+    /// 0 nothing is. Default: 0.01; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible: Option<Finite>,
     /// An impossible level is also at most this many times as probable as in the own group; `none`:
-    /// no such guard. Left out: 0.05; `as_printed`: `none`.
+    /// no such guard. Default: 0.05; `as_printed`: `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impossible_ratio: Option<RatioGuard>,
     /// At least this many rows of the target group would have an impossible level if it were as
-    /// frequent as in the own group. Left out: 3; `as_printed`: 0.
+    /// frequent as in the own group. Default: 3; `as_printed`: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_expected: Option<Finite>,
     /// Whether an impossible level is judged over the whole groups, or over the strata of the row.
@@ -75,10 +75,10 @@ pub struct FlipRulesBlock {
 pub struct KeepWithinBlock {
     /// At most this many times the root mean square distance of the real rows; above 0.
     pub centroid_sd: Finite,
-    /// Share of the variance that the principal components explain together. Left out: 0.9.
+    /// Share of the variance that the principal components explain together. Default: 0.9.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<Fraction>,
-    /// At most this many principal components. Left out: 10.
+    /// At most this many principal components. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_components: Option<Count>,
     /// Of several counterfactuals of a row in a group, all valid ones count, or the nearest only.
@@ -287,8 +287,8 @@ impl MapFlipBlock<'_> {
             found.push(KnobRefusal::new(key, "bad-value", what, hint));
         };
         if single && self.max_cfs.is_some() {
-            let what = "`max_cfs` limits several counterfactuals, and there is one";
-            refuse("max_cfs", what.to_owned(), "take it out, or write `cfs: multiple`");
+            let what = "`max_cfs` limits several counterfactuals, but there is only one";
+            refuse("max_cfs", what.to_owned(), "remove it, or write `cfs: multiple`");
         }
         if let Some(max) = self.max_cfs.map(Count::get).filter(|&max| max > MOST_CFS) {
             let what = format!("`{max}` counterfactuals of a row are too many");
@@ -304,8 +304,8 @@ impl MapFlipBlock<'_> {
                 refuse("keep_within.explained", what, "write a share above 0; 0.9 is usual");
             }
             if within.select == SelectRule::Best && single {
-                let what = "`best` chooses among several counterfactuals, and there is one";
-                let hint = "take it out, or write `cfs: multiple`";
+                let what = "`best` chooses among several counterfactuals, but there is only one";
+                let hint = "remove it, or write `cfs: multiple`";
                 refuse("keep_within.select", what.to_owned(), hint);
             }
         }

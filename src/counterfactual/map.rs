@@ -95,7 +95,7 @@ impl NumericMap<'_> {
             let images = (0..=(last - first) as usize).map(|k| map(first + k as f64)).collect();
             return Some(TabulatedMap::Whole { first, images });
         }
-        // Quantiles are no values that a row is likely to have.
+        // Quantiles are not values that a row is likely to have.
         (self.from.is_exact() && values.len() <= MAX_VALUES).then(|| TabulatedMap::Values {
             values: values.to_vec(),
             images: values.iter().map(|&x| map(x)).collect(),

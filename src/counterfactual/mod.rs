@@ -15,7 +15,7 @@
 //! exception is transport, whose plans depend on all rows together. Models, scores and metrics are
 //! unknown here.
 //!
-//! [`strategy::naive`] changes the attribute alone. Greedy and plausible also move variables to
+//! [`strategy::naive`] changes only the attribute. Greedy and plausible also move variables to
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a

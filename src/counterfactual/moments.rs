@@ -344,7 +344,7 @@ impl MomentFrame {
         space: &ReferenceSpace,
     ) -> (Vec<f64>, SymmetricMatrix) {
         let (weights, n) = (self.weights(space), sums.n as f64);
-        // A value is 0 where it is not known, so its sum is that of its product with "known".
+        // A value is 0 if it is not known, so its sum is that of its product with "known".
         let total = |part: usize| match part < 2 * self.numbers.len() {
             true => sums.product(part, part | 1),
             false => sums.product(part, part),
@@ -428,7 +428,7 @@ fn sum_of_products(a: &[f64], b: &[f64], exact: bool) -> FixedSum {
     sum
 }
 
-/// The sum of `n` terms, which is exact, so that no order of them matters: they run side by side.
+/// The sum of `n` terms, which is exact, so that no order of them matters: they run in parallel.
 #[inline(always)]
 fn exact_sum(n: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; SIDE_BY_SIDE];
@@ -616,7 +616,7 @@ mod tests {
         }
     }
 
-    /// Sections that take too much memory are joined, whatever the order in which they come.
+    /// Sections that take too much memory are joined, regardless of the order in which they come.
     #[test]
     fn too_many_sections_are_joined() {
         let frame = MomentFrame { numbers: Vec::new(), levels: Vec::new(), n_parts: 2000 };

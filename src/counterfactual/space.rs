@@ -79,7 +79,7 @@ impl ReferenceSpace {
         self.columns().count()
     }
 
-    /// The columns that are not left out: position of the variable, and of the level.
+    /// The columns that are not default: position of the variable, and of the level.
     pub(crate) fn columns(&self) -> impl Iterator<Item = (usize, usize)> {
         let of_axis = |(v, axis): (usize, &SpaceAxis)| {
             let columns = match axis {

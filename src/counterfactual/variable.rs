@@ -66,7 +66,7 @@ impl CategoryLevels {
 /// Facts about the variables that the features do not hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableOptions {
-    /// Positions of the features that are no variables: they are neither learnt from nor moved.
+    /// Positions of the features that are not variables: they are neither learnt from nor moved.
     pub excluded: Vec<usize>,
     /// One-hot groups: a name, and positions of 0/1 features in the order of the levels.
     pub onehot: Vec<(String, Vec<usize>)>,

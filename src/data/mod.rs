@@ -13,13 +13,13 @@
 //! | `row_key` | UInt64 | only with a text as `row_id`: the xxh3-64 of its UTF-8 |
 //! | `row_id` | Int64 or Utf8 | only with `row_id` in the job |
 //! | `person` | UInt64 | only with a person: whose row, an integer or the xxh3-64 of a text |
-//! | `weight` | Float64 | how many people the row stands for, 0 or more; only with a weight |
+//! | `weight` | Float64 | how many people the row represents, 0 or more; only with a weight |
 //! | `x.<feature>` | Int64 or Float64, null = missing | a number |
 //! | `carry.<column>` | Float64, null = missing | numbers that a model names: scores, thresholds |
 //! | `code.<column>` | UInt32 | 0 = missing, else the word of a source column by its first occurrence |
 //!
 //! The key of a row is its number; with `row_id` the integer itself or the hash of the text. What
-//! codes mean as levels, groups, labels, classes, roles, strata and slices stands in `codes.json`:
+//! codes mean as levels, groups, labels, classes, roles, strata and slices is in `codes.json`:
 //! see `rows::stored`. Only [`rows::RowsReader`] knows how rows are stored.
 //!
 //! Not done here: no strategy, no model, no metric.
@@ -42,7 +42,7 @@ use crate::data::values::ValueClass;
 /// The code of a missing level in memory; null in files.
 pub const MISSING: u32 = u32::MAX;
 
-/// The text of the level for missing values where these are a level of their own.
+/// The text of the level for missing values where these are a separate level.
 pub const MISSING_LEVEL: &str = "missing";
 
 /// The class, in memory, of a row without a label; null in files.

@@ -4,7 +4,7 @@
 //! as soon as it is read, and the words that the job writes for the column with it.
 //!
 //! Choice: letters become small by Unicode's rules, blanks are what Unicode calls white space, and
-//! a text of blanks alone has no value.
+//! a text of only blanks has no value.
 
 use std::borrow::Cow;
 
@@ -67,8 +67,8 @@ impl Spelling {
         }
     }
 
-    /// The gentlest spelling in which both texts are the same; `None` where they are the same as
-    /// they stand, or in none.
+    /// The gentlest spelling in which both texts are the same; `None` where they are the same
+    /// unchanged, or in none.
     pub fn joining(a: &str, b: &str) -> Option<Spelling> {
         Spelling::ALL.into_iter().find(|spelling| a != b && spelling.of(a) == spelling.of(b))
     }
@@ -91,7 +91,7 @@ impl Spelling {
     }
 
     /// The values in this spelling, and the number of those that changed. Only texts change; one
-    /// of blanks alone, trimmed, is missing.
+    /// of only blanks, trimmed, is missing.
     pub(crate) fn values(self, values: SourceValues) -> (SourceValues, u64) {
         if self.is_plain() || !matches!(values, SourceValues::Text(_) | SourceValues::Named(_)) {
             return (values, 0);
@@ -120,7 +120,7 @@ impl Spelling {
 type CountedWords<'a> = Vec<(&'a str, u64)>;
 
 /// Groups of words that are one word in some spelling, each with its count, the most frequent word
-/// first, and the gentlest spelling that joins them all. Groups stand in the order of the words.
+/// first, and the gentlest spelling that joins them all. Groups are in the order of the words.
 pub(crate) fn alike<'a>(
     words: impl IntoIterator<Item = (&'a str, u64)>,
 ) -> Option<(Vec<CountedWords<'a>>, Spelling)> {

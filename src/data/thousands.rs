@@ -65,8 +65,8 @@ impl Thousands {
         (often && !self.refuted && small < large).then(|| {
             let text = format!(
                 "the continuous column `{column}` has numbers such as `{small:.3}` and `{large}`, \
-                 and none from 1000 on: if the point stands between thousands, take it out of the \
-                 file, because `{small:.3}` now counts for less than `{large}`; if it is a decimal \
+                 and none from 1000 on: if the point is a thousands separator, remove it from the \
+                 file, because `{small:.3}` now counts as less than `{large}`; if it is a decimal \
                  point, nothing is wrong"
             );
             (fractions, text)

@@ -22,13 +22,13 @@ use crate::num::hash::FastMap;
 /// Floats below this size represent every integer; larger ones are not written as integers.
 const EXACT: f64 = 1e15;
 
-/// Integers in a smaller range than this are told apart by a table instead of a hash.
+/// Integers in a smaller range than this are distinguished by a table instead of a hash.
 const MAX_RANGE: i64 = 4096;
 
 /// Smallest mean number of occurrences of the texts of a list for which the list is used.
 const MIN_REPEATS: usize = 4;
 
-/// The type of a source column, as far as preparing distinguishes types.
+/// The type of a source column, as distinguished by preparing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ValueClass {
@@ -146,9 +146,7 @@ pub(crate) fn type_in_words(data_type: &DataType) -> &'static str {
         | DataType::Time64(_)
         | DataType::Timestamp(..) => "dates or times",
         DataType::Duration(_) | DataType::Interval(_) => "durations",
-        other => {
-            ValueClass::of(other).map_or("values of a type that is not read", ValueClass::name)
-        }
+        other => ValueClass::of(other).map_or("values of an unsupported type", ValueClass::name),
     }
 }
 
@@ -178,7 +176,7 @@ pub(super) struct Numeral {
 }
 
 impl Numeral {
-    /// The form of a text; `None` where it is not a number in any such notation.
+    /// The form of a text; `None` if it is not a number in any such notation.
     pub(super) fn of(text: &str) -> Option<Self> {
         let text = text.trim();
         if parse_number(text).is_some() {
@@ -523,7 +521,7 @@ impl SourceValues {
     }
 }
 
-/// The distinct values of a column, each with a number from 1; 0 stands for a missing value.
+/// The distinct values of a column, each with a number from 1; 0 represents a missing value.
 #[derive(Debug)]
 pub struct DistinctValues<'a> {
     /// For each row the number of its value.

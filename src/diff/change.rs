@@ -28,7 +28,7 @@ pub(super) enum RefitReason {
     OneRun,
     /// It learns from a reference whose rows, or their classes, differ.
     Reference,
-    /// It learns from the rows that train, be it causal graphs or in the folds of an experiment.
+    /// It learns from the training rows, be it causal graphs or in the folds of an experiment.
     Trained,
     /// It learns from the rows of each run.
     Rows,
@@ -39,29 +39,29 @@ impl RefitReason {
     fn words(self) -> &'static str {
         match self {
             RefitReason::OldUnknown => {
-                "the baseline is of version 0.1, which does not say what its sets were fitted on: \
-                 run its job again with this program and approve that folder"
+                "the baseline is of version 0.1, which does not record the rows on which its sets \
+                 were fitted: run its job again with this program and approve that folder"
             }
             RefitReason::NewUnknown => {
-                "the run is of version 0.1, which does not say what its sets were fitted on: run \
-                 its job again with this program"
+                "the run is of version 0.1, which does not record the rows on which its sets were \
+                 fitted: run its job again with this program"
             }
             RefitReason::OneRun => {
-                "the set was fitted in one of the two runs only, and how far that alone moves it \
-                 is not known"
+                "the set was fitted in only one of the two runs, and the effect of that on the \
+                 set is unknown"
             }
             RefitReason::Reference => {
                 "the rows of `data.reference`, or the classes they fall into, differ from the \
-                 baseline's, and how far that alone moves the set is not known; after a new model \
-                 version approve a folder of it, or keep the reference file the same"
+                 baseline's, and the effect of that on the set is unknown; after a new model \
+                 version approve a folder of that version, or keep the reference file the same"
             }
             RefitReason::Trained => {
-                "the set was fitted on other rows than in the baseline, and how far that alone \
-                 moves it is not known; keep the rows that train the same"
+                "the set was not fitted on the same rows as in the baseline, and the effect of \
+                 that on the set is unknown; keep the training rows the same"
             }
             RefitReason::Rows => {
-                "the set was fitted on other rows than in the baseline, and how far that alone \
-                 moves it is not known; give the job a `data.reference` fixed in time"
+                "the set was not fitted on the same rows as in the baseline, and the effect \
+                 of that on the set is unknown; give the job a fixed `data.reference`"
             }
         }
     }
@@ -74,7 +74,8 @@ pub(super) enum Comparability {
     Same,
     /// They mean different things.
     Redefined,
-    /// They mean the same, and rest on a set that was fitted on other rows, as far as is known.
+    /// They mean the same, and depend on a set that was fitted on other rows, according to what is
+    /// known.
     Refitted(RefitReason),
     /// They mean the same, and their intervals were made by two rules.
     OtherIntervalRule,
@@ -147,13 +148,13 @@ impl<'a> ValueChange<'a> {
             return change;
         }
         if bond == Comparability::OtherIntervalRule {
-            "none: the two runs have different rules for intervals of what nobody or everybody \
-             makes"
-                .clone_into(&mut change.words);
+            "none: the two runs have different rules for intervals of shares of 0 or \
+             1"
+            .clone_into(&mut change.words);
             return change;
         }
         let Some(level) = level else {
-            "none: not asked for".clone_into(&mut change.words);
+            "none: not requested".clone_into(&mut change.words);
             return change;
         };
         (change.interval, change.words) = interval([old, new], [before, after], level.get(), pair);
@@ -262,7 +263,7 @@ fn interval(
     if let Some(pair) = pair {
         if pair.identical && before.to_bits() == after.to_bits() {
             let words =
-                "no outcome of anybody behind the value differs between the runs".to_owned();
+                "no outcome of a person behind the value differs between the runs".to_owned();
             return (
                 Some(ChangeInterval { lo: 0.0, hi: 0.0, method: IDENTICAL, paired: true }),
                 words,
@@ -294,7 +295,7 @@ fn interval(
             }
             remark = format!("; paired: {}", pair.words);
         } else if pair.old.is_some() || pair.new.is_some() {
-            "; not paired: the outcomes kept do not give the values".clone_into(&mut remark);
+            "; not paired: the stored outcomes do not give the values".clone_into(&mut remark);
         }
     }
     let words = |method: &str| format!("{method}, unpaired{remark}");

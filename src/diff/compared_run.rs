@@ -28,15 +28,15 @@ pub(crate) struct ComparedRun {
     pub values: JobValues,
     /// The groups of each attribute, reference first.
     pub groups: BTreeMap<String, Vec<String>>,
-    /// What tells rows apart: `row number`, or a column.
+    /// What distinguishes rows: `row number`, or a column.
     pub row_id: String,
     /// What the rows were read from, so that equal texts mean equal rows with equal numbers.
     pub source: String,
-    /// What it counts by, beside what its job says.
+    /// What it counts by, in addition to what its job says.
     pub rules: CountingRules,
     /// What its sets were fitted on.
     pub fitted_on: FittedOn,
-    /// The scales of the scores of its models, where scores are no probabilities.
+    /// The scales of the scores of its models, where scores are not probabilities.
     pub scales: BTreeMap<String, ScoreScale>,
     /// Whether people have weights.
     pub weighted: bool,
@@ -48,7 +48,7 @@ pub(crate) struct ComparedRun {
     pub favourable_is_positive: bool,
     /// Whether its job says which prediction people want.
     pub favourable_stated: bool,
-    /// Level of the intervals; none where the job asks for none.
+    /// Level of the intervals; none where the job requests none.
     pub level: Option<Level>,
     /// Replicates of the bootstrap.
     pub samples: Count,

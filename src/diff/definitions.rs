@@ -8,12 +8,12 @@
 //! | `data.weight` | everything |
 //! | `data.sensitive.A`: groups and what they are made of | everything about A and the attributes made of it |
 //! | `data.sensitive.A.reference` | about A, which group is subtracted from which: pairs, differences, the family clarify |
-//! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is made of it |
+//! | `data.derive.C` | attributes made of C, slices and strata by it; sets that move features where it is one, or one is derived from it |
 //! | `data.features`, `data.missing`, `data.columns` | sets that move features |
-//! | `counterfactuals.S`, but for its placebo and its attributes | everything that rests on S |
-//! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that rests on S/C |
-//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what rests on sets with `condition_on: {prediction: M}` |
-//! | `models.M.scale`, `better` | decisions and scores of M: all but shares of labels; for every model what rests on sets with `condition_on: {prediction: M}` |
+//! | `counterfactuals.S`, but for its placebo and its attributes | everything that depends on S |
+//! | `counterfactuals.S.graph-uncertain.knowledge.C` | everything that depends on S/C |
+//! | `models.M.threshold`, `threshold_rule` | decisions of M: all but the family shift and shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
+//! | `models.M.scale`, `better` | decisions and scores of M: all but shares of labels; for every model what depends on sets with `condition_on: {prediction: M}` |
 //! | `metrics.clarify` | the family clarify |
 //! | the rule that says who counts (`policies.who_counts` of the manifest) | what needs no label, where people lack one |
 //! | the rule for intervals at an end (`policies.boundaries`) | no value; intervals of shares of 0 or 1 |
@@ -68,7 +68,7 @@ enum DefinitionBreak {
         model: String,
         /// Whether scores mean something else too: another scale.
         scores: bool,
-        /// Sets whose people are told apart by its decisions.
+        /// Sets whose people are distinguished by its decisions.
         sets: BTreeSet<String>,
     },
     Clarify,
@@ -80,7 +80,7 @@ impl DefinitionBreak {
             DefinitionBreak::Nothing => String::new(),
             DefinitionBreak::Everything => "everything".to_owned(),
             DefinitionBreak::Labelled => "values that need a label".to_owned(),
-            DefinitionBreak::Favourable => "what goes by the favourable side".to_owned(),
+            DefinitionBreak::Favourable => "values defined by the favourable side".to_owned(),
             DefinitionBreak::Attribute(names) => {
                 format!("everything about {}", joined_names(names))
             }
@@ -100,24 +100,24 @@ impl DefinitionBreak {
             }
             DefinitionBreak::Fitted => "sets that move features".to_owned(),
             DefinitionBreak::WhoCounts => {
-                "values that need no label, because people without one count now".to_owned()
+                "values that need no label, because people without a label now count".to_owned()
             }
-            DefinitionBreak::Ends => {
-                "intervals of values that nobody or everybody makes".to_owned()
-            }
-            DefinitionBreak::Graphs => "everything that rests on causal graphs".to_owned(),
-            DefinitionBreak::Set(name) => format!("everything that rests on the set {name}"),
+            DefinitionBreak::Ends => "intervals of shares of 0 or 1".to_owned(),
+            DefinitionBreak::Graphs => "everything that depends on causal graphs".to_owned(),
+            DefinitionBreak::Set(name) => format!("everything that depends on the set {name}"),
             DefinitionBreak::Threshold { model, scores, sets } => {
                 let and_scores = if *scores { " and scores" } else { "" };
                 let decisions = format!("decisions{and_scores} of the model {model}");
                 match sets.len() {
                     0 => decisions,
                     1 => format!(
-                        "{decisions} and everything that rests on the set {}, conditioned on them",
+                        "{decisions} and everything that depends on the set {}, conditioned on \
+                         them",
                         joined_names(sets)
                     ),
                     _ => format!(
-                        "{decisions} and everything that rests on the sets {}, conditioned on them",
+                        "{decisions} and everything that depends on the sets {}, conditioned on \
+                         them",
                         joined_names(sets)
                     ),
                 }
@@ -187,11 +187,11 @@ pub(crate) struct DefinitionChanges {
     differences: Vec<(JobChange, DefinitionBreak)>,
     /// Sets that move features, in either job.
     fitted: BTreeSet<String>,
-    /// Those of them that rest on causal graphs.
+    /// Those of them that depend on causal graphs.
     graphs: BTreeSet<String>,
 }
 
-/// What a run counts by, beside what its job says.
+/// What a run counts by, in addition to what its job says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CountingRules {
     /// The versions of its rules.
@@ -307,12 +307,12 @@ impl DefinitionChanges {
             && !rows.iter().all(by_counts)
     }
 
-    /// Whether a value of the table `metrics` rests on a set that is fitted.
+    /// Whether a value of the table `metrics` depends on a set that is fitted.
     pub(crate) fn is_fitted(&self, row: &MetricRow) -> bool {
         self.fitted.contains(block_of_set(row))
     }
 
-    /// Whether a value of the table `metrics` rests on causal graphs.
+    /// Whether a value of the table `metrics` depends on causal graphs.
     pub(crate) fn rests_on_graphs(&self, row: &MetricRow) -> bool {
         self.graphs.contains(block_of_set(row))
     }
@@ -323,7 +323,7 @@ impl DefinitionChanges {
     }
 }
 
-/// Whether a metric depends on decisions, and not on scores or labels alone.
+/// Whether a metric depends on decisions, and not on scores or labels.
 fn reads_decisions(metric: &Metric) -> bool {
     // The same labels, decided otherwise: 10 people with the positive one, 16 with the other.
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
@@ -399,7 +399,7 @@ fn is_reordered(path: &[String], before: Option<&String>, after: Option<&String>
 
 fn breaks(path: &[String], old: &JobValues, new: &JobValues) -> DefinitionBreak {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    // What stands in one job only has no value in the other to be confused with.
+    // What is in one job only has no value in the other to be confused with.
     let in_both = |keys: &[&str]| {
         [old, new].iter().all(|values| values.keys().any(|other| starts_with(other, keys)))
     };
@@ -494,10 +494,10 @@ fn starts_with(path: &[String], keys: &[&str]) -> bool {
     path.len() >= keys.len() && path.iter().zip(keys).all(|(part, key)| part == key)
 }
 
-/// A column or attribute and all that is made of it, over any number of steps. A cross is made of
-/// attributes, everything else of columns.
+/// A column or attribute and all that is derived from it, over any number of steps. A cross is
+/// derived from attributes, everything else of columns.
 fn derived_from(name: &str, jobs: [&JobValues; 2]) -> BTreeSet<String> {
-    // An attribute that is a column as it stands changes nothing of what is made of that column.
+    // An attribute that is an unchanged column changes nothing of what is derived from that column.
     let derives = |path: &Vec<String>| {
         ["map", "bins", "levels", "cross"]
             .iter()

@@ -9,8 +9,8 @@
 //! The interval of a change, in this order:
 //!
 //! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is
-//!    about people and knows nothing of the fit, and of ten nights without any drift a quarter of
-//!    such changes came out clear. They are told and not judged, with `force` too.
+//!    about people and does not include the fit, and of ten nights without any drift a quarter of
+//!    such changes came out clear. They are reported and not judged, with `force` too.
 //! 2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks,
 //!    and in every replicate a block counts equally often in both runs: the paired bootstrap of
 //!    [`compare`](crate::metric::value::compare), with its stream; by weight where people have
@@ -24,8 +24,8 @@
 //!    and is then too wide: the family clarify, worst cases, one direction of switches minus the
 //!    way back, slices, classes, arms.
 //!
-//! Choice: whether a clear change is for the worse is told by the distance from the ideal, of
-//! ratios on the logarithm, and only where both values lie on the same side of it; else it is
+//! Choice: whether a clear change is for the worse is decided by the distance from the ideal, of
+//! ratios on the logarithm, and only where both values lie on the same side of it; otherwise it is
 //! called higher or lower.
 //!
 //! Not done here: reading folders and jobs ([`stage::gate`](crate::stage)), judging

@@ -1,8 +1,8 @@
 //! The same people in two runs: values and changes from the outcomes that both keep, drawn with the
 //! same people for both.
 //!
-//! A person is who has the same row id; rows that are told apart by their number are the same only
-//! where both runs read the same file. People who are in one run only count for that run.
+//! A person is who has the same row id; rows that are distinguished by their number are the same
+//! only where both runs read the same file. People who are in one run only count for that run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +61,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         return Ok(PairedValues::unpaired("both runs must keep outcomes (`run.keep_rows`)"));
     };
     if old.weighted != new.weighted {
-        return Ok(PairedValues::unpaired("people have weights in one of the runs only"));
+        return Ok(PairedValues::unpaired("people have weights in only one of the runs"));
     }
     if old.persons != new.persons {
         return Ok(PairedValues::unpaired(
@@ -70,13 +70,13 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
     }
     if old.row_id != new.row_id {
         return Ok(PairedValues::unpaired(format!(
-            "rows are told apart by {} and by {}",
+            "rows are identified by {} in one run and by {} in the other",
             old.row_id, new.row_id
         )));
     }
     if old.row_id == "row number" && old.source != new.source {
         return Ok(PairedValues::unpaired(
-            "rows are told apart by their number alone (no `data.row_id`), and the data differ",
+            "rows are identified only by their number (no `data.row_id`), and the data differ",
         ));
     }
     if old.has_label != new.has_label {
@@ -115,7 +115,7 @@ pub(super) fn pair_values(old: &ComparedRun, new: &ComparedRun) -> Result<Paired
         return Ok(PairedValues::unpaired("no person is in both runs"));
     }
     let only = |n: u64, which: &str| {
-        if n > 0 { format!(", {n} in the {which} run only") } else { String::new() }
+        if n > 0 { format!(", {n} only in the {which} run") } else { String::new() }
     };
     let mut pairs = PairedValues {
         words: format!(

@@ -41,7 +41,7 @@ pub(super) struct GatherSettings<'a> {
     pub(super) people: u64,
 }
 
-/// Sums of hashes of outcomes, whatever their order: of predictions, and of scores.
+/// Sums of hashes of outcomes, regardless of their order: of predictions, and of scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OutcomeDigest {
     pub(super) predictions: [u64; 2],
@@ -126,12 +126,12 @@ struct PersonOutcomes {
     has_weight: bool,
 }
 
-/// By model the scale of its scores, where these are no probabilities.
+/// By model the scale of its scores, where these are not probabilities.
 type ScoreScales = BTreeMap<String, ScoreScale>;
 
 /// Gathers a file of outcomes; none where weights are asked for and it has none.
 ///
-/// `scales` are those of the scores of models, where these are no probabilities.
+/// `scales` are those of the scores of models, where these are not probabilities.
 pub(super) fn gather(
     file: &Path,
     scales: &ScoreScales,

@@ -266,7 +266,7 @@ fn only_values_that_mean_the_same_are_compared() {
         change("reference: Male", "reference: Female"),
         "switch harm moved score label prev di"
     );
-    // A derived column defines sets that move features where it is one, or one is made of it.
+    // A derived column defines sets that move features where it is one, or one is derived from it.
     assert_eq!(change("bins: [1, 2]", "bins: [1, 3]"), ALL);
     for features in ["[age2]", "[age, coarse]"] {
         let job = JOB
@@ -278,7 +278,7 @@ fn only_values_that_mean_the_same_are_compared() {
             "{features}"
         );
     }
-    // An attribute that is a column as it stands defines nothing of what is made of that column.
+    // An attribute that is an unchanged column defines nothing of what is derived from that column.
     let job = JOB.replace(
         "sex: {from: sex, groups: [Male, Female]",
         "age: {from: age, groups: [a, b], reference: a}, sex: {from: age2, groups: [Male, Female]",
@@ -288,7 +288,8 @@ fn only_values_that_mean_the_same_are_compared() {
     // A derived column may be called as a key of the job is.
     let job = JOB.replace("age2", "continuous");
     assert_eq!(kept(&job, &job.replace("[1, 2]", "[1, 3]")), ALL);
-    // What an attribute is made of defines all that is made of it, over any number of steps.
+    // What an attribute is derived from defines all that is derived from it, over any number of
+    // steps.
     let job = JOB
         .replace("sex: {from: sex,", "both: {cross: [old, tenure]}, sex: {cross: [both, region],");
     for (from, to) in [("groups: [x, y]", "groups: [x, z]"), ("[1, 2]", "[1, 3]")] {
@@ -336,8 +337,8 @@ fn a_threshold_defines_the_sets_conditioned_on_its_decisions() {
         kept_of("other"),
         (
             vec![false, false, false, true, false],
-            "decisions of the model other and everything that rests on the set world, conditioned \
-             on them"
+            "decisions of the model other and everything that depends on the set world, \
+             conditioned on them"
                 .to_owned()
         )
     );
@@ -466,7 +467,7 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
         assert!(of.iter().all(|part| words.contains(part)), "{words}");
         assert!(!not.iter().any(|part| words.contains(part)), "{words}");
     };
-    let fixed = "give the job a `data.reference` fixed in time";
+    let fixed = "give the job a fixed `data.reference`";
     says(
         told(run(JOB, "a", false), run(JOB, "b", false), false),
         &["on other rows", fixed],
@@ -480,23 +481,23 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     let words = told(run(JOB, "a", false), run(JOB, "", true), false);
     says(words, &["the run is of version 0.1"], &["on other rows", "baseline"]);
     let words = told(run(&with_reference, "a", false), run(&with_reference, "b", false), false);
-    let keep =
-        "after a new model version approve a folder of it, or keep the reference file the same";
+    let keep = "after a new model version approve a folder of that version, or keep the reference \
+                file the same";
     says(words, &["the rows of `data.reference`", keep], &[fixed, "on other rows"]);
     says(
         told(run(&graph, "a", false), run(&graph, "b", false), false),
-        &["keep the rows that train the same"],
+        &["keep the training rows the same"],
         &[fixed],
     );
     let naive = JOB.replace("world: {greedy: {condition_on: label}}", "world: {naive: {}}");
     says(
         told(run(&naive, "", false), run(JOB, "b", false), true),
-        &["in one of the two runs only"],
+        &["in only one of the two runs"],
         &["other rows", "0.1"],
     );
 }
 
-/// With `force` what means something else is compared all the same, and said to be.
+/// With `force` what means something else is compared anyway, and said to be.
 #[test]
 fn force_compares_what_means_something_else() {
     let value: ValueSample<'_> =

@@ -3,7 +3,7 @@
 //! A pass adds row groups to a state, in any order and on any number of threads, and merges the
 //! states of the threads; [`PieceLoop`] is that loop, with stop and progress inside. A state is
 //! the same for any cut of the rows into parts, and can be written and read back, so that parts
-//! may be gathered apart ([`Accumulator`]). The list of all states stands in `stage::pass`.
+//! may be gathered apart ([`Accumulator`]). The list of all states is in `stage::pass`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,8 +24,8 @@ pub trait Accumulator: StateType + Serialize + DeserializeOwned + Send {
     /// Adds what other rows gave.
     fn merge(&mut self, other: Self);
 
-    /// Puts it into the form that does not depend on the order of merging. Whoever keeps a list
-    /// that is not in order until it is read sorts it here.
+    /// Puts it into the form that does not depend on the order of merging. An implementation that
+    /// keeps an unordered list until it is read sorts it here.
     fn settle(&mut self) {}
 }
 
@@ -75,7 +75,8 @@ impl PieceLoop<'_> {
         self.fold(empty, add, Accumulator::merge)
     }
 
-    /// The same for sums that are no states of their own, such as one state for each fold or slice.
+    /// The same for sums that are not states of their own, such as one state for each fold or
+    /// slice.
     ///
     /// # Errors
     /// As [`PieceLoop::gather`].
@@ -101,7 +102,7 @@ pub(crate) fn merge_each<S: Accumulator>(whole: &mut Vec<S>, part: Vec<S>) {
     whole.iter_mut().zip(part).for_each(|(whole, part)| whole.merge(part));
 }
 
-/// Merges sums of which some are absent, because nobody stands there, such as those of slices.
+/// Merges sums of which some are absent, because nobody is there, such as those of slices.
 pub(crate) fn merge_present<T>(
     whole: &mut [Option<T>],
     parts: impl IntoIterator<Item = Option<T>>,
@@ -124,7 +125,7 @@ pub(crate) fn merge_all<S: Accumulator>(states: impl IntoIterator<Item = S>) -> 
     })
 }
 
-/// Writes a map as a list of pairs, because JSON has maps of texts alone: for
+/// Writes a map as a list of pairs, because JSON has only maps with text keys: for
 /// `#[serde(with = "map_as_list")]`.
 pub(crate) mod map_as_list {
     use std::collections::BTreeMap;

@@ -200,7 +200,7 @@ fn name_of(path: &Path) -> String {
 }
 
 /// The keys of the `n` results of each stage that each job used last. A result that no job has
-/// marked is of a job of its own.
+/// marked is of a separate job.
 fn used_last(found: &[StoredResult], n: usize) -> BTreeSet<String> {
     let mut of_stage: BTreeMap<(&str, &str), Vec<(SystemTime, &str)>> = BTreeMap::new();
     for result in found {

@@ -1,7 +1,7 @@
 //! The only access to files: reads, writes, hashes, copies and renames; errors name the path.
 //!
 //! No other file of the library calls `std::fs` (`program.rs` does, because the build script
-//! compiles it alone). Choose a writer by its guarantee:
+//! compiles it separately). Choose a writer by its guarantee:
 //!
 //! | Function | Replaces a file | A reader sees half of it | On the disk when it returns |
 //! | --- | --- | --- | --- |
@@ -237,7 +237,7 @@ pub(crate) fn write_compact(path: &Path, value: &impl Serialize) -> Result<()> {
 pub(crate) fn write_new(path: &Path, bytes: &[u8], hint: &str) -> Result<()> {
     let written = File::create_new(path).and_then(|mut file| file.write_all(bytes));
     written.map_err(|e| match e.kind() {
-        ErrorKind::AlreadyExists => refuse("write", path, "the file is there already", hint),
+        ErrorKind::AlreadyExists => refuse("write", path, "the file already exists", hint),
         _ => Error::io("write", path, &e),
     })
 }
@@ -605,7 +605,7 @@ mod tests {
         for error in errors {
             let error = error.unwrap_err().to_string();
             assert!(error.contains(&gone.display().to_string()), "{error}");
-            assert!(error.contains("hint: make sure that its folder is there"), "{error}");
+            assert!(error.contains("hint: make sure that its folder exists"), "{error}");
         }
         assert_eq!(
             (read_if_there(&gone).unwrap(), metadata_if_there(&gone).unwrap().is_none()),
@@ -614,7 +614,7 @@ mod tests {
         remove_folder(&gone).unwrap();
         let refused = write_new(&there, b"2", "name a new file").unwrap_err().to_string();
         assert!(
-            refused.contains("is there already\n  hint: name a new file")
+            refused.contains("already exists\n  hint: name a new file")
                 && read_text(&there).unwrap() == "1"
         );
         assert!(write_private(&there, b"2").is_err() && read_text(&there).unwrap() == "1");

@@ -184,11 +184,11 @@ impl fmt::Display for StaleReason {
                 write!(f, "`{name}` is new: `{}`", shorten(new, 0))
             }
             StaleReason::InputRemoved { name, old } => {
-                write!(f, "`{name}` is gone, it was `{}`", shorten(old, 0))
+                write!(f, "`{name}` was removed, it was `{}`", shorten(old, 0))
             }
-            StaleReason::NeedAdded { id } => write!(f, "now rests on `{id}`"),
-            StaleReason::NeedRemoved { id } => write!(f, "no longer rests on `{id}`"),
-            StaleReason::NeedReran { id } => write!(f, "rests on `{id}`, which changed"),
+            StaleReason::NeedAdded { id } => write!(f, "now depends on `{id}`"),
+            StaleReason::NeedRemoved { id } => write!(f, "no longer depends on `{id}`"),
+            StaleReason::NeedReran { id } => write!(f, "depends on `{id}`, which changed"),
             StaleReason::EntryMissing => write!(f, "its result is no longer in the cache"),
             StaleReason::EntryDamaged { file, what } => {
                 write!(f, "its result in the cache is damaged: `{file}` {what}")
@@ -287,16 +287,19 @@ mod tests {
             "`l2` changed from `1` to `0.5`",
         );
         check(fingerprint("1", &[("omit", "race")], &[]), "`omit` is new: `race`");
-        check(fingerprint("1", &[("l2", "1")], &[]), "`seed` is gone, it was `42`");
+        check(fingerprint("1", &[("l2", "1")], &[]), "`seed` was removed, it was `42`");
         check(
             fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("split", "m")]),
-            "rests on `split`, which changed",
+            "depends on `split`, which changed",
         );
         check(
             fingerprint("1", &[("l2", "1"), ("seed", "42")], &[("prepare", "k")]),
-            "now rests on `prepare`",
+            "now depends on `prepare`",
         );
-        check(fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]), "no longer rests on `split`");
+        check(
+            fingerprint("1", &[("l2", "1"), ("seed", "42")], &[]),
+            "no longer depends on `split`",
+        );
         check(last.clone(), "its result is no longer in the cache");
         assert_eq!(last.reason(None), StaleReason::NeverRun);
     }

@@ -1,6 +1,6 @@
 //! SHA-256 and hexadecimal digits: the only place that turns bytes into the text of a hash.
 //!
-//! `build.rs` compiles this file too. It uses `std` and `sha2` alone.
+//! `build.rs` compiles this file too. It uses only `std` and `sha2`.
 
 use std::fmt::Write as _;
 

@@ -95,7 +95,7 @@ fn cannot_lock(path: &Path, cause: &std::io::Error) -> Error {
             "lock",
             path,
             cause.to_string(),
-            "this file system has no locks: keep output and cache on another disk",
+            "this file system does not support locks: put output and cache on another disk",
         );
     }
     Error::io("lock", path, cause)

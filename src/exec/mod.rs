@@ -1,4 +1,4 @@
-//! Runs stages in order of their needs and notifies observers; knows nothing of fairness.
+//! Runs stages in order of their needs and notifies observers; does not know about fairness.
 //!
 //! - A [`PlannedStage`] is a value: an id, its needs, its other inputs, and a function that writes
 //!   files into a folder.
@@ -92,7 +92,7 @@ pub struct ExecSettings<'a> {
     /// Stages of later kinds, and those that need them, are left out.
     pub until: Option<&'a str>,
     /// Runs stages of this kind, or the one with this id, or those that `takes` says, even if their
-    /// results are there. What rests on them runs again only if their files changed.
+    /// results are there. What depends on them runs again only if their files changed.
     pub force: Option<&'a str>,
     /// Whether a text that is neither kind nor id names the stage of an id.
     pub takes: fn(&str, &str) -> bool,
@@ -631,7 +631,7 @@ fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> 
         for need in stage.needs.iter().filter(|need| !earlier(need)) {
             problem(
                 "stage-graph",
-                format!("stage `{}` needs `{need}`, which no stage before it makes", stage.id),
+                format!("stage `{}` needs `{need}`, which no earlier stage provides", stage.id),
             );
         }
         for (i, (name, _)) in stage.inputs.iter().enumerate() {

@@ -2,7 +2,7 @@
 //!
 //! `build.rs` compiles this file too and embeds the fingerprint of the tree that is built, so that
 //! no version has to be raised by hand when a stage computes something else. Features, profile and
-//! target folder are not part of it. It uses `std` and `hash.rs` alone.
+//! target folder are not part of it. It uses only `std` and `hash.rs`.
 
 use std::path::{Path, PathBuf};
 

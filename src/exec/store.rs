@@ -1,9 +1,9 @@
 //! Stage results by key: complete entries, checked when found, shared by jobs, safe to delete.
 //!
 //! ```text
-//! <root>/                         0700 and its files 0600, whatever the umask: rows of people are in it
+//! <root>/                         0700 and its files 0600, regardless of the umask: rows of people are in it
 //! <root>/lock                     held while a session folder is made, ended or removed
-//! <root>/key                      32 random bytes as hex, for this user alone: values that must not be found out are hashed with it
+//! <root>/key                      32 random bytes as hex, only for this user: values that must not be found out are hashed with it
 //! <root>/tmp/<pid>-<n>/           session of one process, locked as long as it lives; results are made here
 //! <root>/<first 2 hex>/<key>/     one entry: the files of the stage and stage.json
 //! <root>/answered/<job>/<sha256>/ by set, the rows that a file of scores was first taken for; not of the store
@@ -359,7 +359,7 @@ fn look(root: &Path, key: &str) -> Result<StoreLookup> {
             Some(meta) => {
                 return damaged(
                     name,
-                    &format!("has {} bytes in place of {}", meta.len(), mark.bytes),
+                    &format!("has {} bytes instead of {}", meta.len(), mark.bytes),
                 );
             }
             None => return damaged(name, "is missing"),
@@ -430,7 +430,10 @@ impl StoreEntry {
     ) -> Result<Option<(String, String)>> {
         for (name, mark) in &self.record.files {
             if files::hash_unless(&self.folder.join(name), check)?.0 != mark.sha256 {
-                return Ok(Some((name.clone(), "has other bytes than were written".to_owned())));
+                return Ok(Some((
+                    name.clone(),
+                    "does not have the bytes that were written".to_owned(),
+                )));
             }
         }
         Ok(None)
@@ -573,7 +576,7 @@ mod tests {
             assert!(matches!(store.look(&key).unwrap(), StoreLookup::Sound(_)));
         };
         let (part, about) = (entry.folder.join("part/0"), entry.folder.join(STAGE_FILE));
-        check(&|| std::fs::write(&part, "row").unwrap(), "part/0", "has 3 bytes in place of 4");
+        check(&|| std::fs::write(&part, "row").unwrap(), "part/0", "has 3 bytes instead of 4");
         check(
             &|| std::fs::remove_dir_all(entry.folder.join("part")).unwrap(),
             "part/0",

@@ -193,8 +193,8 @@ fn one_changed_input_reruns_what_needs_it_and_is_named() {
     let changed = SmallJob { l2: "0.5", ..JOB };
     let expected = [
         "train/a: `l2` changed from `1` to `0.5`",
-        "measure/a: rests on `train/a`, which changed",
-        "report: rests on `measure/a`, which changed",
+        "measure/a: depends on `train/a`, which changed",
+        "report: depends on `measure/a`, which changed",
     ];
     assert_eq!(planned(&changed, &store, &OPTIONS), expected);
     let (ran_now, records) = go(&changed, &store, &OPTIONS);
@@ -283,7 +283,7 @@ fn damaged_and_missing_results_are_made_again() {
     let reasons = planned(&JOB, &store, &OPTIONS);
     assert!(
         reasons[0].starts_with(
-            "train/a: its result in the cache is damaged: `out.txt` has 0 bytes in place of"
+            "train/a: its result in the cache is damaged: `out.txt` has 0 bytes instead of"
         ),
         "{reasons:?}"
     );
@@ -308,7 +308,8 @@ fn changed_bytes_are_found_where_they_are_read_or_published() {
     assert_eq!(reasons.len(), 6);
     assert_eq!(
         reasons[5],
-        "report: its result in the cache is damaged: `out.txt` has other bytes than were written"
+        "report: its result in the cache is damaged: `out.txt` does not have the bytes that were \
+         written"
     );
     assert_eq!(ran(&JOB, &store, &publishes).len(), 6);
     (0..6).for_each(|stage| kept.assert_sound(stage));
@@ -351,7 +352,7 @@ fn force_runs_what_it_names_and_what_thereby_changes() {
     let (ran_now, records) =
         go(&SmallJob { noise: "another outcome", ..JOB }, &store, &force("train/a"));
     assert_eq!(ran_now, ["train/a", "measure/a", "report"]);
-    assert_eq!(reasons(&records.unwrap())[1], "measure/a: rests on `train/a`, which changed");
+    assert_eq!(reasons(&records.unwrap())[1], "measure/a: depends on `train/a`, which changed");
     assert!(ran(&JOB, &store, &OPTIONS).is_empty());
 }
 
@@ -410,9 +411,9 @@ fn unknown_words_and_stages_that_do_not_fit() {
         &stages,
         &OPTIONS,
         "error[duplicate-stage]: two stages are called `prepare`\n\
-         error[stage-graph]: stage `train/a` needs `split`, which no stage before it makes\n\
-         error[stage-graph]: stage `train/b` needs `split`, which no stage before it makes\n\
-         error[stage-graph]: stage `measure/a` needs `split`, which no stage before it makes\n\
+         error[stage-graph]: stage `train/a` needs `split`, which no earlier stage provides\n\
+         error[stage-graph]: stage `train/b` needs `split`, which no earlier stage provides\n\
+         error[stage-graph]: stage `measure/a` needs `split`, which no earlier stage provides\n\
          error[stage-graph]: stage `report` is of the unknown kind `poem`",
     );
     stages.truncate(1);

@@ -27,31 +27,31 @@ pub const STAGES: &[(&str, &str)] = &[
         "reads the rows (Parquet, CSV, catalog, synthetic), applies `keep` and the rules for \
          missing values, encodes columns",
     ),
-    ("split", "decides which rows train and which are audited"),
+    ("split", "splits the rows into training rows and audited rows"),
     (
         "discover",
         "finds the best class of causal graphs of each bootstrap of the training rows under the \
          stated knowledge, with their equations",
     ),
-    ("train", "fits the models that are trained here, or runs the programs that train"),
-    ("fit", "learns from the reference rows what strategies need, one artifact per fold"),
+    ("train", "trains the models, here or with a program"),
+    ("fit", "fits the strategies to the reference rows, one artifact per fold"),
     ("generate", "writes the counterfactuals of the audited rows"),
     (
         "score",
-        "scores rows and counterfactuals, here or by a program, or joins scores made elsewhere; \
-         while these are awaited, writes the rows to score",
+        "scores rows and counterfactuals, here or with a program, or joins scores computed \
+         elsewhere; while these are missing, writes the rows to score",
     ),
-    ("count", "folds scored rows into counts and sums; writes the outcomes"),
-    ("measure", "turns counts and scores into metrics with intervals"),
+    ("count", "aggregates scored rows into counts and sums; writes the outcomes"),
+    ("measure", "computes metrics with intervals from counts and scores"),
     (
         "augment",
-        "trains models of experiments again with rows added, and measures every arm beside the \
-         model as it was",
+        "retrains models of experiments with added rows, and measures every arm and \
+         the original model",
     ),
     (
         "recourse",
-        "asks a model about people as they could be, and tells for which subgroups the way to the \
-         favourable decision is harder for one group than another",
+        "scores changed versions of people with a model, and finds the subgroups in which the \
+         favourable decision is harder to reach for one group than for another",
     ),
     (
         "why",
@@ -59,7 +59,7 @@ pub const STAGES: &[(&str, &str)] = &[
          and confirms them on the other half",
     ),
     ("gate", "judges the gates by the tables of metrics, of recourse and of patterns"),
-    ("report", "renders the page and puts the output folder together"),
+    ("report", "renders the page and assembles the output folder"),
 ];
 
 /// A word with its explanation.
@@ -171,36 +171,36 @@ const BLOCKS: &[(&str, &str)] = &[
         "strategy of a counterfactual set: `graph: {graph-uncertain: {discovery: {boss: {}}, \
          bootstraps: 100, knowledge: {none: {}}}}`\n\
          each bootstrap of the training rows gives a class of causal graphs, each graph linear \
-         equations; what follows from the attribute moves by them\n\
-         assumed, and in no interval: no common cause is missing, independent means unconnected \
-         (in a search), effects are linear\n\
-         every scenario under `knowledge` (tiers, forbidden, required) is a set of its own, here \
-         `graph/none`; `discovery: {given: {edges: [[a, b]]}}` takes a graph that you draw\n\
-         only models trained here can score such sets; `counts`, `score_shift` and `outcomes` rest \
-         on the mean score of each person over all graphs",
+         equations, which move the descendants of the attribute\n\
+         assumptions that no interval reflects: no common cause is missing, independent means \
+         unconnected (in a search), effects are linear\n\
+         every scenario under `knowledge` (tiers, forbidden, required) is a separate set, here \
+         `graph/none`; `discovery: {given: {edges: [[a, b]]}}` uses your own graph\n\
+         only models trained in the run can score such sets; `counts`, `score_shift` and \
+         `outcomes` use the mean score of each person over all graphs",
     ),
     (
         "placebo",
-        "knob of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with the names \
-         of the groups shuffled inside the label\n\
-         the band `placebo_lo` to `placebo_hi` is what sampling noise alone gives; a value inside \
-         of it may be noise\n\
-         a naive set draws on no sample: its noise floor is zero",
+        "key of a counterfactual set, `placebo: {repeats: 20}`: the same strategy with \
+         group names shuffled within each label\n\
+         the band `placebo_lo` to `placebo_hi` is the range that sampling noise gives; a value \
+         inside it may be noise\n\
+         a naive set uses no sample: its noise floor is zero",
     ),
     (
         "example_pairs",
-        "`report.example_pairs: N`: so many rows of people beside their counterfactuals on the \
-         page and in `cf_examples`, for each ordered pair of groups\n\
+        "`report.example_pairs: N`: the number of rows of people shown next to their \
+         counterfactuals on the page and in `cf_examples`, for each ordered pair of groups\n\
          drawn by the seed among rows with a valid counterfactual, 0 to 20; with 0, the default, \
-         no row of a person leaves the run but in `rows/`",
+         only `rows/` contains rows of people",
     ),
     (
         "recheck",
-        "knob of a model whose scores are made elsewhere, `recheck: {share: 0.01, tolerance: \
-         1.0e-6}`: some rows as they are go along with the counterfactuals\n\
+        "key of a model whose scores are computed elsewhere, `recheck: {share: 0.01, tolerance: \
+         1.0e-6}`: some unchanged rows are scored again together with the counterfactuals\n\
          they are the lines whose to_group is the row's own group; their scores must be the \
          factual ones within the tolerance\n\
-         where they are not, another version of the model made them, and the run ends with \
+         otherwise another version of the model computed them, and the run ends with \
          `recheck-differs`\n\
          of a program or an ONNX file, `recheck: {repeats: 5, share: 0.05}`: some rows are scored \
          again and again; how often two answers about a row lead to different decisions is the \
@@ -251,7 +251,7 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "reference",
-        "the group that others are compared with (`data.sensitive.NAME.reference`), or rows that \
+        "the group with which others are compared (`data.sensitive.NAME.reference`), or rows that \
          strategies learn from (`data.reference`)",
     ),
     (
@@ -266,54 +266,54 @@ const WORDS: &[(&str, &str)] = &[
         "the graphs of one bootstrap that give the same counterfactuals; it counts as often as it \
          has graphs\n\
          every metric of a graph-uncertain set has a value in each world (table `worlds`); its \
-         value is the mean over graphs, `world_lo` to `world_hi` the middle of them, `lo` to `hi` \
-         what other people would give\n\
-         `between_lo` to `between_hi` is what other graphs give, each fitted on all training rows; \
-         `within_lo` to `within_hi` what refits of the coefficients give; `between_var`, \
-         `within_var` and `mixed_var` add up to `world_var`\n\
+         value is the mean over graphs, `world_lo` to `world_hi` their central interval, `lo` to \
+         `hi` the interval over people\n\
+         `between_lo` to `between_hi` is the interval over graphs, each fitted on all training \
+         rows; `within_lo` to `within_hi` the interval over refits of the coefficients; \
+         `between_var`, `within_var` and `mixed_var` add up to `world_var`\n\
          a gate with `decide_by: worlds` is judged by `world_lo` and `world_hi`: graphs and refits \
          together, without other people",
     ),
     (
         "boundary",
-        "why a value has no interval, or a gate cannot tell: all replicates agree, for nothing or \
-         everything counts, and people drawn again would say nothing new\n\
-         more people, or a metric with counts of its own, may help",
+        "why a value has no interval, or a gate is inconclusive: all replicates are \
+         equal, because no case or every case counts\n\
+         more people, or a metric with its own counts, may help",
     ),
     (
         "selective_labels",
         "flag of a value that needs labels where these are missing for some groups or decisions \
          more often than for others; a gate on it is inconclusive\n\
-         the issue `selective-labels` names the shares; where repayment is known of granted loans \
-         only, gate on metrics that need no label",
+         the issue `selective-labels` gives the shares; if repayment is known only for granted \
+         loans, gate on metrics that need no label",
     ),
     (
         "small_group",
-        "flag of a value that rests on a group of fewer people than `metrics.min_group_size`; a \
-         gate on a gap or a distance is then inconclusive, but for the worst case where the \
+        "flag of a value based on a group of fewer people than `metrics.min_group_size`; a \
+         gate on a gap or a distance is then inconclusive, except a worst case in which the \
          interval of other groups breaks the limit",
     ),
     (
         "small_denominator",
-        "flag of a value that rests on a rate of fewer cases than `metrics.min_denominator`; a \
-         gate on a gap or a distance is then inconclusive, but for the worst case where the \
+        "flag of a value based on a rate of fewer cases than `metrics.min_denominator`; a \
+         gate on a gap or a distance is then inconclusive, except a worst case in which the \
          interval of other groups breaks the limit",
     ),
     (
         "decide_by",
-        "what decides a gate: `interval` (all of it must keep the limit, or break it; else the \
-         gate is inconclusive), `worlds` (the interval over causal graphs and refits of their \
-         coefficients) or `estimate` (the value alone)",
+        "what decides a gate: `interval` (the whole interval must keep or break the limit; \
+         otherwise the gate is inconclusive), `worlds` (the interval over causal graphs and refits \
+         of their coefficients) or `estimate` (only the value)",
     ),
     (
         "on_inconclusive",
-        "what becomes of a run with a gate that cannot tell: `fail` (the default: exit status 1) \
+        "result of a run with an inconclusive gate: `fail` (the default: exit status 1) \
          or `warn`",
     ),
     (
         "rise_at_most",
-        "limit of a gate with `against: baseline`: the value may be so much above that of the \
-         baseline; `fall_at_most` so much below",
+        "limit of a gate with `against: baseline`: by how much the value may exceed that of the \
+         baseline; `fall_at_most`: by how much it may be lower",
     ),
     ("harm_to", HARM_TO),
     (
@@ -323,14 +323,14 @@ const WORDS: &[(&str, &str)] = &[
     ),
     (
         "fall_at_most",
-        "limit of a gate with `against: baseline`: the value may be so much below that of the \
+        "limit of a gate with `against: baseline`: by how much the value may be below that of the \
          baseline",
     ),
     ("family_error", "`holm`: the comparisons of one gate are judged together; see `holm`"),
     (
         "compare",
-        "metrics.compare: {challenger: current} sets models side by side on the same people, in \
-         the table `comparisons` and the report\n\
+        "metrics.compare: {challenger: current} compares models on the same people, in the \
+         table `comparisons` and the report\n\
          a difference is the value of the first model minus that of the second; in every replicate \
          of its interval the same people count equally often for both models\n\
          of the families performance, group, ccm and eccm",
@@ -339,20 +339,21 @@ const WORDS: &[(&str, &str)] = &[
         "holm",
         "gates.G.family_error: holm judges the comparisons of a gate (`direction: any`) together: \
          sorted by how clearly they break the limit, the k-th of m by its interval at the level 1 \
-         - alpha / (m - k + 1), and none after the first that does not break it\n\
-         so the chance that any comparison is called broken that is not stays that of one",
+         - alpha / (m - k + 1), stopping at the first that does not break it\n\
+         so the probability that any comparison is wrongly called broken is that of a single \
+         comparison",
     ),
     (
         "any_switch",
         "the rates `sr_any`, `psr_any` and `nsr_any`: a person with counterfactuals in several \
-         groups counts once, as switched where any of them switches",
+         groups counts once, as switched if any of them switches",
     ),
     (
         "noise",
-        "what a counterfactual set gives where the names of the groups are shuffled and so mean \
-         nothing: the band `placebo_lo` to `placebo_hi`\n\
-         below 40 repeats it runs from the least to the largest value, from 40 on from the 2.5 % \
-         to the 97.5 % quantile; see `placebo`",
+        "the results of a counterfactual set with shuffled, and therefore meaningless, group \
+         names: the band `placebo_lo` to `placebo_hi`\n\
+         with fewer than 40 repeats it runs from the smallest to the largest value, otherwise from \
+         the 2.5 % to the 97.5 % quantile; see `placebo`",
     ),
     ("macro", VIEWS),
     ("micro", VIEWS),
@@ -370,26 +371,27 @@ const WORDS: &[(&str, &str)] = &[
     (
         "valid",
         "a counterfactual that passed the filter (`keep_within`) and the checks (`range`, \
-         `direction`) of its set; others are discarded and in no metric, see `share_discarded`",
+         `direction`) of its set; others are discarded and excluded from every metric, see \
+         `share_discarded`",
     ),
     (
         "waiting",
-        "a file of scores that the job names is not there: the run writes the rows to score, \
-         measures nothing and ends with status 4\n\
-         write the scores elsewhere, rename the file to the name that is awaited when it is whole, \
-         and run the same command again; a file that cannot be read is waited for until it is 15 \
-         minutes old\n\
+        "a score file named in the job does not exist: the run writes the rows to score, measures \
+         nothing and ends with status 4\n\
+         write the scores elsewhere, rename the complete file to the expected name, and run the \
+         same command again; for an unreadable file the run ends with status 4 until the file is \
+         15 minutes old\n\
          the file answers the rows to score as they were written: after a change of data, \
-         features, set, `run.seed` or `recheck`, take it away and run again; with the column \
-         `request` of the rows to score in it, cfaudit tells (`other-request`)",
+         features, set, `run.seed` or `recheck`, remove it and run again; if it has the column \
+         `request` of the rows to score, cfaudit checks this (`other-request`)",
     ),
     (
         "to-score",
-        "folder of the output of a run that waits: `factual/` holds the rows as they are (key \
-         `row_id`), a folder called like each set holds its counterfactuals (key row_id, \
-         sensitive, from_group, to_group, cf_index), as `part-*.parquet`\n\
-         behind the key stands `request`, the SHA-256 of all rows of the folder: hand it on with \
-         the scores, and it is checked that they answer these rows\n\
+        "output folder of a waiting run: `factual/` holds the unchanged rows (key `row_id`), a \
+         folder named after each set holds its counterfactuals (key row_id, sensitive, from_group, \
+         to_group, cf_index), as `part-*.parquet`\n\
+         the column `request` after the key is the SHA-256 of all rows of the folder: copy it into \
+         the score file, and cfaudit checks that the scores belong to these rows\n\
          then come the sensitive columns and the features, under the names and with the types of \
          the source",
     ),
@@ -405,23 +407,23 @@ const PERSON: &str = "data.person: C names the column that says whose row it is,
     by the design effect of persons (n_eff); all others draw persons\n\
     not with weights, several classes, the family clarify, causal graphs, a placebo or recourse";
 
-const WEIGHT: &str = "data.weight: C names the column that says how many people a row stands for: \
-    0 or more\n\
-    models that are trained here, every value, interval and gate take a person so often; a factor \
-    of all weights changes no value\n\
+const WEIGHT: &str = "data.weight: C names the column with the number of people that a row \
+    represents: 0 or more\n\
+    models trained in the run, every value, interval and gate use it; a common factor of all \
+    weights changes no value\n\
     numbers of people, small_group, small_denominator and `enough` count every person once\n\
     in metrics, weight_numerator over weight_denominator is the value of a rate; numerator and \
     denominator are the cases behind it\n\
     intervals: percentiles over blocks of people with Poisson weights; of score metrics as without \
     weights\n\
-    weights are added in whole multiples of their largest common measure, where the largest is at \
-    most 2^32 of it; else each is rounded by less than 2^-32 of the largest";
+    weights are added as integer multiples of their greatest common divisor if the largest is at \
+    most 2^32 times that divisor; otherwise each is rounded by less than 2^-32 of the largest";
 
 const CLARIFY: &str = "metrics.clarify: {favoured: {sex: [Male]}, strata: occupation, flip_test: \
-    {}} says how the family clarify is measured\n\
+    {}} specifies how the family clarify is measured\n\
     favoured: groups that are favoured, each against every group that is not among them; rest: \
-    every group against all others together; left out: the reference\n\
-    strata: the column by whose values CDDPL is averaged; people without a value are left out of \
+    every group against all others together; default: the reference\n\
+    strata: the column by whose values CDDPL is averaged; people without a value are excluded from \
     it and counted\n\
     labels and predictions are counted by the favourable side, which data.label names; `di` is of \
     the family group and measured for these facets too";
@@ -435,83 +437,82 @@ const RECOURSE: &str = "block of the job, recourse: {ATTRIBUTE: {model, subgroup
     that help a share phi), equal-effectiveness-within-budget (the same share within a budget), \
     equal-cost-of-effectiveness (a share phi at the same cost), fair-trade-off (the same share at \
     every cost), equal-conditional-mean-recourse (the same mean cost of those who can be helped), \
-    mean-recourse (of all, where people whom no action helps count with no_way_costs)\n\
-    a share phi is one of the people of a group in a subgroup; where no action, at any cost, helps \
-    so many the cost is infinite, though some may be helped\n\
-    views: macro, one action for all people of a subgroup; micro, each person the action that \
-    helps\n\
+    mean-recourse (of all people; those whom no action helps count with no_way_costs)\n\
+    phi is a share of the people of a group in a subgroup; if no action, at any cost, helps that \
+    many, the cost is infinite, even if some can be helped\n\
+    views: macro, the same action for all people of a subgroup; micro, for each person the action \
+    that helps\n\
     tables: recourse, recourse_columns, subgroups, actions, ecd, comparatives, ranking_analysis, \
     aggregated_rankings\n\
-    every person counts once, whatever a row weighs; after Fairness Aware Counterfactuals for \
-    Subgroups (FACTS)";
+    every person counts once, without weights; after Fairness Aware Counterfactuals for Subgroups \
+    (FACTS)";
 
-const VIEWS: &str = "how a definition of recourse sees a subgroup: macro, one action for all of \
-    its people; micro, each person the action that helps\n\
-    under a model that adds up its features both give the same values; where they do in every \
-    subgroup, the page counts them as one way to judge";
+const VIEWS: &str = "how a definition of recourse sees a subgroup: macro, the same action for all \
+    of its people; micro, for each person the action that helps\n\
+    under an additive model both give the same values; if they agree in every subgroup, the page \
+    counts them as one view";
 
-const BUDGET: &str = "of equal-effectiveness-within-budget: the most that an action may cost\n\
+const BUDGET: &str = "key of equal-effectiveness-within-budget: the maximum cost of an action\n\
     budgets: costs; budget_percentiles: percentiles of the costs at which half of a group in a \
     subgroup are helped";
 
 const MAY_CHANGE: &str = "key of a block of recourse: what people may change, by column; a column \
     that is not named may not change\n\
-    any: freely; up, down: to no lower or higher position of the declared order, or number; never: \
-    not at all\n\
-    {up: {steps: 2}}: at most two positions (of numbers without bins: at most so much); {any: \
-    {not_to: [LEVEL]}}: not to these levels\n\
-    nothing becomes missing, and what is missing moves neither up nor down";
+    any: freely; up, down: only to a higher or lower position of the declared order, or number; \
+    never: not at all\n\
+    {up: {steps: 2}}: at most two positions (for numbers without bins: at most this difference); \
+    {any: {not_to: [LEVEL]}}: not to these levels\n\
+    no value becomes missing, and a missing value moves neither up nor down";
 
 const UNFAIR: &str = "what gates on recourse count: subgroups that are unfair by one definition \
     and view\n\
     gates: {NAME: {recourse: ATTRIBUTE, definition: {equal-cost-of-effectiveness: {phi: 0.7}}, \
     unfair_subgroups_at_most: 0, smallest: 100}}\n\
-    view: macro unless named; score_at_least: any score above 0 unless named; smallest: affected \
+    view: default macro; score_at_least: default any score above 0; smallest: affected \
     people in the smaller group of a subgroup\n\
     subgroups against either group count; each pair of groups is judged and the worst decides; \
     inconclusive where no subgroup has actions and so many people";
 
 const FLIP_TEST: &str = "metrics.clarify.flip_test: {neighbours: 5, scale: none, max_rows: 100000} \
-    runs FT: of every person of the disfavoured facet the nearest people of the favoured one vote \
-    on the prediction\n\
-    distances are Euclidean over the numeric features, as they stand or in standard deviations; of \
-    equal distances the earlier row counts\n\
-    beyond max_rows people a sample is drawn by the seed, flagged `sampled`; ci_method says of how \
-    many\n\
+    runs FT: for each person of the disfavoured facet the nearest people of the favoured facet \
+    vote on the prediction\n\
+    distances are Euclidean over the numeric features, unscaled or in standard deviations; with \
+    tied distances the earlier row is used\n\
+    above max_rows people a seeded sample is drawn, flagged `sampled`; ci_method gives its size\n\
     the interval draws the people of the disfavoured facet and keeps their neighbours";
 
-const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value of the label a \
-    class of its own; models give a score per class (`columns: {Low: p_low, ...}`), and the class \
-    with the highest is predicted, of equal scores the one named first\n\
-    of all classes together (`class` empty in the tables): acc and mcc of labels and predictions, \
+const CLASSES: &str = "data.label.classes: [Low, Medium, High] makes each value of the \
+    label a class; models give a score per class (`columns: {Low: p_low, ...}`), and the class \
+    with the highest score is predicted, with ties the one named first\n\
+    for all classes together (`class` empty in the tables): acc and mcc of labels and predictions, \
     cr, sr and cmcc of counterfactuals, and their differences; the cells of the matrices are in \
     `counts`, the rates from class to class in `transitions`\n\
-    every other metric is of one class against all others (`class` names it): the class is \
+    every other metric compares one class with all others (`class` names it): the class is \
     positive, all others are negative, and the score is that of the class; nsr is how often \
     predictions leave the class, psr how often they join it\n\
-    a group at a disadvantage is named only for a class that has its side of `positive` and the \
-    rest for itself\n\
-    clarify, compare, placebo and outcomes are not offered";
+    a group at a disadvantage is named only for a class that alone forms its side \
+    of `positive`\n\
+    clarify, compare, placebo and outcomes are not supported";
 
 const HARM_TO: &str = "gates: {NAME: {harm_to: {sex: Female}, model: M, counterfactual: S, \
     at_most: 0.02}}\n\
     two shares must keep the limit, against each other group B: denied_by_group from Female to B \
     (refused, and granted as B) and favoured_by_group from B to Female (granted, and refused as \
     Female)\n\
-    a row each in the table `gates`; fail if any fails, else inconclusive if any is inconclusive \
-    or undefined, else pass\n\
-    each is judged for itself; `family_error: holm` judges them together";
+    each has a row in the table `gates`; fail if any fails, else inconclusive if any is \
+    inconclusive or undefined, else pass\n\
+    each is judged separately; `family_error: holm` judges them together";
 
 const GATE: &str = "one question about one metric, or about harm to a group (`harm_to`), with a \
     limit\n\
     at_most L, decide_by interval: pass where the whole interval is at or below L, fail where all \
     of it is above, else inconclusive\n\
-    at_least L mirrors it; decide_by estimate looks at the value alone\n\
-    decide_by worlds looks at the interval over causal graphs and refits of their coefficients in \
-    its place; metrics of graphs, such as h_ga, take no model and no interval\n\
+    at_least L mirrors it; decide_by estimate uses only the value\n\
+    decide_by worlds uses the interval over causal graphs and refits of their coefficients \
+    instead; metrics of graphs, such as h_ga, need no model and have no interval\n\
     fewer cases than `enough`, an undefined value or a missing interval are inconclusive, never a \
     pass\n\
-    level warn is shown only; of level fail, a fail (and, with on_inconclusive: fail, an \
+    level warn is only shown; with level fail, a fail (and, with on_inconclusive: fail, an \
     inconclusive gate) ends the run with status 1";
 
 /// The entries of a word: its own, else those of columns of that name. Metrics are also known by
@@ -575,7 +576,7 @@ fn metric_text(metric: &Metric) -> String {
         ("range", range(metric.range)),
         ("ideal", ideal),
         ("sign", metric.sign.to_owned()),
-        ("at a disadvantage, where the numbers are clear", impaired(metric.impaired)),
+        ("at a disadvantage, if the numbers are clear", impaired(metric.impaired)),
         ("undefined when", metric.undefined_when.to_owned()),
         ("needs a label", if metric.needs_label { "yes" } else { "no" }.to_owned()),
         ("source", metric.source.to_owned()),
@@ -588,10 +589,10 @@ fn metric_text(metric: &Metric) -> String {
 fn impaired(rule: ImpairedGroupRule) -> String {
     let side = |side: DirectionSide| match side {
         DirectionSide::Original => "the group that people belong to",
-        DirectionSide::New => "the group that they are moved to",
+        DirectionSide::New => "the group to which they are moved",
     };
     match rule {
-        ImpairedGroupRule::Unstated => "nobody is named".to_owned(),
+        ImpairedGroupRule::Unstated => "no group is named".to_owned(),
         ImpairedGroupRule::LowerRate(_) => {
             "the group with the lower rate of favourable predictions".to_owned()
         }
@@ -745,16 +746,16 @@ mod tests {
         for (word, says) in [
             (
                 "denied_by_group",
-                "at a disadvantage, where the numbers are clear: the group that people belong to",
+                "at a disadvantage, if the numbers are clear: the group that people belong to",
             ),
             (
                 "favoured_by_group",
-                "at a disadvantage, where the numbers are clear: the group that they are moved to",
+                "at a disadvantage, if the numbers are clear: the group to which they are moved",
             ),
             (
                 "psr",
                 "the group that people belong to where the positive prediction is favourable, else \
-                 the group that they are",
+                 the group to which",
             ),
             ("harm_to", "denied_by_group from Female to B"),
         ] {

@@ -1,6 +1,6 @@
 //! The numbers of a word in a finished run, for `cfaudit explain WORD --in DIR`: every value of a
-//! metric, or how a gate came out, as lines of aligned columns, from the tables of the folder
-//! alone.
+//! metric, or how a gate came out, as lines of aligned columns, only from the tables of the
+//! folder.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(crate) fn of(word: &str, found: &[&ExplainedWord], folder: &Path) -> Result<
             path: String::new(),
             place: None,
             what: format!("`{word}` is neither a metric nor a gate of `{}`", folder.display()),
-            hint: Some("name one of these, or leave `--in` out".to_owned()),
+            hint: Some("name one of these, or omit `--in`".to_owned()),
         }]));
     }
     Ok(judged)

@@ -1,8 +1,9 @@
-//! `manifest.json` and `summary.json`: what an output folder says about itself beside its tables.
+//! `manifest.json` and `summary.json`: what an output folder says about itself in addition to its
+//! tables.
 //!
 //! The manifest is deterministic: no times, no host, no absolute paths. It holds every word of the
-//! job that a reader of the tables needs (so that `report`, `gate` and `diff` work from a folder
-//! alone, on another machine, months later) and the hash of every other file of the folder; so its
+//! job that a reader of the tables needs (so that `report`, `gate` and `diff` work only from a
+//! folder, on another machine, months later) and the hash of every other file of the folder; so its
 //! own hash is the fingerprint of an audit. Report and diff read it; the stage `report` writes it.
 
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub(crate) struct Manifest {
     pub run: String,
     /// SHA-256 of `job.resolved.yaml`.
     pub job_hash: String,
-    /// Set where generated stand-in data took the place of this catalog data set: no number is
+    /// Set where generated stand-in data replaced this catalog data set: no number is
     /// about real people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
@@ -52,7 +53,7 @@ pub(crate) struct Manifest {
     pub experiments: Vec<ExperimentWords>,
     /// Families of metrics measured.
     pub families: Vec<String>,
-    /// Level of the intervals; absent where the job asks for none.
+    /// Level of the intervals; absent where the job requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<f64>,
     /// Replicates of the bootstrap.
@@ -142,7 +143,7 @@ pub(crate) struct ReportWords {
     /// What the audit is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
-    /// The people whom the rows stand for.
+    /// The people whom the rows represent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub population: Option<String>,
     /// The time that the rows cover.
@@ -165,7 +166,7 @@ pub(crate) struct ReportWords {
     pub without_annex: bool,
     /// Rows of a long table that the page shows.
     pub rows_shown: u64,
-    /// What the job says of its gates, by name.
+    /// What the job says about its gates, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gate_notes: BTreeMap<String, String>,
 }
@@ -244,8 +245,8 @@ pub(crate) struct AttributeWords {
     pub groups: Vec<String>,
     /// The reference group.
     pub reference: String,
-    /// How its groups are derived from columns, in words; none where they are values of a column as
-    /// it stands.
+    /// How its groups are derived from columns, in words; none where they are values of an
+    /// unchanged column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_of: Option<String>,
     /// What the page calls the attribute; absent where its name does.
@@ -267,7 +268,7 @@ pub(crate) struct SetWords {
     pub knobs: Vec<String>,
     /// The attributes it changes, one at a time.
     pub attributes: Vec<String>,
-    /// Repeats of its placebo; absent where the job asks for none.
+    /// Repeats of its placebo; absent where the job requests none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placebo: Option<u64>,
     /// A hash of the rows that it was fitted on, by attribute: equal where rows, columns and
@@ -275,12 +276,13 @@ pub(crate) struct SetWords {
     /// folders of version 0.1.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fitted_on: BTreeMap<String, String>,
-    /// What stands for the groups of derived attributes in the rows that models saw, by attribute.
+    /// What represents the groups of derived attributes in the rows that models saw, by attribute.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub written: BTreeMap<String, Vec<WrittenValue>>,
 }
 
-/// What the counterfactuals of a direction got in a column that a derived attribute is made of.
+/// What the counterfactuals of a direction got in a column that a derived attribute is derived
+/// from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct WrittenValue {
     /// The group of the people.
@@ -312,7 +314,7 @@ pub(crate) struct ModelWords {
     /// class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreScale>,
-    /// What scoring some rows again gave: of programs and ONNX files always, of scores made
+    /// What scoring some rows again gave: of programs and ONNX files always, of scores computed
     /// elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckWords>,
@@ -328,7 +330,7 @@ impl ModelWords {
         self.scale.unwrap_or_default()
     }
 
-    /// How scores are drawn and measured, where they are no probabilities.
+    /// How scores are drawn and measured, where they are not probabilities.
     pub(crate) fn scale_in_words(&self) -> Option<String> {
         let scale = self.scale?;
         let turned = if scale.turned {
@@ -381,7 +383,7 @@ pub(crate) struct ExperimentWords {
 pub(crate) struct ArmWords {
     /// Its name, such as `all`.
     pub name: String,
-    /// What is added to the training rows, in words.
+    /// Rows added to the training rows, in words.
     pub words: String,
 }
 
@@ -394,7 +396,7 @@ pub(crate) struct RecheckWords {
     /// Those of them whose second score is another; above 0 only for programs and ONNX files.
     #[serde(default)]
     pub differ: u64,
-    /// The largest difference from their factual scores. Of scores made elsewhere there is no
+    /// The largest difference from their factual scores. Of scores computed elsewhere there is no
     /// folder where it is above the job's tolerance; of programs and ONNX files gates are
     /// inconclusive where it is above 1e-6, unless `switches` tells what comes of it.
     pub largest: f64,
@@ -482,7 +484,7 @@ pub(crate) struct AwaitedScores {
     pub columns: Vec<String>,
     /// The folder of the rows to score, below the output folder.
     pub to_score: String,
-    /// The id of these rows, SHA-256: it stands in their column `request`.
+    /// The id of these rows, SHA-256: it is in their column `request`.
     #[serde(default)]
     pub request: String,
     /// How many rows there are.
@@ -540,11 +542,11 @@ pub(crate) struct RunComparison {
     /// Whether values were compared although a definition differs, because the caller asked for it.
     #[serde(default)]
     pub forced: bool,
-    /// Whether intervals rest on the same people in both runs, and why or why not.
+    /// Whether intervals depend on the same people in both runs, and why or why not.
     pub pairing: String,
     /// People whose outcomes both runs hold; 0 where intervals are not paired.
     pub people_in_both: u64,
-    /// What in the job differs, definitions first.
+    /// Differences between the jobs, definitions first.
     pub differs: Vec<JobChange>,
 }
 
@@ -553,10 +555,10 @@ pub(crate) struct RunComparison {
 pub(crate) struct JobChange {
     /// Its dotted path.
     pub path: String,
-    /// What it was; absent where it did not stand there.
+    /// What it was; absent where it was not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
-    /// What it is; absent where it stands there no more.
+    /// What it is; absent where it is no longer there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new: Option<String>,
     /// Which values mean something else for it, in words; empty where all mean the same.
@@ -570,7 +572,7 @@ pub(crate) struct RowCounts {
     pub source: u64,
     /// Rows after filters and rules for missing values.
     pub kept: u64,
-    /// Rows that train.
+    /// Training rows.
     pub trained: u64,
     /// Rows audited: the people of the report.
     pub audited: u64,
@@ -607,7 +609,7 @@ pub struct RunSummary {
     /// fail, inconclusive, warn (a gate of level `warn` did not pass), pass, `done` where no gate
     /// was judged, or `waiting` for scores: then nothing was measured.
     pub verdict: String,
-    /// Exit status; in `summary.json` the one that the gates ask for, whatever `--gates` says,
+    /// Exit status; in `summary.json` the one that the gates ask for, regardless of `--gates`,
     /// because no flag changes its bytes.
     pub exit: u8,
     /// Set where stand-in data were used.
@@ -661,7 +663,7 @@ pub struct WorstGate {
     /// Upper end of the interval; null = none.
     #[serde(default)]
     pub hi: Option<f64>,
-    /// Cases below the rate; null where the metric is no rate.
+    /// Cases below the rate; null where the metric is not a rate.
     #[serde(default)]
     pub n: Option<i64>,
     /// The limit.

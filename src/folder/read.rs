@@ -14,7 +14,7 @@ use crate::exec::hash::sha256;
 use crate::folder::manifest::{Manifest, RunSummary};
 use crate::table::list::TABLES;
 
-/// What a folder says of itself.
+/// What a folder says about itself.
 pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// The summary of a folder.
@@ -22,8 +22,8 @@ pub(crate) const SUMMARY: &str = "summary.json";
 
 /// An error about a file that is not as it was written.
 pub(crate) fn damaged(path: &Path, cause: impl Display) -> Error {
-    let hint = "the folder was changed after it was written; run the job again, or copy the whole \
-                folder from where it is sound";
+    let hint = "the folder was changed after it was written; run the job again, or copy an \
+                undamaged version of the whole folder";
     Error::operator("read", path, cause, hint)
 }
 
@@ -38,8 +38,10 @@ pub(crate) fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     if plain && parts.iter().collect::<PathBuf>().as_os_str() == name && name != MANIFEST {
         return Ok(folder.join(name));
     }
-    let cause =
-        format!("it lists `{}`, which is no path of a file inside the folder", name.escape_debug());
+    let cause = format!(
+        "it lists `{}`, which is not the path of a file inside the folder",
+        name.escape_debug()
+    );
     Err(damaged(&folder.join(MANIFEST), cause))
 }
 
@@ -49,13 +51,13 @@ pub(crate) fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
 /// The folder is none of cfaudit's, or its manifest is not as it was written.
 pub(crate) fn manifest(folder: &Path) -> Result<(Manifest, Vec<u8>)> {
     let path = folder.join(MANIFEST);
-    // What is no regular file may never end.
+    // What is not a regular file may never end.
     let text = match files::metadata(&path) {
-        Ok(there) if !there.is_file() => Err("it is no file".to_owned()),
+        Ok(there) if !there.is_file() => Err("it is not a file".to_owned()),
         _ => files::read(&path).map_err(|e| e.cause()),
     };
     let bytes = text.map_err(|cause| {
-        let hint = "name an output folder of `cfaudit run` that is finished, such as outputs/demo";
+        let hint = "name a finished output folder of `cfaudit run`, such as outputs/demo";
         Error::operator("read", folder, format!("it has no readable manifest.json ({cause})"), hint)
     })?;
     let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| damaged(&path, e))?;
@@ -78,7 +80,7 @@ pub(crate) fn verified(
     for table in TABLES.iter().map(|table| format!("tables/{}", table.file())) {
         let file = folder.join(&table);
         if wanted(&table) && !manifest.files.contains_key(&table) && file.exists() {
-            return Err(damaged(&file, "it is there, and manifest.json does not list it"));
+            return Err(damaged(&file, "it exists, but manifest.json does not list it"));
         }
     }
     for (name, sha256) in manifest.files.iter().filter(|(name, _)| wanted(name)) {
@@ -97,10 +99,10 @@ pub(crate) fn verified(
 /// It is not there, or its content is another.
 pub(crate) fn check_hash(file: &Path, sha256: &str) -> Result<()> {
     if !file.is_file() {
-        return Err(damaged(file, "it is not there, and manifest.json lists it"));
+        return Err(damaged(file, "it does not exist, but manifest.json lists it"));
     }
     if files::hash_file(file)?.0 != sha256 {
-        return Err(damaged(file, "its content is not what manifest.json lists"));
+        return Err(damaged(file, "its content differs from its entry in manifest.json"));
     }
     Ok(())
 }
@@ -129,7 +131,7 @@ fn check_finished(folder: &Path, manifest: &Manifest) -> Result<()> {
 /// There is one.
 pub(crate) fn check_no_audit(folder: &Path) -> Result<()> {
     if manifest(folder).is_ok_and(|(manifest, _)| manifest.stopped_after.is_none()) {
-        let cause = "it holds a finished audit, and a run with `--until` would leave rows alone";
+        let cause = "it holds a finished audit, and a run with `--until` would leave only rows";
         let hint = "give the rows another folder with `--out`, or add `--replace`";
         return Err(Error::operator("replace", folder, cause, hint));
     }
@@ -146,7 +148,7 @@ pub(crate) fn check_measured(folder: &Path, manifest: &Manifest) -> Result<()> {
         "compare with",
         folder,
         "its run waits for scores, so it holds no numbers",
-        "run its job again once the scores are there, or name the folder of a finished run",
+        "run its job again when the scores have arrived, or name the folder of a finished run",
     ))
 }
 

@@ -12,8 +12,8 @@ pub enum GateDecideBy {
     #[default]
     Interval,
     /// The same with the interval over the graphs of a graph-uncertain set and refits of their
-    /// coefficients; what other people would give has no part in it.
+    /// coefficients; what other people would give does not take part in it.
     Worlds,
-    /// The value alone: pass or fail.
+    /// Only the value: pass or fail.
     Estimate,
 }

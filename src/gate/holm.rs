@@ -7,7 +7,7 @@
 //! later one does: it is inconclusive at worst. So of comparisons that all keep the limit any is
 //! called broken with probability alpha / 2 at most.
 //!
-//! Choice: intervals of another level follow from the table of metrics. Wilson's is made anew from
+//! Choice: intervals of another level follow from the table of metrics. Wilson's is made again from
 //! its counts, or from the effective number of cases where a person may have several rows, and its
 //! p is that of the score test, its dual; so is Wilson's on people, from the
 //! number of people that its ends tell. Katz's is stretched on the logarithm, which is exact. On
@@ -57,7 +57,7 @@ impl<'a> HolmTest<'a> {
             .then_some((rate.value().ok()?, counts.1 as f64))
     }
 
-    /// Behind an interval of people of whom nobody is a case, or everybody: which of these, and how
+    /// Behind an interval on people for a rate of 0 or 1: which of these, and how
     /// many people there are.
     fn people(&self) -> Option<(bool, f64)> {
         let (is, everybody) = (self.observation.interval.as_str(), self.value == 1.0);
@@ -77,7 +77,7 @@ impl<'a> HolmTest<'a> {
     }
 
     /// A root mean square is at most the root of the share of people who move; other values are
-    /// told as they are.
+    /// reported as they are.
     fn as_share(&self, x: f64) -> f64 {
         if self.is_of_moved() && self.observation.metric == "rmscd" { x * x.abs() } else { x }
     }

@@ -1,17 +1,17 @@
-//! Gates: one question each about one metric, with a limit; judged from the table of metrics alone.
+//! Gates: one question each about one metric, with a limit; judged only from the table of metrics.
 //!
 //! With `decide_by: interval` (or `worlds`, where the interval is the one over causal graphs and
 //! refits of their coefficients) and `at_most L`: *pass* where the whole interval is at or below L,
 //! *fail* where all of it is above, else *inconclusive*; mirrored for `at_least`. With
-//! `decide_by: estimate` the value alone decides. Fewer cases than `min_cases` below a rate, an
+//! `decide_by: estimate` only the value decides. Fewer cases than `min_cases` below a rate, an
 //! undefined value or a missing interval are inconclusive, never a pass; so is a gap or a distance
-//! that rests on a small group or on a small denominator, as the table of metrics flags it. With
+//! that depends on a small group or on a small denominator, as the table of metrics flags it. With
 //! `family_error: holm` the comparisons of a gate are judged together, see [`holm`]. Gates on
 //! recourse are counted in [`recourse`]. `run`, `gate`, `diff` and the report share this code.
 //!
 //! A gate on harm ([`GateSubject::HarmTo`]) has two parts for each other group, and the worst of
 //! them decides. No gate passes on people that it did not see: groups without a value,
-//! counterfactuals of which none is valid, changes that nobody who scores was shown.
+//! counterfactuals of which none is valid, changes that no scorer was shown.
 //!
 //! A gate against a baseline judges the change of a value by the interval of the change, from the
 //! table of changes. Without a baseline it is skipped, which is neither a pass nor a failure; where
@@ -167,15 +167,15 @@ fn compare_severity(question: &GateQuestion, a: &GateRuling, b: &GateRuling) -> 
 }
 
 /// Appended to the reason of a row whose value has the flag [`ATTRIBUTE_FOLLOWS`].
-const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute follows from other \
-    variables, which may contradict what people know";
+const AGAINST_KNOWLEDGE: &str = "; in the graphs of the set the attribute is an effect of \
+    other variables, which may contradict domain knowledge";
 
 const NOT_MEASURED: &str = "not measured";
 
 /// The rows of the table of metrics that the question is about, turned to its orientation.
 fn observations(question: &GateQuestion, metrics: &[MetricRow]) -> Vec<GateObservation> {
     let mut rows: Vec<&MetricRow> = metrics.iter().filter(|row| matches(question, *row)).collect();
-    // A pair that stands in both orders is one comparison, and needs no turning.
+    // A pair that is in both orders is one comparison, and needs no turning.
     let is_direct = |row: &&MetricRow| {
         matches!(&question.scope,
         GateSubject::Pair(a, b) if row.from_group.as_str() == a && row.to_group.as_str() == b)
@@ -229,7 +229,7 @@ fn changes(question: &GateQuestion, baseline: &GateBaseline<'_>) -> Vec<GateObse
     let seen = rows.map(|row| {
         let refused = match row.status.as_str() {
             "only_new" => "the baseline has no such value".to_owned(),
-            "only_old" => "the run has no such value, the baseline has one".to_owned(),
+            "only_old" => "the baseline has such a value, the run does not".to_owned(),
             // The words of a change that is not judged say why, and what helps.
             "refitted" => row.ci_method.trim_start_matches("none: ").to_owned(),
             "not_comparable" => format!(
@@ -393,7 +393,7 @@ fn in_question_order(
 ) -> GateObservation {
     let GateSubject::Pair(first, second) = &question.scope else { return seen };
     let scope_difference = scope == "difference";
-    // The difference between two directions changes its sign whatever the metric is.
+    // The difference between two directions changes its sign for every metric.
     let turn = match find(question.metric.as_str()) {
         Some(metric) if !scope_difference => SwapEffect::of(metric),
         _ => SwapEffect::Negated,
@@ -407,8 +407,8 @@ fn in_question_order(
                 |group: &str| if group.is_empty() { "rest".to_owned() } else { group.to_owned() };
             let (first, second) = (name(first), name(second));
             seen.refused = format!(
-                "the change of a ratio is judged as it is measured: write `between` with {second} \
-                 before {first}"
+                "the change of a ratio is judged in the order in which it is measured: write \
+                 `between` with {second} before {first}"
             );
             (seen.value, seen.lo, seen.hi) = (None, None, None);
         }
@@ -428,7 +428,7 @@ fn in_question_order(
 
 /// Why an interval over graphs and refits of less than two bootstraps decides nothing.
 const NO_REFIT: &str =
-    "no refit of the coefficients was measured: give the set `bootstraps`, 100 are usual";
+    "no refit of the coefficients was measured: add `bootstraps` to the set; 100 is usual";
 
 /// Whether the graphs of its set were fitted once.
 fn fits_once(question: &GateQuestion) -> bool {
@@ -455,7 +455,7 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
             "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
         ));
     }
-    // Rows of a person are no cases of their own.
+    // Rows of a person are not cases of their own.
     let (people, cases) = match seen.persons {
         Some(_) => ("persons", "persons below the rate"),
         None => ("people", "cases"),
@@ -472,7 +472,7 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
         return Some(format!("{n} {people}, {} are asked for", question.min_cases));
     }
     if let Some(small) = small_flags(seen) {
-        return Some(format!("too few to tell: {small}"));
+        return Some(format!("too few for a conclusion: {small}"));
     }
     if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
         return Some(NO_REFIT.to_owned());
@@ -481,7 +481,7 @@ fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
         .then(|| format!("there is no interval: {}", seen.why_no_interval))
 }
 
-/// What is small below a value without a denominator of its own, as the table flags it.
+/// What is small below a value without a separate denominator, as the table flags it.
 fn small_flags(seen: &GateObservation) -> Option<String> {
     let flags: Vec<&str> =
         seen.flags.split(',').filter(|flag| flag.starts_with("small_")).collect();
@@ -536,16 +536,16 @@ fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
     }
 }
 
-/// That what is judged rests on few bootstraps, so that another seed may move `what` far; empty
+/// That what is judged depends on few bootstraps, so that another seed may move `what` far; empty
 /// where these are enough.
 fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
     match question.bootstraps {
-        Some(0) => "; it rests on the training rows as they are, without bootstraps, and does not \
-                    show which graphs other rows would give"
+        Some(0) => "; it is based on the training rows without bootstraps, and does not show \
+                    which graphs other rows would give"
             .to_owned(),
         Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => format!(
-            "; it rests on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may move {what} \
-             far",
+            "; it is based on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may change \
+             {what} greatly",
             if n == 1 { "bootstrap" } else { "bootstraps" }
         ),
         _ => String::new(),
@@ -553,7 +553,7 @@ fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
 }
 
 /// The interval over graphs and refits with its level, and what a reader must know of it: that it
-/// rests on few bootstraps, and that the value lies outside of it.
+/// depends on few bootstraps, and that the value lies outside of it.
 fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
     let level =
         seen.level.map_or_else(String::new, |level| format!("{} % ", (level * 1e8).round() / 1e6));
@@ -562,8 +562,8 @@ fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, Stri
         (seen.value.unwrap_or(0.0), seen.lo.unwrap_or(0.0), seen.hi.unwrap_or(0.0));
     if is_outside(value, (lo, hi)) {
         caution.push_str(
-            "; the mean over graphs lies outside of it, because a few graphs differ \
-             much from the others",
+            "; the mean over graphs lies outside it, because a few graphs differ \
+             greatly from the others",
         );
     }
     (format!("{level}interval over graphs and refits"), caution)
@@ -571,8 +571,8 @@ fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, Stri
 
 /// The gap of the furthest of several groups is wide by chance, and so is its interval: it breaks a
 /// limit for sure only where some pair of groups does, judged among all pairs by Holm's method.
-/// Where it does, that a small group lies further still is no excuse, unless Holm's method has more
-/// than these pairs to judge. That the gap keeps the limit is safe to say.
+/// Where it does, that a small group lies further still is not an excuse, unless Holm's method has
+/// more than these pairs to judge. That the gap keeps the limit is safe to say.
 fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[MetricRow]) {
     let too_few = ruling.verdict == GateStatus::Inconclusive
         && ruling.observation.refused.is_empty()
@@ -598,7 +598,7 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
             && matches(&asked(a, b), *row)
             && metric.family.as_str() == row.family.as_str()
     };
-    // As the worst case is told: a difference is not below 0, a ratio not above 1.
+    // As the worst case is reported: a difference is not below 0, a ratio not above 1.
     let as_worst = |row: &MetricRow| {
         let (a, b) = (row.from_group.as_str(), row.to_group.as_str());
         let one = oriented(&asked(a, b), row);
@@ -620,22 +620,22 @@ fn judge_by_pairs(question: &GateQuestion, ruling: &mut GateRuling, metrics: &[M
         Some(pair) if too_few => {
             ruling.verdict = GateStatus::Fail;
             ruling.reason = format!(
-                "the furthest group is too small to tell, but the interval of {} and {} breaks the \
-                 limit: {}",
+                "the furthest group is too small for a conclusion, but the interval of {} and {} \
+                 breaks the limit: {}",
                 pair.observation.from, pair.observation.to, pair.reason
             );
         }
         None if too_few => {}
         Some(pair) => {
             ruling.reason = format!(
-                "{}; so it does of {} and {}: {}",
+                "{}; so does the interval of {} and {}: {}",
                 ruling.reason, pair.observation.from, pair.observation.to, pair.reason
             )
         }
         None => {
             ruling.verdict = GateStatus::Inconclusive;
-            "the whole interval breaks the limit, but that of no pair of groups does among all \
-             pairs (Holm): of several groups some are far apart by chance"
+            "the whole interval breaks the limit, but no pair of groups does after correction for \
+             all pairs (Holm): among several groups some differ by chance"
                 .clone_into(&mut ruling.reason);
         }
     }
@@ -650,9 +650,9 @@ fn judge_distance_to_all(ruling: &mut GateRuling, metrics: &[MetricRow]) {
         metrics.iter().filter(of_group).map(|row| row.from_group.as_str()).collect();
     if ruling.verdict == GateStatus::Fail && groups.len() > 2 {
         ruling.verdict = GateStatus::Inconclusive;
-        "the whole interval breaks the limit, but the furthest of several groups is far by chance \
-         too, and a distance to all has no pairs to bear it out: ask a group against all others by \
-         `between`"
+        "the whole interval breaks the limit, but the furthest of several groups can be far by \
+         chance, and a distance to all has no pairs to confirm it: compare a group with all others \
+         by `between`"
             .clone_into(&mut ruling.reason);
     }
 }
@@ -679,8 +679,8 @@ fn missing_row(question: &GateQuestion, baseline: Option<&GateBaseline<'_>>) -> 
     let (verdict, reason) = match (question.quantity, baseline) {
         (GateQuantity::Value, _) if of_any => (
             GateStatus::Inconclusive,
-            "it asks whether a move to any other group switches a prediction, which needs three \
-             groups or more",
+            "it measures whether a change to any other group switches a prediction, which needs \
+             three groups or more",
         ),
         (GateQuantity::Value, _) => {
             (GateStatus::Inconclusive, "the table of metrics has no such row")

@@ -105,13 +105,13 @@ pub(crate) struct GateQuestion {
     pub class: String,
     /// The attributes it is asked about; the worst decides.
     pub attributes: Vec<String>,
-    /// What the rows to score do not show: they differ from their originals in `to_group` alone.
+    /// What the rows to score do not show: they differ from their originals only in `to_group`.
     /// Where no score moves either, nothing was tested.
     pub unshown: Vec<UnshownChange>,
     /// Whether its set gives no counterfactual to people without a label, because it conditions on
     /// the label.
     pub by_label: bool,
-    /// Why it cannot be judged whatever the tables hold; empty where it can.
+    /// Why it cannot be judged regardless of the tables; empty where it can.
     pub refused: String,
     /// Which rows.
     pub scope: GateSubject,
@@ -122,8 +122,8 @@ pub(crate) struct GateQuestion {
     pub limit: GateLimit,
     /// What decides.
     pub decide_by: GateDecideBy,
-    /// Bootstraps that its graphs rest on, 0 where these are of the training rows as they are; none
-    /// where its set has no graphs.
+    /// Bootstraps that its graphs depend on, 0 where these are of the training rows as they are;
+    /// none where its set has no graphs.
     pub bootstraps: Option<u64>,
     /// Whether its comparisons are judged together by Holm's method.
     pub holm: bool,
@@ -136,7 +136,7 @@ pub(crate) struct GateQuestion {
 }
 
 impl GateQuestion {
-    /// A question about a count in a table of its own, which the estimate decides: the caller adds
+    /// A question about a count in a separate table, which the estimate decides: the caller adds
     /// its name and what was counted.
     pub(crate) fn of_count(at_most: u64) -> Self {
         GateQuestion {
@@ -168,7 +168,7 @@ impl GateQuestion {
 pub(crate) struct UnshownChange {
     /// The attribute.
     pub attribute: String,
-    /// From which group to which; none: whatever the groups are.
+    /// From which group to which; none: any groups.
     pub direction: Option<[String; 2]>,
 }
 
@@ -195,11 +195,11 @@ impl GateQuestion {
 /// How a gate, or all of them, came out; ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GateStatus {
-    /// It was not asked, for want of a baseline.
+    /// It was not asked, for lack of a baseline.
     Skipped,
     /// The limit is kept.
     Pass,
-    /// It cannot be told.
+    /// It cannot be decided.
     Inconclusive,
     /// The limit is broken.
     Fail,
@@ -259,7 +259,7 @@ pub(crate) struct GateObservation {
     pub(crate) is_change: bool,
     /// Value of the baseline, of a change.
     pub(crate) baseline: Option<f64>,
-    /// Why it cannot be judged whatever its value is; empty where it can.
+    /// Why it cannot be judged regardless of its value; empty where it can.
     pub(crate) refused: String,
 }
 

@@ -157,7 +157,7 @@ fn too_few_cases_undefined_values_and_absent_rows_are_never_a_pass() {
     assert_eq!(judge(&[q], &metrics(&[]), None).verdict, Some(GateStatus::Inconclusive));
 }
 
-/// What is missing stands in the reason.
+/// What is missing is in the reason.
 #[test]
 fn reasons_say_what_is_missing() {
     let reason = |q: GateQuestion, values: &[GateValueRow]| {
@@ -167,7 +167,7 @@ fn reasons_say_what_is_missing() {
     };
     let undefined = GateValueRow { value: None, lo: None, hi: None, ..NSR };
     let nobody = reason(question(direction(), GateLimit::AtMost(0.9)), &[undefined]);
-    assert!(nobody.contains("empty_group: Nobody is left to count"), "{nobody}");
+    assert!(nobody.contains("empty_group: No row of the group"), "{nobody}");
     let any = GateQuestion {
         metric: "sr_any".into(),
         ..question(GateSubject::Total, GateLimit::AtMost(0.9))
@@ -177,7 +177,8 @@ fn reasons_say_what_is_missing() {
     assert!(absent.contains("no such row"), "{absent}");
 }
 
-/// Labels that are missing for some more than for others say nothing of all, whatever decides.
+/// Labels that are missing for some more than for others say nothing about all, regardless of what
+/// decides.
 #[test]
 fn selective_labels_are_never_a_pass() {
     for decide_by in [GateDecideBy::Interval, GateDecideBy::Estimate] {
@@ -326,7 +327,9 @@ fn facets_rests_and_worst_cases() {
     let (verdict, reason) = decided(&pairs, 0.25);
     assert!(
         verdict == GateStatus::Fail
-            && reason.contains("too small to tell, but the interval of Other and Female breaks"),
+            && reason.contains(
+                "too small for a conclusion, but the interval of Other and Female breaks"
+            ),
         "{reason}"
     );
     let (verdict, reason) = decided(&pairs, 0.48);
@@ -334,7 +337,7 @@ fn facets_rests_and_worst_cases() {
         verdict == GateStatus::Inconclusive && reason == "too few to tell: small_group",
         "{reason}"
     );
-    // A worst case is not below 0, whatever the order of a pair.
+    // A worst case is not below 0, regardless of the order of a pair.
     let mut q = question(GateSubject::WorstCase, GateLimit::AtLeast(-0.1));
     (q.metric, q.counterfactual) = ("demp_difference".into(), String::new());
     let mut gaps = metrics(&[
@@ -477,11 +480,11 @@ fn holm_judges_the_kth_clearest_at_its_level() {
     // What cannot be judged is none of the family.
     q.holm = true;
     q.min_cases = 201;
-    assert_eq!(verdicts(&q, &alike)[0].1, "200 cases, 201 are asked for");
+    assert_eq!(verdicts(&q, &alike)[0].1, "200 cases, 201 are required");
 }
 
 /// The interval that the table shows is the one that judged; at the level of the job it is that of
-/// the job, whatever its method.
+/// the job, regardless of its method.
 #[test]
 fn holm_of_one_is_no_holm() {
     for interval in ["newcombe", "katz", "block-bootstrap"] {
@@ -558,19 +561,20 @@ fn the_line_of_a_gate_on_graphs_says_how_much_its_interval_is_worth() {
     ends(&mut frame, 0.12, 0.14);
     let plain = "the whole 95 % interval over graphs and refits keeps the limit";
     assert_eq!([40, 100].map(|n| reason(&frame, n, GateDecideBy::Worlds)), [plain; 2]);
-    let few = "; it rests on 10 bootstraps, fewer than 40, so another seed may move its ends far";
+    let few = "; it is based on 10 bootstraps, fewer than 40, so another seed may change its ends \
+               greatly";
     assert_eq!(reason(&frame, 10, GateDecideBy::Worlds), format!("{plain}{few}"));
     // One bootstrap, or none, has refitted nothing: there is no such interval.
     for n in [0, 1] {
         assert_eq!(
             reason(&frame, n, GateDecideBy::Worlds),
-            "no refit of the coefficients was measured: give the set `bootstraps`, 100 are usual"
+            "no refit of the coefficients was measured: add `bootstraps` to the set; 100 is usual"
         );
     }
     assert_eq!(reason(&frame, 10, GateDecideBy::Interval), "the limit lies inside the interval");
     // The value is 0.131.
     ends(&mut frame, 0.0, 0.0);
-    let outside = "; the mean over graphs lies outside of it, because a few graphs differ much \
+    let outside = "; the mean over graphs lies outside it, because a few graphs differ greatly \
                    from the others";
     assert_eq!(reason(&frame, 100, GateDecideBy::Worlds), format!("{plain}{outside}"));
 }
@@ -627,18 +631,19 @@ fn a_gate_on_graphs_themselves_says_what_it_rests_on() {
     let plain = "the value keeps the limit";
     assert_eq!(reason("h_ga", Some(40)), plain);
     for metric in ["h_g", "h_ga", "n_graphs"] {
-        let few = "; it rests on 39 bootstraps, fewer than 40, so another seed may move it far";
+        let few =
+            "; it is based on 39 bootstraps, fewer than 40, so another seed may change it greatly";
         assert_eq!(reason(metric, Some(39)), format!("{plain}{few}"));
     }
-    let one = "; it rests on 1 bootstrap, fewer than 40, so another seed may move it far";
+    let one = "; it is based on 1 bootstrap, fewer than 40, so another seed may change it greatly";
     assert_eq!(reason("h_ga", Some(1)), format!("{plain}{one}"));
-    assert!(reason("h_ga", Some(0)).contains("it rests on the training rows as they are"));
+    assert!(reason("h_ga", Some(0)).contains("it is based on the training rows without"));
     // An estimate of a rate is not one of graphs.
     assert_eq!([reason("nsr", Some(3)), reason("nsr", None)], [plain, plain]);
 }
 
-/// The line of a gate says that the graphs of its set may contradict what people know, whatever the
-/// verdict.
+/// The line of a gate says that the graphs of its set may contradict domain knowledge, regardless
+/// of the verdict.
 #[test]
 fn a_gate_says_that_the_attribute_follows_from_other_variables() {
     let reasons = |flags: &str, limit: f64| -> Vec<String> {
@@ -649,8 +654,8 @@ fn a_gate_says_that_the_attribute_follows_from_other_variables() {
         let table = judge(&[asked], &frame, None).table;
         table.iter().map(|row| row.reason.to_string()).collect()
     };
-    let told = "; in the graphs of the set the attribute follows from other variables, which may \
-                contradict what people know";
+    let told = "; in the graphs of the set the attribute is an effect of other variables, which \
+                may contradict domain knowledge";
     for (limit, plain) in [
         (0.3, "the whole interval keeps the limit"),
         (0.01, "the whole interval breaks the limit"),
@@ -741,7 +746,7 @@ fn a_change_is_judged_by_its_own_interval() {
         &GateQuestion { min_cases: 130, ..rise(0.25) },
         &frame,
         GateStatus::Inconclusive,
-        "122 cases, 130 are asked for",
+        "122 cases, 130 are required",
     );
     check_change(
         &GateQuestion { holm: true, ..rise(0.01) },
@@ -758,7 +763,10 @@ fn what_cannot_be_compared_is_never_a_pass() {
     for (change, reason) in [
         (("not_comparable", 0.1, None, None, [122, 137]), "another models.m.threshold"),
         (("only_new", 0.1, None, None, [0, 137]), "the baseline has no such value"),
-        (("only_old", 0.1, None, None, [122, 0]), "the run has no such value"),
+        (
+            ("only_old", 0.1, None, None, [122, 0]),
+            "the baseline has such a value, the run does not",
+        ),
         (("compared", 0.1, None, None, [122, 137]), "the change is undefined: old: empty_group"),
         (("compared", 0.1, Some(0.0), None, [122, 137]), "there is no interval"),
     ] {
@@ -853,7 +861,7 @@ fn decided_of(q: &GateQuestion, table: &[MetricRow], groups: &[GroupRow]) -> (Ga
     (judged.verdict.expect("it counts"), row.reason.to_string())
 }
 
-/// Harm to women has two parts, against each other group; each stands in a row of its own with its
+/// Harm to women has two parts, against each other group; each is in a separate row with its
 /// counts, and the worst decides.
 #[test]
 fn harm_is_judged_by_both_of_its_parts() {
@@ -902,7 +910,7 @@ fn harm_is_judged_by_both_of_its_parts() {
     assert_eq!(decided(&q, &table(0.05, 0.05)).0, GateStatus::Pass);
     assert_eq!(decided(&q, &table(0.5, 0.05)).0, GateStatus::Fail);
     assert_eq!(decided(&q, &table(0.1, 0.05)).0, GateStatus::Inconclusive);
-    // An undefined part, and one that is not there, are no pass.
+    // An undefined part, and one that is not there, do not pass.
     let undefined = GateValueRow {
         value: None,
         lo: None,
@@ -969,7 +977,7 @@ fn the_furthest_groups_do_not_pass_for_a_group_without_a_value() {
     let (verdict, reason) = decided(&q, &table);
     assert!(
         verdict == GateStatus::Inconclusive
-            && reason.contains("1 group has no value and was not seen: `C`"),
+            && reason.contains("1 group has no value and was not measured: `C`"),
         "{reason}"
     );
     let broken =
@@ -1006,7 +1014,7 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
     let (verdict, reason) = decided(&q, &all(None));
     assert!(
         verdict == GateStatus::Inconclusive
-            && reason.contains("1 direction was not seen: `Male` to `Female`"),
+            && reason.contains("1 direction was not measured: `Male` to `Female`"),
         "{reason}"
     );
     // Nobody is in the group: then nobody is missing.
@@ -1019,10 +1027,10 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
     let (verdict, reason) = decided_of(&q, &all(None), &unscored);
     assert!(
         verdict == GateStatus::Inconclusive
-            && reason.contains("1 direction was not seen: `Male` to `Female`"),
+            && reason.contains("1 direction was not measured: `Male` to `Female`"),
         "{reason}"
     );
-    // A switch in any direction is told by the directions of all switches.
+    // A switch in any direction is explained by the directions of all switches.
     let any = GateQuestion { metric: "sr_any".into(), ..q.clone() };
     let mut table = all(None);
     table
@@ -1042,7 +1050,7 @@ fn a_total_does_not_pass_for_a_direction_that_it_lacks() {
         verdict == GateStatus::Inconclusive && reason.contains("`Male` to `Female`"),
         "{reason}"
     );
-    assert_eq!(decided(&q, &all(Some(0.01))).0, GateStatus::Pass, "the model minds `to_group`");
+    assert_eq!(decided(&q, &all(Some(0.01))).0, GateStatus::Pass, "the model must use `to_group`");
     let back =
         GateQuestion { scope: GateSubject::Direction("Male".into(), "Female".into()), ..q.clone() };
     let (verdict, reason) = decided(&back, &all(Some(0.0)));
@@ -1093,7 +1101,7 @@ fn a_pass_of_an_arm_names_the_audited_model() {
     ));
     let plain = question(direction(), GateLimit::AtMost(0.1));
     assert!(!decided(&plain, &table(0.02, &[0.05])).1.contains("audited"));
-    // Each part of a gate on harm speaks of the same part of the model.
+    // Each part of a gate on harm refers to the same part of the model.
     let part = |metric, from, to, value: f64| GateValueRow { metric, from, to, ..at(value) };
     let of_model = [
         part("denied_by_group", "Female", "Male", 0.03),
@@ -1154,7 +1162,7 @@ fn a_group_without_scores_is_not_passed() {
         let (verdict, reason) = of(40, 40);
         assert!(
             verdict == GateStatus::Inconclusive
-                && reason.contains("1 group has nobody who counts and was not seen: `Male`"),
+                && reason.contains("1 group has no person who counts and was not measured: `Male`"),
             "{reason}"
         );
     }

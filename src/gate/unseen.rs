@@ -9,10 +9,10 @@ use crate::metric::rate::Undefined;
 use crate::table::{GroupRow, MetricRow};
 
 /// Why a value says nothing of a model that was shown no change.
-pub(super) const UNTESTED: &str = "counterfactuals differ from their rows in `to_group` alone, and \
-    nothing that is measured of them moved";
+pub(super) const UNTESTED: &str = "counterfactuals differ from their rows only in \
+    `to_group`, and no measured value changed";
 
-/// What of a value nobody who scores was shown, where nothing moved either; none where all of it
+/// The part of a value that no scorer was shown, where nothing moved either; none where all of it
 /// was tested.
 pub(super) fn untested(
     question: &GateQuestion,
@@ -119,7 +119,7 @@ pub(super) fn unseen(
             .collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", listed(&names)) };
         return Some(format!(
-            "{n} {} no value and {} not seen{which}",
+            "{n} {} no value and {} not measured{which}",
             if n == 1 { "group has" } else { "groups have" },
             was(n)
         ));
@@ -148,9 +148,13 @@ pub(super) fn unseen(
         );
         let names: Vec<String> = names.into_iter().map(|group| format!("`{group}`")).collect();
         let n = names.len() as i64;
-        let what =
-            if n == 1 { "group has nobody who counts" } else { "groups have nobody who counts" };
-        return (n > 0).then(|| format!("{n} {what} and {} not seen: {}", was(n), listed(&names)));
+        let what = if n == 1 {
+            "group has no person who counts"
+        } else {
+            "groups have no person who counts"
+        };
+        return (n > 0)
+            .then(|| format!("{n} {what} and {} not measured: {}", was(n), listed(&names)));
     }
     if seen.scope != "total" {
         return None;
@@ -178,14 +182,14 @@ pub(super) fn unseen(
     }
     let n = names.len() as i64;
     let what = if n == 1 { "direction" } else { "directions" };
-    (n > 0).then(|| format!("{n} {what} {} not seen: {}", was(n), listed(&names)))
+    (n > 0).then(|| format!("{n} {what} {} not measured: {}", was(n), listed(&names)))
 }
 
 fn was(n: i64) -> &'static str {
     if n == 1 { "was" } else { "were" }
 }
 
-/// Whether the set of a question switched nobody and moved no score in a scope, as far as that is
+/// Whether the set of a question switched nobody and moved no score in a scope, if that is
 /// measured.
 fn nothing_moved(
     question: &GateQuestion,

@@ -50,11 +50,12 @@ pub use blocks::words::{AboutBlock, AnnexChoice, CodeNames, DecisionWordsBlock, 
 
 /// The codes of problems in job files with their meanings, for `cfaudit explain`.
 pub const CODES: &[(&str, &str)] = &[
-    ("bad-format", "`cfaudit` must be the number of a format of job files"),
+    ("bad-format", "`cfaudit` must be the number of a job file format"),
     ("bad-include", "a file under `include` cannot be merged"),
     (
         "bad-knowledge",
-        "what is said of a causal graph cannot hold, or names what is no variable of it",
+        "the knowledge about a causal graph is contradictory, or names a column that is not a \
+         variable of it",
     ),
     (
         "bad-limit",
@@ -64,56 +65,63 @@ pub const CODES: &[(&str, &str)] = &[
     ("bad-order", "a generated or derived column depends on itself or on one that comes after it"),
     (
         "bad-placeholder",
-        "a path or command lacks a placeholder that it needs, or holds one that nothing fills",
+        "a path or command lacks a required placeholder, or contains an unknown one",
     ),
-    ("bad-scope", "a gate asks its metric of the wrong people, or of nobody"),
-    ("bad-set", "`--set` is not PATH=VALUE, or its path leads nowhere"),
+    ("bad-scope", "a gate applies its metric to the wrong groups, or to none"),
+    ("bad-set", "`--set` is not PATH=VALUE, or its path does not exist"),
     ("bad-split", "`data.split` cannot divide the rows"),
     ("bad-sql", "an SQL expression cannot be read, or looks at more than one row"),
     ("bad-sum", "shares or probabilities do not sum to 1"),
-    ("bad-value", "a value is of the right type and not allowed"),
-    ("bad-variable", "`${...}` does not name a declared variable, or stands where none is filled"),
-    ("cannot-move", "a strategy does not move the column that a knob names"),
+    ("bad-value", "a value has the right type but is not allowed"),
+    (
+        "bad-variable",
+        "`${...}` does not name a declared variable, or is in a place where variables are not \
+         filled in",
+    ),
+    ("cannot-move", "a strategy does not move the column that an option names"),
     ("cannot-set", "a strategy cannot set the column that a sensitive attribute is derived from"),
     ("cannot-train", "an experiment names a model that is not trained in the run"),
     ("column-twice", "a column has two roles"),
-    ("derived-column", "a derived column follows from others and is not moved on its own"),
+    ("derived-column", "a derived column is computed from others and cannot be moved separately"),
     ("duplicate-key", "a map holds the same key twice"),
     ("duplicate-value", "a list names the same thing twice"),
     ("empty-file", "a file holds nothing"),
     ("empty-list", "a list or map must name at least one thing"),
-    ("empty-value", "a key has nothing behind it"),
+    ("empty-value", "a key has no value"),
     ("missing-key", "a required key is missing"),
     ("needs-counterfactual", "a family of metrics needs a counterfactual set"),
     ("needs-label", "something needs a label, and the job has none"),
-    ("needs-scores", "scores of counterfactuals are needed and not given"),
-    ("needs-split", "a model is trained here, and no row is set aside for training"),
+    ("needs-scores", "scores of counterfactuals are needed but not given"),
+    ("needs-split", "a model is trained in the run, but there are no training rows"),
     ("newer-format", "the job is written for a newer cfaudit"),
     ("no-input", "a model has no input column left"),
-    ("no-interval", "a gate is decided by an interval that is not made"),
+    ("no-interval", "a gate is decided by an interval that is not computed"),
     ("no-model", "the job names no model"),
     ("no-such-file", "a file does not exist"),
-    ("not-a-job-file", "a folder, pipe or device stands where a job file is to be read"),
-    ("not-built", "this build of the program does without the library that a model needs"),
-    ("not-measured", "a gate, or what the report is to show, is of a family that is not measured"),
-    ("not-offered", "what is asked is well formed, and this version does not do it"),
+    ("not-a-job-file", "a job file path names a folder, pipe or device"),
+    ("not-built", "this build of the program does not include the library that a model needs"),
+    (
+        "not-measured",
+        "a gate, or a requested part of the report, belongs to a family that is not measured",
+    ),
+    ("not-offered", "a request is well formed, but this version does not support it"),
     ("not-utf8", "a file is not UTF-8 text"),
-    ("one-of", "exactly one of several keys must be there"),
+    ("one-of", "exactly one of several keys is required"),
     ("required-variable", "a variable without a default was not given"),
     ("too-few-groups", "a sensitive attribute needs at least two groups"),
     (
         "too-many-groups",
-        "the directions between the groups of an attribute take more memory than the run may have",
+        "the directions between the groups of an attribute need more memory than the run may use",
     ),
-    ("too-many-problems", "more is wrong than is shown"),
-    ("unknown-column", "a column is named that the block does not have"),
+    ("too-many-problems", "there are more problems than are shown"),
+    ("unknown-column", "the job names a column that the block does not have"),
     ("unknown-data-set", "the catalog has no data set of this name"),
     ("unknown-group", "a sensitive attribute does not declare this group"),
     ("unknown-key", "a key has no meaning here"),
     ("unknown-level", "a generated column does not have this level"),
     ("unknown-metric", "no metric has this id"),
-    ("unknown-name", "a name is used that the job does not declare"),
-    ("unknown-word", "a word is not one of those that are allowed here"),
+    ("unknown-name", "the job uses a name that it does not declare"),
+    ("unknown-word", "a word is not allowed here"),
     ("unused-variable", "a variable is declared and never used"),
     ("wrong-type", "a value has the wrong type"),
     ("yaml-documents", "a file holds several YAML documents"),
@@ -204,7 +212,7 @@ pub enum ExportFormat {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportBlock {
-    /// Its title; left out: the job's name.
+    /// Its title; default: the job's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Rows of a long table that the page shows; the rest is in the table files.
@@ -214,8 +222,8 @@ pub struct ReportBlock {
     #[serde(default)]
     pub annex: AnnexChoice,
     /// Pairs of a person's row and its counterfactual that the page shows for each direction of the
-    /// sets that move features, drawn by the seed: 0 to 20. With 0 no row of a person leaves the
-    /// run but in `rows/`.
+    /// sets that move features, drawn by the seed: 0 to 20. With 0 only `rows/` contains rows
+    /// of people.
     #[serde(default)]
     #[schemars(range(max = 20))]
     pub example_pairs: u64,
@@ -243,7 +251,7 @@ pub struct RunBlock {
     /// The one seed of the job; every use of chance is a named stream of it.
     #[serde(default)]
     pub seed: Seed,
-    /// Which rows of single people go into the output folder. Left out: outcomes below ten million
+    /// Which rows of single people go into the output folder. Default: outcomes below ten million
     /// rows, under `row_key` alone, and none from there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_rows: Option<KeepRows>,

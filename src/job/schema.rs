@@ -45,7 +45,7 @@ pub(crate) fn job_schema() -> Value {
     root
 }
 
-/// The schema as it stands in `schemas/job.schema.json`.
+/// The schema as it is in `schemas/job.schema.json`.
 ///
 /// # Panics
 /// Never: a JSON value can always be written.
@@ -115,7 +115,7 @@ fn without_null(node: &mut Value) {
 
 /// Allows what the reader allows beyond the types: variables in place of scalars, empty values in
 /// place of maps, bare words. `branch` is true for one of several alternatives: the variable then
-/// stands beside them all.
+/// is next to them all.
 fn widen(node: &mut Value, branch: bool) {
     let variable = || json!({"type": "string", "pattern": r"^\$\{vars\."});
     let is_word = |node: &Value| {

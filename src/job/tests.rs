@@ -343,7 +343,7 @@ fn texts_that_look_like_numbers_survive() {
     assert_eq!(good(&to_yaml(&job.job), &[]).job, job.job);
 }
 
-/// What `job.resolved.yaml` holds must be what was run, whatever the texts look like.
+/// What `job.resolved.yaml` holds must be what was run, regardless of the form of the texts.
 #[test]
 fn any_text_survives_the_resolved_job() {
     let nasty = [
@@ -484,8 +484,8 @@ fn values_from_the_command_line() {
         ),
         (
             "name.x=1",
-            "error[bad-set]: `name` is `adult-sex`, not a map that `x` could stand in\n  --> --set \
-             name.x=1\n  hint: set it as a whole: `--set name=...`",
+            "error[bad-set]: `name` is `adult-sex`, not a map that could contain `x`\n  --> --set \
+             name.x=1\n  hint: set the whole value: `--set name=...`",
         ),
     ] {
         let problems = checked(ADULT, &[set]).unwrap_err();
@@ -745,7 +745,7 @@ fn bad_jobs() -> Vec<PathBuf> {
 }
 
 /// Every sentence that a job author can meet: `NAME.yaml` gives `NAME.txt`. CFAUDIT_BLESS=1 writes
-/// the texts anew.
+/// the texts again.
 #[test]
 fn bad_jobs_say_what_is_wrong() {
     let bless = std::env::var_os("CFAUDIT_BLESS").is_some();

@@ -12,10 +12,11 @@
 //!   intervals.
 //! - The ratio of two independent rates: Katz et al. 1978, on the logarithm; none where a numerator
 //!   is 0.
-//! - Anything else that rests on counts: percentile bootstrap. People are drawn with replacement,
+//! - Anything else that depends on counts: percentile bootstrap. People are drawn with replacement,
 //!   which is a multinomial draw of the kinds of people, so its cost does not grow with their
 //!   number. Percentiles interpolate linearly at position (m - 1) q of the m defined replicates.
-//! - What rests on scores: percentile bootstrap of weighted people, see [`redraw`](crate::metric::bootstrap::redraw).
+//! - What depends on scores: percentile bootstrap of weighted people, see
+//!   [`redraw`](crate::metric::bootstrap::redraw).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see
@@ -37,12 +38,12 @@
 //! - Katz, the same groups, where both have a case: 98.5 %, 94.8 %, 95.4 %; 100 %, 99.7 %, 95.4 %;
 //!   100 %, 100 %, 97.4 %. Both have one in 43 % and 3 % of samples of 10 people at 0.1 and 0.02,
 //!   in 92 % and 21 % of samples of 30.
-//! - The bootstrap of counts, 4000 samples, of people of whom a fifth switches: CMCC 98.8 % with an
-//!   interval in 70 % of samples, 93.2 %, 93.2 %; the difference of two CMCC 93.3 % (in 52 %), 92.9
-//!   %, 94.4 %; P2NR 89.9 % (in 4 %), 96.2 % (in 52 %), 94.0 %. Where a fiftieth switches: CMCC
-//!   99.5 % (in 15 %), 99.5 % (in 45 %), 93.0 %; the difference 99.7 % (in 22 %), 99.5 % (in 71 %),
-//!   93.5 %; P2NR none, next to none, 96.1 % (in 46 %). In the other samples there is no interval,
-//!   because replicates agree or lack a value.
+//! - The bootstrap of counts, 4000 samples, of people with a switch rate of one fifth: CMCC 98.8 %
+//!   with an interval in 70 % of samples, 93.2 %, 93.2 %; the difference of two CMCC 93.3 % (in 52
+//!   %), 92.9 %, 94.4 %; P2NR 89.9 % (in 4 %), 96.2 % (in 52 %), 94.0 %. Where a fiftieth switches:
+//!   CMCC 99.5 % (in 15 %), 99.5 % (in 45 %), 93.0 %; the difference 99.7 % (in 22 %), 99.5 % (in
+//!   71 %), 93.5 %; P2NR none, next to none, 96.1 % (in 46 %). In the other samples there is no
+//!   interval, because replicates agree or lack a value.
 
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ pub(crate) enum IntervalProcedure {
     /// Score interval of a rate of which no case counts, or all do, over people where it is one of
     /// their counterfactuals or weights.
     WilsonPeople {
-        /// Whether people weigh differently, so that their effective number stands for them.
+        /// Whether people weigh differently, so that their effective number represents them.
         weighed: bool,
     },
     /// Score interval of the share of people whose score moves, where none does, for the distance
@@ -143,8 +144,8 @@ pub(crate) fn wilson_of_share(p: f64, n: f64, z: f64, method: IntervalProcedure)
     ValueInterval { lo, hi, method }
 }
 
-/// Wilson's interval of a share of so many people, a real number where they weigh differently, of
-/// whom nobody or everybody is a case: the ends meet [`wilson`] there. None of nobody.
+/// Wilson's interval of a share of so many people, a real number where they weigh differently,
+/// for a rate of 0 or 1: the ends meet [`wilson`] there. None of nobody.
 pub(crate) fn wilson_of_people(
     everybody: bool,
     people: f64,

@@ -1,12 +1,12 @@
 //! Is the classifier fair? The catalog of metrics: id, formula, range, ideal, source; and what a
 //! value is.
 //!
-//! Words, with the papers' symbols. *Positive* is class 1. A *direction* A -> B looks at the people
-//! of group A and at what the model would have said, had they belonged to B. A prediction that
-//! stays is consistent: CP or CN; one that turns negative is a negative switch SN, one that turns
-//! positive a positive switch SP. With the label in front (true or false, by the factual
-//! prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the extended
-//! matrix.
+//! Words, with the papers' symbols. *Positive* is class 1. A *direction* A -> B compares the
+//! predictions for the people of group A with those for the same people as members of B. A
+//! prediction that stays is consistent: CP or CN; one that turns negative is a negative switch SN,
+//! one that turns positive a positive switch SP. With the label in front (true or false, by the
+//! factual prediction) these become the eight cells TCP, FCP, TCN, FCN, TSN, FSN, TSP, FSP of the
+//! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::patterns`] gather evidence in one mergeable pass,
 //! [`evidence::strata`] the same by stratum, [`evidence::weights`] where people weigh differently;
@@ -14,8 +14,8 @@
 //! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
 //! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
 //! evidence into values with [`interval`]s, and sets the noise of a
-//! [`bootstrap::placebo`] beside them; [`value::compare`] sets two models side by side;
-//! [`value::classes`] does the like for more than two classes. A value is never NaN and never a
+//! [`bootstrap::placebo`] next to them; [`value::compare`] compares two models;
+//! [`value::classes`] does the same for more than two classes. A value is never NaN and never a
 //! silent zero: it is a number or the reason why there is none.
 //!
 //! A new metric over existing evidence is one record in its family's list. Not done here: reading
@@ -81,7 +81,7 @@ pub enum MetricFamily {
 
 impl MetricFamily {
     /// The families of the catalog, in order of the documentation; measures of counterfactuals
-    /// ([`catalog::cf_quality`]) have a list of their own.
+    /// ([`catalog::cf_quality`]) have their own list.
     pub const OF_CATALOG: [MetricFamily; 7] = [
         MetricFamily::Performance,
         MetricFamily::Group,
@@ -335,7 +335,7 @@ pub struct Metric {
     pub shown: &'static [PagePlace],
     /// The gaps that exist of it.
     pub gaps: Option<MetricGaps>,
-    /// Of a gap of one metric the id of that metric, and how the gap is made of it.
+    /// Of a gap of one metric the id of that metric, and how the gap is derived from it.
     pub gap_of: Option<(&'static str, GapTransform)>,
 }
 

@@ -1,12 +1,12 @@
 //! Intervals of rates of rows where a person has several: the person is the unit.
 //!
 //! - Rows of a person resemble each other, so n rows say less than n people would: Wilson's,
-//!   Newcombe's and Katz's intervals take n / D in the place of n. D is the design effect of Rao
+//!   Newcombe's and Katz's intervals take n / D instead of n. D is the design effect of Rao
 //!   and Scott 1992: with p the rate, n_j and k_j the rows and cases of person j, r_j = k_j - p
 //!   n_j, the variance v = P / (P - 1) sum r_j^2 / n^2 of P persons over p (1 - p) / n; at least 1.
 //! - Choice: D is drawn towards K = sum n_j^2 / n, the design effect if all rows of a person agree,
 //!   as if one more person said so: D = max(D, (c D + K) / (c + 1)), where c = (sum y_j)^2 / sum
-//!   y_j^2 persons carry the rarer side, y_j being the cases of that side. It stands in the place
+//!   y_j^2 persons carry the rarer side, y_j being the cases of that side. It is instead
 //!   of Student's quantile: of few persons v itself is not known well. D is 1 where every person
 //!   has one row, and K where there is one person.
 //! - Where no case counts or all do, Wilson's on the effective number of persons, n / K.

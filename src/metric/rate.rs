@@ -41,10 +41,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    EmptyGroup = "empty_group", "nobody is in the group", "Nobody is left to count: no row of the \
-        group has what the metric needs.";
-    NoLabel = "no_label", "the job has no label", "The metric needs a label, and nobody who could \
-        count has one.";
+    EmptyGroup = "empty_group", "the group is empty", "No row of the group has the \
+        values that the metric needs.";
+    NoLabel = "no_label", "the job has no label", "The metric needs a label, but none of the \
+        people has one.";
     NoFavourableSide = "no_favourable_side", "the job does not say which prediction people want", "The \
         job has no label, and `data.favourable` does not say which prediction people want.";
     NoActualPositive = "no_actual_positive", "nobody has the positive label", "Nobody has the \
@@ -62,39 +62,40 @@ reasons! {
         prediction turns positive.";
     NoSwitchedNegative = "no_switched_negative", "no prediction switches to negative", "No \
         prediction turns negative.";
-    NoTruePositive = "no_true_positive", "there is no true positive", "Nobody is rightly predicted \
+    NoTruePositive = "no_true_positive", "there is no true positive", "There is no true \
         positive.";
-    NoFalsePositive = "no_false_positive", "there is no false positive", "Nobody is wrongly \
-        predicted positive.";
-    NoTrueNegative = "no_true_negative", "there is no true negative", "Nobody is rightly predicted \
+    NoFalsePositive = "no_false_positive", "there is no false positive", "There is no \
+        false positive.";
+    NoTrueNegative = "no_true_negative", "there is no true negative", "There is no true \
         negative.";
-    NoFalseNegative = "no_false_negative", "there is no false negative", "Nobody is wrongly \
-        predicted negative.";
+    NoFalseNegative = "no_false_negative", "there is no false negative", "There is no \
+        false negative.";
     DegenerateMarginal = "degenerate_marginal", "all predictions on one side are the same", "A row \
         or column of the two-by-two matrix is empty, so no correlation exists.";
     ZeroNegativeSwitchRate = "zero_negative_switch_rate", "no prediction switches to negative", "No \
-        prediction turns negative, so nothing can be divided by that rate.";
-    ZeroReferenceRate = "zero_reference_rate", "the rate it is divided by is 0", "The rate below \
-        the ratio is zero.";
-    ZeroDenominator = "zero_denominator", "it would be divided by 0", "There is neither a positive \
+        prediction turns negative, so the rate in the denominator is 0.";
+    ZeroReferenceRate = "zero_reference_rate", "the denominator is 0", "The rate in the \
+        denominator of the ratio is zero.";
+    ZeroDenominator = "zero_denominator", "the denominator is 0", "There is neither a positive \
         label nor a positive prediction.";
     ZeroScoreSum = "zero_score_sum", "all scores are 0", "All scores of one side are zero, so they \
         have no distribution over people.";
-    Infinite = "infinite", "it is infinite", "Something that happens before has probability zero \
-        after, so the divergence is infinite.";
-    AllFalseNegative = "all_false_negative", "everybody is denied what they deserve", "Everybody \
-        is denied a favourable outcome that they deserve, so there is no benefit to be spread.";
-    NoDefinedStratum = "no_defined_stratum", "in every stratum all predictions are alike", "In \
-        every stratum all predictions are alike.";
-    StratumIsGroup = "stratum_is_group", "the strata are the groups themselves", "No stratum holds \
-        people of both facets: the strata are the groups, or made of them.";
-    ZeroWeight = "zero_weight", "those it would be divided by weigh nothing", "Those whom the \
-        value would be divided by weigh nothing together.";
-    NoTrainingRows = "no_training_rows", "a group has no rows that the counterfactuals are learnt \
-        from", "The counterfactuals are learnt from rows, and of a group that the value is about \
-                there is none.";
-    OperandMissing = "operand_undefined", "a value it is made of is undefined", "A value that \
-        the metric is made of is undefined itself.";
+    Infinite = "infinite", "it is infinite", "A value with positive probability before has \
+        probability zero after, so the divergence is infinite.";
+    AllFalseNegative = "all_false_negative", "everybody is denied a favourable outcome that they \
+        deserve", "Everybody is denied a favourable outcome that they deserve, so there is no \
+                   benefit to distribute.";
+    NoDefinedStratum = "no_defined_stratum", "in every stratum all predictions are equal", "In \
+        every stratum all predictions are equal.";
+    StratumIsGroup = "stratum_is_group", "the strata are the groups themselves", "No stratum \
+        contains people of both facets: the strata are the groups, or derived from them.";
+    ZeroWeight = "zero_weight", "the total weight of the denominator is 0", "The total weight \
+        of the people in the denominator is 0.";
+    NoTrainingRows = "no_training_rows", "a group has no rows from which to learn \
+        counterfactuals", "The counterfactuals are learnt from rows, and there is no such row for \
+            one of the groups.";
+    OperandMissing = "operand_undefined", "a value on which it depends is undefined", "A value \
+        on which the metric depends is undefined.";
 }
 
 impl fmt::Display for Undefined {

@@ -3,7 +3,7 @@
 //!
 //! Groups are numbered in reference order. With more than two groups the people of one group as
 //! members of every other ([`MetricScope::OneToRest`]) and the people of all others as members of
-//! one ([`MetricScope::RestToOne`]) stand beside the directions; with two they would be the
+//! one ([`MetricScope::RestToOne`]) are next to the directions; with two they would be the
 //! directions. In [`MetricScope::OneToRest`] and [`MetricScope::Total`] a person counts once per
 //! counterfactual.
 //!
@@ -54,8 +54,8 @@ impl MetricScope {
         }
     }
 
-    /// Whether a value of counterfactuals in this scope rests on people of a group, as they are or
-    /// as they are moved there.
+    /// Whether a value of counterfactuals in this scope depends on people of a group, as they are
+    /// or as they are moved there.
     pub fn involves(self, group: usize) -> bool {
         match (self.first_group(), self.second_group()) {
             (Some(from), Some(to)) => group == from || group == to,
@@ -127,7 +127,7 @@ impl GroupSelection {
     }
 }
 
-/// The scopes in which counterfactuals are counted, numbered: evidence by scope stands in lists of
+/// The scopes in which counterfactuals are counted, numbered: evidence by scope is in lists of
 /// this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ScopeIndex {

@@ -63,7 +63,7 @@ fn stratum(person: &ScoredPerson) -> Option<u32> {
 fn one<'a>(all: &'a [MeasuredValue], id: &str, scope: MetricScope) -> &'a MeasuredValue {
     let mut found = all.iter().filter(|m| m.metric.id == id && m.scope == scope);
     let first = found.next().unwrap_or_else(|| panic!("no `{id}` in {scope:?}"));
-    assert!(found.next().is_none(), "`{id}` stands twice in {scope:?}");
+    assert!(found.next().is_none(), "`{id}` occurs twice in {scope:?}");
     first
 }
 
@@ -204,7 +204,7 @@ fn the_catalog_is_sound() {
     let mut ids = BTreeSet::new();
     for metric in catalog() {
         let id = metric.id;
-        assert!(ids.insert(id), "{id} stands twice");
+        assert!(ids.insert(id), "{id} occurs twice");
         assert!(
             id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),
             "{id}"
@@ -509,7 +509,7 @@ fn rates_of_repeated_people_are_bootstrapped() {
     );
 }
 
-/// What each scope is made of, with three groups and one counterfactual in each of the others.
+/// What each scope is derived from, with three groups and one counterfactual in each of the others.
 #[test]
 fn the_rest_is_the_other_directions_together() {
     let gathered = gather(&people(3, 1, 1500), 3, true, 1, &settings());
@@ -669,7 +669,8 @@ fn a_fitted_set_has_the_band_of_its_repeats() {
     }
 }
 
-/// Several copies of every counterfactual are no new people: the interval must be that of one copy.
+/// Several copies of every counterfactual are not new people: the interval must be that of one
+/// copy.
 #[test]
 fn copies_do_not_narrow_an_interval() {
     let single = people(2, 1, 500);
@@ -707,7 +708,7 @@ fn small_groups_and_denominators_are_flagged() {
     );
 }
 
-/// Towards Counterfactual Group Fairness, Table 7: whom a bad value impairs.
+/// Towards Counterfactual Group Fairness, Table 7: which group a bad value impairs.
 #[test]
 fn impaired_groups_follow_the_published_table() {
     // Cells TCN, TSP, FSN, FCP, FCN, FSP, TSN, TCP: in the direction 0 -> 1 every switch rate is
@@ -824,7 +825,7 @@ fn harm_is_a_switch_rate_by_the_favourable_side() {
 }
 
 /// Nobody is named by an interval that holds the ideal, by a handful of switches, or within what
-/// noise alone gives.
+/// noise gives.
 #[test]
 fn a_group_is_named_only_by_clear_numbers() {
     let counted = |moves: [u64; 2], n: u64| {
@@ -863,7 +864,7 @@ fn a_group_is_named_only_by_clear_numbers() {
         )
     };
     let settings = MeasureSettings { families: vec![MetricFamily::Ccm], ..settings() };
-    // 10 of 1,000 people switch, and 9: of the difference of the two nothing can be told.
+    // 10 of 1,000 people switch, and 9: of the difference of the two cannot be decided.
     let few = counted([10, 9], 1000);
     assert_eq!(named(&few, None, &settings, "nsr"), (Some(1), None, None));
     assert_eq!(named(&few, None, &settings, "pcr"), (Some(1), None, None));

@@ -86,8 +86,8 @@ impl ThresholdObjective {
         let Some(largest) =
             cases.last().filter(|_| all.positive > 0 && all.negative > 0).map(|case| case.score)
         else {
-            let what = "the training rows with a score have one class only, so no threshold can be \
-                        fitted to them";
+            let what = "the training rows with a score have only one class, so no threshold \
+                        can be fitted";
             return Err(Fault::new("one-class", what)
                 .hint("give `threshold` a number, or check `data.split` and the label")
                 .into());

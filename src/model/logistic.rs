@@ -211,7 +211,7 @@ impl LogisticTrainer {
                         "the training rows do not determine the \
                          coefficients: some columns repeat others",
                     )
-                    .hint("set `l2` above 0, or name the repeating columns under `omit`"),
+                    .hint("set `l2` above 0, or list the repeating columns under `omit`"),
                 )
             })?;
             let decrease: f64 = 0.5 * gradient.iter().zip(&step).map(|(g, s)| g * s).sum::<f64>();
@@ -231,7 +231,7 @@ impl LogisticTrainer {
         )
         .hint(
             "the classes can be separated exactly, so without a penalty the coefficients \
-             grow for ever: set `l2` above 0",
+             grow without limit: set `l2` above 0",
         )
         .into())
     }

@@ -1,7 +1,7 @@
 //! Scorers: rows in, one score in [0, 1] per row out.
 //!
 //! A [`ModelTrainer`] is fitted on training rows and gives a [`TrainedModel`], a [`Scorer`] that
-//! can be serialised: two types, so that an untrained model cannot score. Scores made elsewhere
+//! can be serialised: two types, so that an untrained model cannot score. Scores computed elsewhere
 //! have no scorer: `scores_file` joins them to the rows by key, `command` keeps those of a program
 //! in order. The decision rule for a score (threshold and comparison) is [`ThresholdComparison`],
 //! the same for the factual and the counterfactual row. Strategies and metrics are unknown here.
@@ -39,12 +39,12 @@ pub trait TrainedKnobs {
         false
     }
 
-    /// Whether it is made of trees.
+    /// Whether it is derived from trees.
     fn grows_trees(&self) -> bool {
         false
     }
 
-    /// Whether its score rises or falls with each encoded column, whatever the others are.
+    /// Whether its score rises or falls with each encoded column, regardless of the others.
     fn is_linear(&self) -> bool {
         false
     }
@@ -60,14 +60,14 @@ pub trait TrainedKnobs {
     /// Reads back what the trainer wrote.
     ///
     /// # Errors
-    /// The text is no artifact of such a model; says why.
+    /// The text is not an artifact of such a model; says why.
     fn read(&self, json: &str) -> Result<Box<dyn TrainedModel>, String>;
 
     /// How many trees a model has whose growth ended early, and how many were asked for; `None` for
     /// one that has them all, or has no trees.
     ///
     /// # Errors
-    /// The text is no artifact of such a model; says why.
+    /// The text is not an artifact of such a model; says why.
     fn missing_trees(&self, _json: &str) -> Result<Option<(u64, u64)>, String> {
         Ok(None)
     }
@@ -90,12 +90,12 @@ pub trait ModelTrainer {
     fn columns(&self) -> Vec<u64>;
 }
 
-/// A model that can score: trained here, or made elsewhere and read from a file.
+/// A model that can score: trained here, or trained elsewhere and read from a file.
 pub trait Scorer: Send + Sync {
     /// Appends one score in [0, 1], the probability of the positive class, per row.
     ///
     /// # Errors
-    /// A model that was made elsewhere fails, or gives no probabilities.
+    /// A model that was trained elsewhere fails, or gives no probabilities.
     fn score(&self, rows: &FeatureRows, scores: &mut Vec<f64>) -> Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! Scores made elsewhere: joined to the rows by key, in the order of the rows.
+//! Scores computed elsewhere: joined to the rows by key, in the order of the rows.
 //!
 //! The file is read once from front to back, in step with the rows. Where it has the order of the
 //! rows, the next entry is always the requested one, and nothing is looked up. Entries read before
@@ -42,13 +42,13 @@ pub(crate) enum LeftoverScore {
 }
 
 /// What to do about a file that answers another request than the present job would make.
-pub(crate) const STALE_SCORES_HINT: &str = "where data, features, the set, `run.seed` or the share \
-    of `recheck` have changed since the rows to score were written, take the file away (or name \
-    another one in the job) and run again: the rows to score are then written afresh";
+pub(crate) const STALE_SCORES_HINT: &str = "if data, features, the set, `run.seed` or the share \
+    of `recheck` have changed since the rows to score were written, remove the file (or name \
+    another one in the job) and run again: the rows to score are then written again";
 
 /// The parts of a key.
-pub(crate) const SCORE_KEY_HINT: &str = "a score is identified by row_id, and that of a \
-    counterfactual also by sensitive, to_group and cf_index";
+pub(crate) const SCORE_KEY_HINT: &str = "the key of a score is row_id, for a \
+    counterfactual also sensitive, to_group and cf_index";
 
 impl<'a> ScoreJoin<'a> {
     /// A join that starts at the front of the file.
@@ -78,7 +78,7 @@ impl<'a> ScoreJoin<'a> {
                 .in_file(self.file.path())
                 .at_row(self.file.describe_row(entry.file_row))
                 .in_column("from_group")
-                .hint(format!("the scores were made from other data; {STALE_SCORES_HINT}"))
+                .hint(format!("the scores were computed from other data; {STALE_SCORES_HINT}"))
                 .into());
         }
         Ok(Some(entry.score))
@@ -163,26 +163,26 @@ impl<'a> ScoreJoin<'a> {
                 LeftoverScore::NotAsked => continue,
                 LeftoverScore::Duplicate => Fault::new(
                     "duplicate-key",
-                    "the key of this entry stands twice in the score file",
+                    "the key of this entry occurs twice in the score file",
                 )
                 .hint(SCORE_KEY_HINT),
                 LeftoverScore::OwnGroup => unknown(
-                    "this entry is of the row's own group, and the row was not to be scored again",
+                    "this entry has the row's own group, but the row was not to be scored again",
                     format!(
-                        "`recheck` draws the rows that are scored again; {STALE_SCORES_HINT}, else \
-                         leave such lines out"
+                        "`recheck` samples the rows that are scored again; {STALE_SCORES_HINT}; \
+                         otherwise leave such lines out"
                     ),
                 ),
                 LeftoverScore::NoCounterfactual => unknown(
-                    "the row is there, but this job has no such counterfactual of it",
+                    "the row exists, but this job has no such counterfactual of it",
                     format!("{SCORE_KEY_HINT}; {STALE_SCORES_HINT}"),
                 ),
                 LeftoverScore::Unknown => unknown(
-                    "no row that this job keeps has this row_id",
+                    "no row kept by this job has this row_id",
                     format!(
-                        "row_id must be what `data.row_id` names (without it: the row number from \
-                         0); `cfaudit data` says which step takes rows out: leave their scores out \
-                         too; {STALE_SCORES_HINT}"
+                        "row_id must be the column in `data.row_id` (without it: the row number \
+                         from 0); `cfaudit data` shows which step drops rows: leave out their \
+                         scores too; {STALE_SCORES_HINT}"
                     ),
                 ),
             };
@@ -197,7 +197,7 @@ impl<'a> ScoreJoin<'a> {
 }
 
 fn duplicate_fault(file: &KeyedFile, first: u64, second: u64) -> Fault {
-    Fault::new("duplicate-key", "the same key stands twice in the score file")
+    Fault::new("duplicate-key", "the same key occurs twice in the score file")
         .in_file(file.path())
         .at_row(format!("row {first} and again in {}", file.describe_row(second)))
         .hint(SCORE_KEY_HINT)

@@ -283,7 +283,7 @@ fn parse_tree(block: &str, width: usize) -> Result<DecisionTree, String> {
     if leaves.iter().chain(&thresholds).any(|x| x.is_nan())
         || leaves.iter().any(|x| x.is_infinite())
     {
-        return Err("a leaf or threshold is no number".to_owned());
+        return Err("a leaf or threshold is not a number".to_owned());
     }
     Ok(DecisionTree { nodes, leaves })
 }
@@ -293,7 +293,7 @@ fn numbers<T: std::str::FromStr>(block: &str, key: &str) -> Result<Vec<T>, Strin
     let mut lines = block.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     let line = lines.next().ok_or_else(|| format!("lacks `{key}`"))?;
     line.split_ascii_whitespace()
-        .map(|word| word.parse().map_err(|_| format!("`{word}` in `{key}` is no number")))
+        .map(|word| word.parse().map_err(|_| format!("`{word}` in `{key}` is not a number")))
         .collect()
 }
 
@@ -378,7 +378,7 @@ mod tests {
         assert!(
             refused(&sound.replace("decision_type=2 2", "decision_type=10 2")).contains("missing")
         );
-        assert!(refused(&sound.replace("0.2", "nan")).contains("no number"));
+        assert!(refused(&sound.replace("0.2", "nan")).contains("not a number"));
         assert!(refused(&sound.replace("0.2", "x")).contains("`x` in `leaf_value`"));
         assert!(refused(&sound.replace("leaf_value", "leaf")).contains("lacks `leaf_value`"));
         assert!(refused("tree\nversion=v3\n").contains("v4"));

@@ -2,8 +2,8 @@
 //!
 //! [`ValueTally`] is the accumulator. It is exact up to 65,536 distinct values; beyond that, values
 //! share a cell with those whose bits agree in all but the lowest `shift` bits, `shift` being the
-//! smallest number that leaves at most 65,536 cells. Both the cells and `shift` depend on the
-//! multiset of values alone, so any partition and any order of merging give the same state.
+//! smallest number that leaves at most 65,536 cells. Both the cells and `shift` depend only on the
+//! multiset of values, so any partition and any order of merging give the same state.
 //! [`Ecdf`] is the finished form that answers queries. For a tally that is not exact it holds
 //! 16,384 quantiles at (i + 0.5) / 16,384, linear inside a cell, the first and last of them the
 //! least and the largest value.

@@ -3,7 +3,7 @@
 //!
 //! Depth-first over columns in order of their names, on one bit set of rows per item (Zaki's
 //! Eclat): the sets that extend a prefix are made from the pairs of those that extended it by one
-//! item, so that hardly any infrequent set is visited. Rows stand in two parts; a set must be
+//! item, so that hardly any infrequent set is visited. Rows are in two parts; a set must be
 //! frequent in each of them, or in both together.
 //!
 //! Choice: minimum counts are whole numbers, the share multiplied as a decimal. Libraries behind

@@ -13,7 +13,7 @@ pub(crate) fn scale_above(x: f64) -> f64 {
 ///
 /// `None` where every value is NaN. Sums are taken of x / scale, a power of two above all |x|, so
 /// that they are exact to the last bits in every unit of x; squares of the distances from the mean
-/// have a scale of their own, so that values far from zero and close together, such as times, keep
+/// have their own scale, so that values far from zero and close together, such as times, keep
 /// their precision.
 pub(crate) fn mean_and_sd(values: impl Iterator<Item = f64> + Clone) -> Option<(f64, f64)> {
     let values = values.filter(|x| !x.is_nan());

@@ -15,7 +15,7 @@ impl ExactRatio {
         ExactRatio { num, den: den.max(1) }
     }
 
-    /// Numerator and denominator of the same number over `den`, a multiple of its own denominator.
+    /// Numerator and denominator of the same number over `den`, a separate multiple denominator.
     pub(super) fn over(self, den: u128) -> (u128, u128) {
         (self.num * (den / self.den), den)
     }

@@ -1,6 +1,6 @@
 //! Pairs of groups to compare, and the affected and unaffected rows of each pair.
 //!
-//! More than two declared groups make one comparison per pair, each with a search of its own.
+//! More than two declared groups make one comparison per pair, each with its own search.
 //! AIF360 intersects the itemsets of all groups at once and takes the largest minus the smallest
 //! value; it then refuses the Kolmogorov-Smirnov definition.
 
@@ -92,13 +92,13 @@ impl PairPopulation {
         for (n, name) in n.iter().zip(&pair.names) {
             if *n == 0 {
                 let what = format!(
-                    "nobody of the group `{name}` has the unfavourable decision, so there is \
-                     nothing to get out of"
+                    "nobody of the group `{name}` has the unfavourable decision, so \
+                     recourse is not defined"
                 );
                 return Err(Fault::new("no-affected-rows", what)
                     .hint(
-                        "compare another pair of groups, or look whether the threshold of the \
-                         model is right",
+                        "compare another pair of groups, or check the threshold of \
+                         the model",
                     )
                     .into());
             }

@@ -44,7 +44,7 @@ pub struct RecourseBlock {
     /// What changes cost.
     #[serde(default)]
     pub cost: CostRules,
-    /// When recourse is fair. Left out: all definitions but `mean-recourse`, with phi 0.3 and 0.7
+    /// When recourse is fair. Default: all definitions but `mean-recourse`, with phi 0.3 and 0.7
     /// and budgets at the percentiles 30, 60, 90.
     #[serde(default)]
     pub definitions: DefinitionSettings,
@@ -56,7 +56,7 @@ pub struct RecourseBlock {
     #[serde(default)]
     pub keep: ShownSubgroups,
     /// Which columns an action names: exactly those of its subgroup (`same-features`, what
-    /// published numbers rest on), or some of them, all changed (`sub-features`).
+    /// published numbers depend on), or some of them, all changed (`sub-features`).
     #[serde(default, rename = "match")]
     pub matching: ActionMatch,
     /// What other groups are compared with: `reference`, or `rest`, all other groups together. With
@@ -75,8 +75,8 @@ pub struct RecourseBlock {
     /// and 1.
     #[serde(default = "alpha")]
     pub alpha: Fraction,
-    /// Permutes the groups of the people of a subgroup at random, to test how often chance alone
-    /// gives such a score. Left out: no test.
+    /// Permutes the groups of the people of a subgroup at random, to test how often chance
+    /// gives such a score. Default: no test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chance: Option<PermutationSettings>,
     /// Largest number of subgroups, of candidates for actions, and of actions of all subgroups;
@@ -103,7 +103,7 @@ fn five_millions() -> Count {
 pub struct SubgroupSettings {
     /// Smallest share of the affected people of each of the two groups in a subgroup, above 0.
     pub support: Fraction,
-    /// Largest number of traits of a subgroup. Left out: no limit.
+    /// Largest number of traits of a subgroup. Default: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest: Option<Count>,
 }
@@ -152,7 +152,7 @@ pub struct ChangeTargets {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 pub struct ChangeLimits {
-    /// Largest distance in positions; for numbers without bins, in their own unit. Left out: no
+    /// Largest distance in positions; for numbers without bins, in their own unit. Default: no
     /// limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<Finite>,
@@ -162,7 +162,7 @@ pub struct ChangeLimits {
 }
 
 impl ColumnChangeRule {
-    /// The levels that are no targets.
+    /// The levels that are not targets.
     pub fn not_to(&self) -> &[Word] {
         match self {
             ColumnChangeRule::Never(_) => &[],
@@ -263,7 +263,7 @@ pub enum ColumnCost {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DefinitionSettings {
-    /// The same share of both groups can be helped, at whatever cost.
+    /// The same share of both groups can be helped, at any cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equal_effectiveness: Option<NoSettings>,
     /// Both groups have equally many actions that help a share phi of them.
@@ -344,7 +344,7 @@ pub struct BudgetSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OneDefinition {
-    /// The same share of both groups can be helped, at whatever cost.
+    /// The same share of both groups can be helped, at any cost.
     EqualEffectiveness(NoSettings),
     /// Both groups have equally many actions that help a share phi of them.
     EqualChoice(OneEffectShare),
@@ -530,11 +530,11 @@ impl RecourseBlock {
 pub enum RecourseBins {
     /// Edges, ascending: `[17, 26, 34]` gives `[17, 26]` and `(26, 34]`.
     Edges(Vec<Finite>),
-    /// Bins with names of their own, in their order.
+    /// Bins with their own names, in their order.
     Levels(IndexMap<Word, [Finite; 2]>),
 }
 
-/// Bins with names of their own.
+/// Bins with their own names.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct NamedBins {

@@ -66,7 +66,7 @@ impl<'a> FeatureChanges<'a> {
         climb >= 0.0 && rule.steps.is_none_or(|steps| units(climb) <= units(steps))
     }
 
-    /// The cost of a change in units of 1e-9; `None` where it is not allowed.
+    /// The cost of a change in units of 1e-9; `None` if it is not allowed.
     ///
     /// Choice: from a missing value only the unit distance is defined, so columns that count
     /// positions or differences cannot leave it.

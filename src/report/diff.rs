@@ -1,4 +1,4 @@
-//! What `cfaudit diff` says of two folders: a page, text for a terminal, Markdown for a pull
+//! What `cfaudit diff` says about two folders: a page, text for a terminal, Markdown for a pull
 //! request.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,7 +95,7 @@ impl FolderDiff<'_> {
         };
         let rows: Vec<ReportRow> = self.before_and_after().into_iter().map(row).collect();
         let head = ["Gate", "Before", "After"].map(RichText::from).to_vec();
-        let caption = "Gates before and after, each as its own run was judged".into();
+        let caption = "Gates before and after, as judged in their own runs".into();
         let table = PageTable { caption, head, rows, prose: true };
         (!table.rows.is_empty()).then(|| PageSection {
             id: "gates",
@@ -120,7 +120,7 @@ impl FolderDiff<'_> {
             .map(RichText::from)
             .to_vec();
         let table = PageTable {
-            caption: "The two runs, the old one first".into(),
+            caption: "The two runs, the older one first".into(),
             head,
             rows: vec![row(self.old), row(self.new)],
             prose: true,
@@ -168,7 +168,7 @@ impl FolderDiff<'_> {
         text.push_str(&self.rest(all));
         let before_and_after = self.before_and_after();
         if !before_and_after.is_empty() {
-            text.push_str("\ngates before and after, each as its own run was judged:\n");
+            text.push_str("\ngates before and after, as judged in their own runs:\n");
         }
         for [gate, before, after] in before_and_after {
             for line in [gate, format!("  before: {before}"), format!("  after:  {after}")] {
@@ -187,7 +187,8 @@ impl FolderDiff<'_> {
             self.head().iter().map(|line| format!("- {}\n", escaped(line))).collect();
         if !self.compared.differs.is_empty() {
             text.push_str(
-                "\n| Value of the job | Old | New | Another meaning |\n| --- | --- | --- | --- |\n",
+                "\n| Value of the job | Old | New | Different meaning |\n\
+                 | --- | --- | --- | --- |\n",
             );
         }
         for change in &self.compared.differs {
@@ -253,9 +254,9 @@ impl FolderDiff<'_> {
                 .map(|set| format!("stand-in data for {set}: no number is about real people")),
         );
         head.push(match self.compared.differs.len() {
-            0 => "in the job nothing differs".to_owned(),
-            1 => "in the job one value differs".to_owned(),
-            n => format!("in the job {n} values differ"),
+            0 => "the jobs are equal".to_owned(),
+            1 => "one value of the job differs".to_owned(),
+            n => format!("{n} values of the job differ"),
         });
         let tables = self.other_tables();
         head.extend(
@@ -267,7 +268,7 @@ impl FolderDiff<'_> {
     /// The flag that compares what means something else.
     fn forces(&self) -> &'static str {
         match (self.compared.comparable, self.compared.forced) {
-            (false, false) => "; `--force` compares the rest all the same",
+            (false, false) => "; `--force` compares the rest anyway",
             _ => "",
         }
     }

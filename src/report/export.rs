@@ -216,7 +216,7 @@ pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
     family("cfaudit_gate", "1 for the verdict of a gate, 0 for the others.", gates.collect());
     family(
         "cfaudit_exit_status",
-        "Exit status that the gates ask for.",
+        "Exit status that the gates require.",
         vec![(String::new(), f64::from(audit.summary.exit))],
     );
     family(
@@ -227,7 +227,7 @@ pub(crate) fn prometheus(audit: &ExportedAudit<'_>) -> String {
     let stand_in = f64::from(u8::from(audit.manifest.stand_in.is_some()));
     family(
         "cfaudit_stand_in_data",
-        "1 where generated rows took the place of a public data set.",
+        "1 if generated rows replace a public data set.",
         vec![(String::new(), stand_in)],
     );
     text
@@ -264,7 +264,7 @@ const NAME_AT_MOST: usize = 235;
 /// Every defined value by a name of letters, digits and `_-. /`, which is all that MLflow allows.
 pub(crate) fn mlflow(audit: &ExportedAudit<'_>) -> String {
     let allowed = |text: &str| -> String {
-        // A part of dots alone would lead out of the name, which is a path to MLflow.
+        // A part of only dots would lead out of the name, which is a path to MLflow.
         let dots = text.chars().all(|c| c == '.');
         text.chars()
             .map(|c| {

@@ -1,11 +1,11 @@
-//! Builds the two pages of an audit from an output folder alone; needs no data, model or job.
+//! Builds the two pages of an audit only from an output folder; needs no data, model or job.
 //!
 //! `report.html` is the page that people read and sign: the brief, which prints on two pages, and
 //! the evidence. `annex.html` holds everything else: verdict, findings, all results, against the
 //! last version, who switches, scores, how sure the causal graphs are, how plausible the other
-//! worlds are, groups, slices, models, augmentation, recourse, what was left out, method,
+//! worlds are, groups, slices, models, augmentation, recourse, what was excluded, method,
 //! provenance. A section that has nothing to show is absent, and the headings are numbered by what
-//! is there; "what was left out" is never absent. A run that waits for scores has measured nothing:
+//! is there; "what was excluded" is never absent. A run that waits for scores has measured nothing:
 //! its pages say what is awaited.
 //!
 //! Words: a *panel* is all that the annex shows of one attribute, counterfactual set and model; a

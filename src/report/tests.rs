@@ -1,4 +1,4 @@
-//! Pages of hand-made folders: what must stand on them, what must not, how large they may be.
+//! Pages of hand-made folders: what must be on them, what must not, how large they may be.
 //!
 //! The counts of the two-group folder are the published LightGBM counts of the income data (16 of
 //! 122 female approvals lost);
@@ -338,8 +338,7 @@ fn write_facets(metrics: &mut Vec<MetricRow>, at: ValuePlace<'_>) {
         push(metrics, at, metric, "clarify", &value, 800, if metric == "rd" { at.to } else { "" });
     }
     let row = metrics.iter_mut().rev().find(|row| row.metric == "ft").unwrap();
-    row.ci_method =
-        "percentile bootstrap of people, their neighbours as they are; 5 neighbours".into();
+    row.ci_method = "percentile bootstrap of people, their neighbours fixed; 5 neighbours".into();
     push(metrics, at, "te", "clarify", &SampleValue::None("operand_undefined"), 800, "");
 }
 
@@ -965,7 +964,7 @@ fn weights_are_told_apart_from_people() {
     );
     assert!(
         switches.contains(
-            "shares are weighted, below each value stand the cases counted and its 95 % interval"
+            "shares are weighted, with the number of cases and its 95 % interval below each value"
         ),
         "{switches}"
     );
@@ -995,7 +994,7 @@ fn two_groups_in_words_and_numbers() {
     assert!(
         verdict.contains(
             "Inconclusive Of 4 gates: 1 inconclusive; 1 passed; 1 not judged; 1 not \
-             passed, but set to warn only."
+             passed, warning only."
         ),
         "{verdict}"
     );
@@ -1017,21 +1016,21 @@ fn two_groups_in_words_and_numbers() {
     // treated worse.
     let compared = "Compared with similar people in group Female, of 838 people in group Male \
                     without the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78; noise \
-                    alone 1.10 to 4.20 %) would gain it (set world (greedy), model gbm).";
+                    1.10 to 4.20 %) would gain it (set world (greedy), model gbm).";
     assert!(findings.contains(compared), "{findings}");
     assert!(!findings.contains("had they been") && !findings.contains("treat"), "{findings}");
-    // What the gates rest on explains the verdict, and is told once.
+    // What the gates depend on explains the verdict, and is reported once.
     assert!(
         verdict.contains("four-fifths: disparate impact DI, Male over Female")
             && verdict.contains("The job says: a screening ratio"),
         "{verdict}"
     );
-    let told = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+    let told = "The gate women-keep-approvals is inconclusive: the limit is at most 10.0 %; the \
                 limit lies inside the interval.";
     assert!(findings.contains(told), "{findings}");
     let failed = "The gate four-fifths failed: disparate impact DI, Male over Female, attribute \
-                  group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), where \
-                  at most 0.100 was asked for; the limit lies inside the interval.";
+                  group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), the \
+                  limit is at most 0.100; the limit lies inside the interval.";
     assert!(findings.contains(failed), "{findings}");
     assert_eq!(
         findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(),
@@ -1050,14 +1049,11 @@ fn two_groups_in_words_and_numbers() {
     assert!(places.is_sorted(), "{findings}");
     let switches = section(&html, "switches");
     assert!(switches.contains(
-        "it says what the model does with the column itself and nothing \
-         about columns that follow from it"
+        "This test shows direct use of the attribute, not effects through \
+         columns that depend on it"
     ));
     assert!(switches.contains("TSN 7 7.95 %") && switches.contains("SN 16 13.1 %"), "{switches}");
-    assert!(
-        switches.contains("a naive set draws on no sample: its noise floor is zero"),
-        "{switches}"
-    );
+    assert!(switches.contains("a naive set uses no sample: its noise floor is zero"), "{switches}");
     assert!(
         switches.contains("16 of 122 8.2 to 20.2 noise 0 %")
             && switches.contains("noise 1.1 to 4.2 %"),
@@ -1090,7 +1086,7 @@ fn two_groups_in_words_and_numbers() {
         "Clarify's metrics, the favoured facet first: Male and Female",
         "metric rd RD +8.10 points +5.10 to +11.10 Female",
         "metric ft FT −1.20 points −4.20 to +1.80 5 neighbours –",
-        "metric te TE undefined a value it is made of is undefined –",
+        "metric te TE undefined a value on which it depends is undefined –",
         "metric undefined_strata UNDEFINED_STRATA 2.00",
         "metric ge GE, everybody 0.132",
     ] {
@@ -1155,7 +1151,7 @@ fn one_finding_of_each_comparison_and_that_of_the_reference_unless_others_harm_t
     assert_eq!(section(&page("both", &both), "findings").matches("40 (4.00 %").count(), 2);
 }
 
-/// Of groups as they are the pair that harms most people is told, not the two that are furthest
+/// Of groups as they are the pair that harms most people is reported, not the two that are furthest
 /// apart, and the reference pair before it.
 #[test]
 fn the_gap_that_harms_most_is_told() {
@@ -1179,7 +1175,7 @@ fn the_gap_that_harms_most_is_told() {
         "{findings}"
     );
     assert!(!findings.contains("in group c get the favourable decision"), "{findings}");
-    assert_eq!(findings.matches("As they are, ").count(), 1);
+    assert_eq!(findings.matches("In the data, ").count(), 1);
     // Between b and d 96 people at least are harmed: more than twice as many.
     let more = FolderSample {
         groups: names(&["a", "b", "c", "d"]),
@@ -1196,7 +1192,7 @@ fn the_gap_that_harms_most_is_told() {
     );
     let both = FolderSample { models: vec!["gbm", "tree"], ..sample };
     assert_eq!(
-        section(&page("gaps-of-two", &both), "findings").matches("As they are, ").count(),
+        section(&page("gaps-of-two", &both), "findings").matches("In the data, ").count(),
         2,
         "one of each model"
     );
@@ -1226,7 +1222,7 @@ fn a_gate_on_harm_shows_both_parts() {
     );
     assert!(parts[0].is_some() && parts.is_sorted(), "{verdict}");
     assert!(!html.contains("Directions that did not decide"), "{verdict}");
-    // What the favourable side makes of it is told as a finding.
+    // What the favourable side makes of it is reported as a finding.
     let findings = section(&html, "findings");
     assert!(
         findings.contains("with the favourable decision, 13 (6.81 %")
@@ -1235,7 +1231,7 @@ fn a_gate_on_harm_shows_both_parts() {
     );
 }
 
-/// Against several groups the two parts about one pair of groups stand in the table, those about
+/// Against several groups the two parts about one pair of groups are in the table, those about
 /// other pairs below it.
 #[test]
 fn a_gate_on_harm_against_several_groups_shows_two_parts() {
@@ -1278,7 +1274,7 @@ fn favourable_words_turn_with_the_label() {
     assert!(
         findings.contains(
             "with the favourable decision, 50 (5.97 %; 95 % interval 4.55 to 7.78; noise \
-             alone 1.10 to 4.20 %) would lose it"
+             1.10 to 4.20 %) would lose it"
         ),
         "{findings}"
     );
@@ -1304,8 +1300,8 @@ fn no_gate_asked_and_nothing_left_out() {
         "no-gates",
         &FolderSample { gates: Vec::new(), left_out: false, clarify: None, ..two_groups() },
     );
-    assert!(section(&html, "verdict").contains("No gate was asked The job sets no limits"));
-    assert!(section(&html, "left-out").contains("Nothing: no row was lost"));
+    assert!(section(&html, "verdict").contains("There is no gate The job sets no limits"));
+    assert!(section(&html, "left-out").contains("Nothing: no row was dropped"));
 }
 
 #[test]
@@ -1347,7 +1343,7 @@ fn gates_over_one_value() {
         "{findings}"
     );
     let (hard, soft) = (
-        findings.find("The gate hard failed: at most"),
+        findings.find("The gate hard failed: the limit is at most"),
         findings.find("The gate soft is inconclusive: negative switch rate"),
     );
     assert!(hard.is_some() && hard < soft, "{findings}");
@@ -1418,7 +1414,7 @@ fn five_groups() {
     for said in [
         "White and Black +16.2 points +13.2 to +19.2 0.955 0.925 to 0.985 +7.00 points",
         "−1.20 points −4.20 to +1.80 5 neighbours",
-        "undefined a value it is made of is undefined",
+        "undefined a value on which it depends is undefined",
         "metric ge GE of everybody: 0.132 (0.102 to 0.162).",
         "The groups that are furthest apart: highest minus lowest, lowest over highest",
         "12.3 points 9.3 to 15.3 1 group without a value Black White 7.00 points 4.00 to 10.00 \
@@ -1552,7 +1548,7 @@ fn a_folder_without_numbers_still_gives_a_page() {
     fs::write(folder.path().join("job.resolved.yaml"), "").unwrap();
     let html = annex(folder.path());
     well_formed(&html);
-    assert!(section(&html, "findings").contains("There is nothing to say"));
+    assert!(section(&html, "findings").contains("There are no findings"));
     assert!(
         html.contains(r#"<span class="number">5</span> Provenance"#),
         "headings are numbered by what is there"
@@ -1589,17 +1585,17 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     let html = html.replace('\u{202f}', " ");
     let waiting = section(&html, "waiting");
     for said in [
-        "Waiting for scores 2 files of scores are not there yet. Nothing was measured, and no gate \
+        "Waiting for scores 2 files of scores are missing. Nothing was measured, and no gate \
          was judged.",
         "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them as they are, to \
          compare to-score/flip row_id, sensitive, to_group, cf_index, p",
         "run the same command again",
         "Lines whose from_group equals to_group are rows as they are.",
-        "measured together with the others, once all scores are there: gbm.",
+        "measured together with the others when all scores have arrived: gbm.",
     ] {
         assert!(waiting.contains(said), "{said}\n{waiting}");
     }
-    assert!(section(&html, "left-out").contains("Rows lost by each step"));
+    assert!(section(&html, "left-out").contains("Rows dropped by each step"));
     for absent in ["metrics.parquet", "id=\"verdict\"", "id=\"findings\"", "interval"] {
         assert!(!html[html.find("<main").unwrap()..].contains(absent), "{absent}");
     }
@@ -1628,8 +1624,7 @@ fn damaged_folders_are_errors_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let message = |folder: &Path| render(folder, None, &glossary).unwrap_err().to_string();
     assert!(
-        message(folder.path())
-            .contains("hint: name an output folder of `cfaudit run` that is finished")
+        message(folder.path()).contains("hint: name a finished output folder of `cfaudit run`")
     );
     fs::write(folder.path().join("manifest.json"), "{\"cfaudit\": 1").unwrap();
     assert!(message(folder.path()).contains("hint: the folder was changed"));

@@ -1,5 +1,5 @@
-//! What a job asks for that is no mistake, and may surprise who reads its results: told by `check`
-//! before anything runs, and by every run where it says what the numbers rest on.
+//! What a job asks for that is not a mistake, and may surprise a reader of its results: reported by
+//! `check` before anything runs, and by every run where it says what the numbers depend on.
 
 use crate::data::prepare::issues::IssueSeverity;
 use crate::data::source::list_words;
@@ -25,8 +25,8 @@ pub(crate) fn of_run(job: &Job) -> Vec<IssueNote> {
     unweighted(job).into_iter().chain(unchecked(job, IssueSeverity::Info)).collect()
 }
 
-/// The columns whose counterfactuals hold whole numbers because their values do, told by every run
-/// that moves columns.
+/// The columns whose counterfactuals hold whole numbers because their values do, reported by every
+/// run that moves columns.
 pub(crate) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueNote> {
     let is_whole = |name: &&ColumnName| {
         let found = layout.features.iter().find(|feature| feature.name == name.as_str());
@@ -35,8 +35,8 @@ pub(crate) fn whole_numbers(job: &Job, layout: &Layout) -> Option<IssueNote> {
     };
     let whole: Vec<&ColumnName> = job.data.features.continuous.iter().filter(is_whole).collect();
     let text = format!(
-        "counterfactuals hold whole numbers only in {}, because all values are whole in the rows \
-         that sets learn from; `data.columns.NAME.integer: false` lets them have decimals",
+        "counterfactuals hold only whole numbers in {}, because all values are whole in the \
+         rows from which sets learn; `data.columns.NAME.integer: false` allows decimals",
         list_words(whole.iter().map(|name| format!("`{name}`")), 10)
     );
     let moves = job.has_fitted_sets() && !whole.is_empty();
@@ -67,22 +67,22 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
         let (rows, helps) = match block.graphs() {
             Some(_) => (
                 "the rows of each run",
-                "keep the rows that train the same, by `data.split` and a column",
+                "keep the training rows the same, with a column in `data.split`",
             ),
             None if block.knobs().is_none() => continue,
             None if job.data.reference.is_none() => {
-                ("the rows of each run", "give the job a `data.reference` fixed in time")
+                ("the rows of each run", "give the job a fixed `data.reference`")
             }
             None if moves_along => (
                 "the rows of `data.reference`, which a variable names",
-                "after a new model version approve a folder of it, or keep the reference file the \
-                 same",
+                "after a new model version approve a folder of that version, or keep the reference \
+                 file the same",
             ),
             None => continue,
         };
         let text = format!(
             "the gate `{name}` judges how the set `{set}` changes, which is fitted on {rows}: \
-             where these differ from the baseline's the gate is inconclusive (refitted); {helps}"
+             if these differ from the baseline's, the gate is inconclusive (refitted); {helps}"
         );
         found.push(issue(
             "refitted-gate",
@@ -97,7 +97,7 @@ fn refits(checked: &CheckedJob) -> Vec<IssueNote> {
 /// Files of scores of counterfactuals in which nothing tells by which version of the model they
 /// were made.
 fn unchecked(job: &Job, severity: IssueSeverity) -> impl Iterator<Item = IssueNote> {
-    let text = "the request names the rows, not the model: give `recheck` to catch scores of \
+    let text = "the request names the rows, not the model: add `recheck` to detect scores of \
                 another model version";
     let models = job.models.iter().filter(|(_, model)| {
         let scores = model.scores.as_ref();
@@ -115,8 +115,8 @@ fn unweighted(job: &Job) -> Option<IssueNote> {
     let sets = job.counterfactuals.iter().filter(|(_, set)| set.knobs().is_some());
     let sets: Vec<String> = sets.map(|(name, _)| format!("`{name}`")).collect();
     let text = format!(
-        "the weights `{weight}` have no part in how counterfactuals are made: every row counts \
-         once where {} learn{} how groups differ; they weigh in what is measured of them",
+        "the weights `{weight}` are not used to generate counterfactuals: every row counts \
+         once where {} learn{} how groups differ; the metrics use the weights",
         sets.join(", "),
         if sets.len() == 1 { "s" } else { "" },
     );

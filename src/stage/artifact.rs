@@ -9,7 +9,7 @@ use crate::table::{
     CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, TableDef, TableRow,
 };
 
-/// What the stage `gate` writes beside its table.
+/// What the stage `gate` writes next to its table.
 pub(crate) const GATE_OUTCOME: &str = "outcome.json";
 
 /// How the gates came out.

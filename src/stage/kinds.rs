@@ -1,13 +1,13 @@
 //! The stages as types, in the order of a run: what [`StageBuilder::need`] names.
 //!
-//! Each is planned in the file of its work; whoever reads its files needs this type alone.
+//! Each is planned in the file of its work; its readers need only this type.
 //!
 //! [`StageBuilder::need`]: crate::stage::planner::StageBuilder::need
 
-/// Rows that are no Parquet, as Parquet.
+/// Rows that are not Parquet, as Parquet.
 pub(crate) struct SourceStage;
 
-/// Rows that strategies learn from, where they stand in a file of their own.
+/// Rows that strategies learn from, where they are in a separate file.
 pub(crate) struct ReferenceStage;
 
 /// Rows as numbers.

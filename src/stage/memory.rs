@@ -40,7 +40,7 @@ fn available(root: &Path) -> Option<u64> {
     limits.chain(machine).min()
 }
 
-/// Where the system says nothing there is no limit; nobody is to be told.
+/// Where the system says nothing there is no limit.
 fn text(path: &Path) -> Option<String> {
     files::read_text(path).ok()
 }

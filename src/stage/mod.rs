@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | prepare | `source` (CSV, catalog, synthetic), `reference`, `prepare` | rows as numbers, their description, filters, issues |
 //! | split | `split` | which rows train, which are audited |
-//! | split | `labels` (for `check` and `data`) | labels and decisions by group, as far as the rows alone tell |
+//! | split | `labels` (for `check` and `data`) | labels and decisions by group, if the rows show them |
 //! | discover | `discover/set=` | the causal graphs of every scenario of a set, and how each moves a row |
 //! | train | `train/model=` | one artifact per fold |
 //! | fit | `fit/set=/attribute=` | what a strategy learnt, one artifact per fold |
@@ -18,9 +18,9 @@
 //! | count | `placebo/set=/attribute=`, `count/model=/attribute=`, `flips/model=/attribute=`, `count/model=/set=/attribute=`, `outcomes` | evidence with slices, score metrics and their intervals, outcomes |
 //! | measure | `quality/set=/attribute=`, `measure` | quality, the tables |
 //! | augment | `split/experiment=`, `fit/set=/attribute=/experiment=`, `generate/set=/attribute=/experiment=` | roles and counterfactuals of an experiment |
-//! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the rows that train for a fold |
+//! | augment | `generate/set=/attribute=/experiment=/fold=` | counterfactuals of the training rows for a fold |
 //! | augment | `train`, `threshold` and `score` with `experiment=/arm=/fold=` | a model and its scores |
-//! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says of the rows that train |
+//! | augment | `train` and `score` with `experiment=/fold=/predictions=` | what the base model says about the training rows |
 //! | augment | `count` as above, with `experiment=/arm=` | evidence of an arm, of all folds and of each |
 //! | augment | `measure/experiment=`, `selected`, `tables` | tables of an experiment, rows that were chosen, all tables |
 //! | recourse | `recourse/attribute=` | subgroups and what they would have to change, with the tables of it |
@@ -28,13 +28,13 @@
 //! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
-//! Each of the [`kinds`] says what it needs and what it is made of ([`planner`]), so the list of a
-//! job grows backwards from `report`. An arm of an experiment is planned by the same stages as the
-//! plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
+//! Each of the [`kinds`] says what it needs and what it is derived from ([`planner`]), so the list
+//! of a job grows backwards from `report`. An arm of an experiment is planned by the same stages as
+//! the plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
 //! scores has the same `report`, which then needs other stages: see [`waiting`]; so has one that
-//! ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage
-//! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
-//! here computes a number: formulas live in the engines.
+//! ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage stale goes
+//! through its builder, as names and values, so that a rerun can say its reason. Nothing here
+//! computes a number: formulas live in the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;
@@ -104,7 +104,7 @@ pub struct FinishedRun {
     pub trimmed: Option<CleanOutcome>,
 }
 
-/// What varies between runs and lands in the output folder all the same.
+/// What varies between runs and lands in the output folder anyway.
 pub trait RunRecord {
     /// Names job and run for the log lines from here on.
     fn identify(&self, job: &str, run: &str);
@@ -129,8 +129,8 @@ pub fn run(
         .map_err(|error| with_place(error, checked))
 }
 
-/// Keeps the cache within its limit. The run has done its work: what goes wrong here is no failure
-/// of it.
+/// Keeps the cache within its limit. The run has done its work: what goes wrong here is not a
+/// failure of it.
 fn trim_cache(
     store: &ResultStore,
     settings: &RunSettings,
@@ -192,7 +192,7 @@ fn run_stages(
             path: file.clone(),
             line: None,
             text: format!(
-                "the command of model `{model}` names `{file}`, and a change of that \
+                "the command of model `{model}` names `{file}`, but a change of that \
                  file will not run it again: {hint}"
             ),
         });
@@ -218,7 +218,7 @@ fn run_stages(
     }
     let extras = report::extras(&stages, settings, record);
     let published = claimed.publish(&last.folder, &extras, cancel)?;
-    // That scores are awaited is no verdict of a gate.
+    // That scores are awaited is not a verdict of a gate.
     if settings.gates_report_only && summary.exit == Exit::GateCrossed.code() {
         summary.exit = Exit::Done.code();
     }

@@ -86,7 +86,7 @@ impl<'a> StagePlan<'a> {
         error.asked_at(self.checked.places.at(&job::check::path(keys)).filter(|p| p.line > 0))
     }
 
-    /// The model from its file; none for one that is no file.
+    /// The model from its file; none for one that is not a file.
     pub(crate) fn load_scorer(
         &self,
         name: &str,
@@ -112,7 +112,7 @@ impl<'a> StagePlan<'a> {
     /// `check` has refused jobs with such models.
     #[cfg(not(feature = "onnx"))]
     fn load_onnx(&self, _: OnnxParams) -> Result<Box<dyn Scorer>> {
-        Err(Fault::new("no-runtime", "this build of cfaudit does without ONNX models").into())
+        Err(Fault::new("no-runtime", "this build of cfaudit does not include ONNX models").into())
     }
 }
 
@@ -236,7 +236,7 @@ impl<'a> UnitModels<'a> {
         Some(CommandCall { n_folds: self.n, first_fold: self.first_fold, arm: self.arm, ..call })
     }
 
-    /// Puts what makes trained models stale into the key, beside their rows.
+    /// Puts what makes trained models stale into the key, in addition to their rows.
     pub(crate) fn training_inputs(&self, b: &mut StageBuilder<'_, 'a>) {
         match self.call() {
             Some(call) => {
@@ -320,12 +320,12 @@ impl<'a> AskedModels<'a> {
         }
         match &self.train {
             Some(train) => train.scorers(ctx, block, *n),
-            None => Err(misfit(format!("the model `{name}` cannot be asked"))),
+            None => Err(misfit(format!("the model `{name}` cannot score rows"))),
         }
     }
 
     /// For each of them the groups of an attribute that it knows, by the rows that it was trained
-    /// on. What a model made elsewhere has learned is not known here.
+    /// on. What a model trained elsewhere has learned is not known here.
     pub(crate) fn known_groups(
         &self,
         ctx: &StageContext<'_>,

@@ -131,5 +131,5 @@ pub(crate) fn open_store(
 
 pub(crate) fn open_workers(settings: &RunSettings) -> Result<WorkerPool> {
     WorkerPool::new(settings.threads)
-        .map_err(|cause| Error::operator("start", "threads", cause, "ask for fewer with --threads"))
+        .map_err(|cause| Error::operator("start", "threads", cause, "use fewer with --threads"))
 }

@@ -11,7 +11,7 @@ use crate::stage::generate::basis::RowClasses;
 use std::collections::BTreeMap;
 
 /// What preparing needs to know of the job. Without `features` those are left out that no rule for
-/// missing values needs: which rows are audited must not depend on who reads the features.
+/// missing values needs: which rows are audited must not depend on the readers of the features.
 pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
     let data = &job.data;
     let mut carry: Vec<ColumnName> =

@@ -163,8 +163,8 @@ impl<'a> StagePlan<'a> {
         changed.map(world).collect()
     }
 
-    /// Whether a model can score counterfactuals at all: trained ones can, scores made elsewhere
-    /// where their file is named.
+    /// Whether a model can score counterfactuals at all: trained ones can, scores computed
+    /// elsewhere where their file is named.
     pub(crate) fn scores_counterfactuals(model: &ModelBlock) -> bool {
         model.scores.as_ref().is_none_or(|scores| scores.counterfactual.is_some())
     }
@@ -226,7 +226,7 @@ impl<'a> AppliedSet<'a> {
         AuditUnit { set: self.scenario().0.to_owned(), ..AuditUnit::default() }
     }
 
-    /// The unit of what a model says of them.
+    /// The unit of what a model says about them.
     pub(crate) fn unit_of(&self, model: &str) -> AuditUnit {
         AuditUnit { model: model.to_owned(), ..self.unit() }
     }
@@ -236,7 +236,7 @@ impl<'a> AppliedSet<'a> {
         split_unit(self.experiment)
     }
 
-    /// The set and the scenario that the name of a graph-uncertain set is made of.
+    /// The set and the scenario that the name of a graph-uncertain set is derived from.
     pub(crate) fn scenario(&self) -> (&'a str, &'a str) {
         self.set.split_once('/').unwrap_or((self.set, ""))
     }
@@ -282,7 +282,7 @@ fn default_batch_rows(job: &Job, settings: &RunSettings) -> usize {
     (rows / BLOCK_ROWS).max(1) * BLOCK_ROWS
 }
 
-/// How many stages of experiments run side by side: as many as there are threads, with `--memory`
+/// How many stages of experiments run in parallel: as many as there are threads, with `--memory`
 /// as many as it holds row groups for.
 fn parallel_arms(job: &Job, settings: &RunSettings, batch_rows: usize) -> usize {
     let threads = settings.threads.max(1);

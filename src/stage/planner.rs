@@ -26,7 +26,7 @@ use crate::unit::{AuditUnit, StageKind, StageUnit, UnitField, UnitKind, is_force
 /// The work of a planned stage.
 pub(crate) type PlannedWork<'a> = Box<StageWork<'a>>;
 
-/// A kind of stage. A new one is its type, its word in [`UnitKind`], and whoever needs it.
+/// A kind of stage. A new one is its type, its word in [`UnitKind`], and its readers.
 pub(crate) trait Stage {
     /// The kind whose files it writes: what can be read of it.
     type Output;
@@ -198,7 +198,7 @@ impl<'a> Planner<'a> {
         Ok(number)
     }
 
-    /// The stages that the last ones rest on, needs first. Of those whose needs are there always
+    /// The stages that the last ones depend on, needs first. Of those whose needs are there always
     /// the one of the lowest kind and level: stages of a kind that do not need each other stand
     /// together.
     fn finish(self, last: Vec<usize>) -> RunStages<'a> {
@@ -303,7 +303,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         self.value(name, pick(self.plan.job))
     }
 
-    /// A value that the stage rests on, likewise.
+    /// A value that the stage depends on, likewise.
     pub(crate) fn value<T: Serialize>(&mut self, name: &str, value: T) -> T {
         self.put((name.to_owned(), canonical_text(&value)));
         value
@@ -322,7 +322,7 @@ impl<'b, 'a> StageBuilder<'b, 'a> {
         Path::new(&file.path)
     }
 
-    /// What others say that the stage rests on: names and texts.
+    /// What others say that the stage depends on: names and texts.
     pub(crate) fn texts(&mut self, inputs: impl IntoIterator<Item = (String, String)>) {
         inputs.into_iter().for_each(|input| self.put(input));
     }

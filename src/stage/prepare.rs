@@ -203,7 +203,7 @@ impl Stage for SplitStage {
 }
 
 impl<'a> StagePlan<'a> {
-    /// The rows that strategies learn from, where they stand in a file of their own.
+    /// The rows that strategies learn from, where they are in a separate file.
     pub(crate) fn need_reference(
         &self,
         b: &mut StageBuilder<'_, 'a>,
@@ -315,11 +315,11 @@ fn check_reference_label(layout: &Layout, reference: &ReferenceBlock, job: &Job)
             let shown: Vec<String> =
                 label.negative.iter().take(5).map(|value| format!("`{value}`")).collect();
             let what = format!(
-                "the label `{}` of the reference holds {} beside 1",
+                "the label `{}` of the reference holds {} in addition to 1",
                 label.column,
                 shown.join(", ")
             );
-            let hint = "say which values are positive: `reference: {parquet: PATH, label: COL, \
+            let hint = "specify which values are positive: `reference: {parquet: PATH, label: COL, \
                         positive: [...]}`";
             Err(Fault::new("reference-label", what).in_column(&label.column).hint(hint).into())
         }

@@ -69,7 +69,7 @@ pub(crate) struct StageForecast {
     pub kind: &'static str,
     /// Its key in the cache: 64 hex digits.
     pub key: String,
-    /// Whether its result is in the cache. Should a stage that it rests on run again with another
+    /// Whether its result is in the cache. Should a stage that it depends on run again with another
     /// result, it will yet run.
     pub cached: bool,
     /// Why it would run; null where it would not.
@@ -248,7 +248,7 @@ fn unlabelled_people(
     found.into_iter().map(issue).collect()
 }
 
-/// Who lacks labels more often than others, as far as the rows tell.
+/// Who lacks labels more often than others, if the rows show it.
 fn selective_labels(
     plan: &StagePlan<'_>,
     layout: &Layout,
@@ -300,12 +300,12 @@ fn with_prepared<T>(
     look().map_err(|error| with_place(error, checked))
 }
 
-/// What an audit rests on; serializes as `cfaudit data --json` prints it.
+/// What an audit depends on; serializes as `cfaudit data --json` prints it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct DataPreview {
     /// Name of the job.
     pub job: String,
-    /// The data set that generated rows took the place of; null = none.
+    /// The data set that generated rows replace; null = none.
     pub stand_in: Option<String>,
     /// Numbers of rows.
     pub rows: RowsPreview,
@@ -331,7 +331,7 @@ pub(crate) struct RowsPreview {
     pub source: u64,
     /// Rows after the filters and the rules for missing values.
     pub kept: u64,
-    /// Rows that train (with folds: in some fold).
+    /// Training rows (with folds: in some fold).
     pub trained: u64,
     /// Rows that are audited.
     pub audited: u64,
@@ -523,7 +523,7 @@ fn filters_and_issues(folder: &Path) -> Result<(Vec<FilterPreview>, Vec<IssueNot
 }
 
 /// The columns. Values that became the level `missing` are missing in the source, and are counted
-/// there; preparing has told how many.
+/// there; preparing has reported how many.
 fn columns(
     checked: &CheckedJob,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! What stands next to a row when it is counted: its layout, threshold, decision rule.
+//! What is next to a row when it is counted: its layout, threshold, decision rule.
 
 use crate::data::Layout;
 use crate::data::rows::split::RolesReader;
@@ -29,7 +29,7 @@ impl<'a> RowContext<'a> {
         self.pieces(self.rows.n_groups())
     }
 
-    /// The loop over so many pieces that are no row groups of these rows.
+    /// The loop over so many pieces that are not row groups of these rows.
     pub(crate) fn pieces(&self, n: usize) -> PieceLoop<'a> {
         PieceLoop { workers: self.workers, watch: self.watch, n }
     }
@@ -107,7 +107,7 @@ impl DecisionRule {
         let name = &layout.carried[column];
         let (code, what, hint) = if threshold.is_nan() {
             let hint = format!(
-                "fill the column, or leave such rows out by `data.keep: [{{{name}: present}}]`"
+                "fill the column, or exclude such rows by `data.keep: [{{{name}: present}}]`"
             );
             (
                 "missing-threshold",
@@ -115,8 +115,8 @@ impl DecisionRule {
                 hint,
             )
         } else {
-            let hint = "thresholds are scores from which on the prediction is positive; correct \
-                        them where they are made"
+            let hint = "a prediction is positive from its threshold on; correct the \
+                        thresholds at their source"
                 .to_owned();
             (
                 "bad-threshold",

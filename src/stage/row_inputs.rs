@@ -55,7 +55,7 @@ impl<'a> RowInputs<'a> {
         RowInputs { file: side.file(fold), ..self.clone() }
     }
 
-    /// The prepared rows alone.
+    /// Only the prepared rows.
     pub(crate) fn prepared(&self) -> &StageInput<PrepareStage> {
         &self.rows
     }

@@ -17,7 +17,7 @@ pub const KINDS: [&str; StageKind::ALL.len()] = {
 };
 
 /// The fingerprint of the program ([`crate::exec::program`]): results of another one are never
-/// read, so nobody has to remember to raise a version. It stands in the keys of stages and in
+/// read, so nobody has to remember to raise a version. It is in the keys of stages and in
 /// `run.json`, and in no other file of an output folder.
 pub const CODE: &str = env!("CFAUDIT_PROGRAM");
 
@@ -47,7 +47,7 @@ pub struct RunSettings {
     pub baseline: Option<PathBuf>,
     /// Output folders of earlier runs whose verdicts the page shows next to those of this run.
     pub history: Vec<PathBuf>,
-    /// Whether the exit status is 0 whatever the gates say.
+    /// Whether the exit status is 0 regardless of the gates.
     pub gates_report_only: bool,
     /// Whether a folder of another job may be replaced.
     pub replace: bool,

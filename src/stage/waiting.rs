@@ -6,9 +6,9 @@
 //! | score | `to-score` | `factual/` and `<set>/` with `part-*.parquet`, and what was asked |
 //! | report | `report` | the output folder: page, `to-score/`, tables of the rows, no metric |
 //!
-//! Whether to wait is known when the stages are planned, so no result ever rests on a file that is
-//! not there. All sets are generated, those that are awaited are written out. Models whose scores
-//! are there are measured once all are: half an audit would be read as a whole one.
+//! Whether to wait is known when the stages are planned, so no result ever depends on a file that
+//! is not there. All sets are generated, those that are awaited are written out. Models whose
+//! scores are there are measured once all are: half an audit would be read as a whole one.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// What was asked, beside the parts.
+/// What was asked, in addition to the parts.
 const REQUESTS: &str = "requests.json";
 
 /// The rows to score of one set, or the rows as they are.

@@ -261,7 +261,7 @@ fn one_row_each(seed: u64, keys: &[u64], persons: &[u64]) -> Vec<usize> {
     kept
 }
 
-/// The columns that traits are taken from: features, then attributes that are no feature and no
+/// The columns that traits are taken from: features, then attributes that are not feature and no
 /// cross.
 fn pattern_columns(
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! The table `changes`: every value of a run beside the same value of an earlier one.
+//! The table `changes`: every value of a run next to the same value of an earlier one.
 
 use super::{ARM, CLASS, COUNTERFACTUAL, FROM_GROUP, MODEL, SCOPE, SENSITIVE, SLICE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
@@ -45,7 +45,7 @@ table! {
         new_value: Option<f64>,
         /// new_value - old_value; null = one of them is null, or not compared
         difference: Option<f64>,
-        /// why the difference is null; empty where it is not
+        /// why the difference is null; empty if it is not
         undefined: SharedText,
         /// lower end of the interval of the difference; null = none
         lo: Option<f64>,
@@ -59,12 +59,12 @@ table! {
         interval: SharedText,
         /// the method in full, or why there is no interval
         ci_method: SharedText,
-        /// 1 where the interval rests on the same people in both runs, else 0
+        /// 1 where the interval depends on the same people in both runs, else 0
         paired: i64,
         /// 1 where the interval leaves out 0, else 0
         clear: i64,
         /// of a clear change: worse or better (further from or nearer to the ideal on the same side
-        /// of it), else higher or lower; empty where it is not clear
+        /// of it), else higher or lower; empty if it is not clear
         reading: SharedText,
         /// cases on top of the rate in the baseline; null = no rate of counts, or no such row
         old_numerator: Option<i64>,

@@ -1,7 +1,7 @@
 //! Numbers of the tables in a line of plain text, such as the line of a gate: with as many decimals
 //! as tell apart what differs, and no sign before what rounds to zero.
 
-/// Decimals of a number of which nothing must be told apart.
+/// Decimals of a number of which nothing must be distinguished.
 const LEAST: usize = 4;
 
 /// Decimals beyond which a difference is what rounding left.

@@ -2,8 +2,8 @@
 //! the small result tables.
 //!
 //! Every file between the stages is cut into row groups of the same number of rows, so that several
-//! files of one run (rows, roles, scores) line up group by group and a stage reads them side by
-//! side. A row group is the unit of memory and of parallel work.
+//! files of one run (rows, roles, scores) line up group by group and a stage reads them
+//! together. A row group is the unit of memory and of parallel work.
 //! Results are zstd; files between the stages, which are read soon and thrown away, are lz4 or,
 //! where that saves little, not packed at all. All have a fixed `created_by` and no times, so equal
 //! contents are equal bytes.
@@ -142,10 +142,10 @@ fn unreadable(path: &Path, owner: FileOwner, cause: impl std::fmt::Display) -> E
         )
         .in_file(path)
         .hint(if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("csv")) {
-            "scores are read from Parquet alone, rows also by `csv:`; convert it, for instance \
+            "scores are read only from Parquet, rows also with `csv:`; convert it, for example \
              by `duckdb -c \"copy 'A.csv' to 'A.parquet'\"`"
         } else {
-            "the file is truncated, damaged or no Parquet file; write it again"
+            "the file is truncated, damaged or not a Parquet file; write it again"
         })
         .into(),
         FileOwner::Program => Error::operator(
@@ -183,7 +183,7 @@ impl ParquetFile {
     }
 
     /// The same file, where columns of text whose every page holds positions in a list of texts are
-    /// read as they stand: the list once, and a position per row. Others are read as before.
+    /// read unchanged: the list once, and a position per row. Others are read as before.
     ///
     /// # Errors
     /// The footer contradicts itself.
@@ -199,8 +199,8 @@ impl ParquetFile {
                 pages(group).is_some_and(|pages| words.iter().any(|&word| pages.is_only(word)))
             })
         };
-        // A column of text is one leaf, and a leaf that is a column of its own has the path of its
-        // name alone.
+        // A column of text is one leaf, and a leaf that is a separate column has only its name as
+        // the path.
         let coded = |name: &str| {
             (0..leaves.num_columns())
                 .any(|leaf| leaves.column(leaf).path().parts() == [name] && is_coded(leaf))
@@ -735,10 +735,10 @@ pub(crate) fn read_file<R: TableRow>(path: &Path, each: impl FnMut(&R)) -> Resul
 /// Hands every row of a table of this version or an older one to `each`, in the order of the file.
 ///
 /// # Errors
-/// The file is damaged: a column is missing, or cannot hold what stands there.
+/// The file is damaged: a column is missing, or cannot hold the value there.
 fn for_each_row<R: TableRow>(file: &ParquetFile, mut each: impl FnMut(&R)) -> Result<()> {
     let misfit = |column: &str| {
-        let what = format!("column `{column}` holds what it cannot hold");
+        let what = format!("column `{column}` holds invalid values");
         unreadable(file.path(), FileOwner::Program, what)
     };
     let mut before: Option<R> = None;
@@ -798,7 +798,7 @@ fn columns_of(def: &TableDef, file: &ParquetFile, batch: &RecordBatch) -> Result
 
 /// What to do about a table of another version.
 const OTHER_VERSION: &str =
-    "run the job again with this program, or read the folder with the one that wrote it";
+    "run the job again with this program, or read the folder with the version that wrote it";
 
 /// Refuses a file of a later version of a table.
 pub(crate) fn check_version(file: &ParquetFile, def: &TableDef) -> Result<()> {
@@ -894,10 +894,10 @@ mod tests {
         assert!(lacks.contains("column `text` is missing"), "{lacks}");
         let real = Arc::new(Float64Array::from(vec![1.0])) as ArrayRef;
         let other = read_changed("1", |columns| columns[3].1 = Arc::clone(&real)).unwrap_err();
-        assert!(other.contains("column `n` holds what it cannot hold"), "{other}");
+        assert!(other.contains("column `n` holds invalid values"), "{other}");
         let null = Arc::new(StringArray::from(vec![None::<&str>])) as ArrayRef;
         let empty = read_changed("1", |columns| columns[2].1 = Arc::clone(&null)).unwrap_err();
-        assert!(empty.contains("column `where` holds what it cannot hold"), "{empty}");
+        assert!(empty.contains("column `where` holds invalid values"), "{empty}");
     }
 
     /// What came later is null, or empty in a key, or the file is refused; a file without a column

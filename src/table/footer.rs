@@ -24,7 +24,7 @@ pub(crate) fn contradiction(meta: &ParquetMetaData, len: u64) -> Option<String> 
                 .and_then(|(from, n)| from.checked_add(n));
             if numbers.iter().any(|&n| n < 0) || end.is_none_or(|end| end > len) {
                 return Some(format!(
-                    "the column `{}` of row group {g} lies outside of the file",
+                    "the column `{}` of row group {g} lies outside the file",
                     column.column_path().string()
                 ));
             }

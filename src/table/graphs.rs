@@ -6,7 +6,7 @@ use super::{FROM_GROUP, MODEL, SCOPE, SENSITIVE, TO_GROUP};
 use crate::table::row_macro::{SharedText, table};
 
 table! {
-    /// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world stands for
+    /// `worlds`: one row per key, world and metric of the graph-uncertain sets. A world represents
     /// the graphs of one bootstrap that give the same counterfactuals.
     pub struct WorldRow in "worlds", version 1, key 8,
     one row per "model, set, attribute, scope, world and metric",
@@ -33,11 +33,11 @@ table! {
         copies: i64,
         /// the metric in this world; null = undefined, see `undefined`
         value: Option<f64>,
-        /// why the value is null; empty where it is not
+        /// why the value is null; empty if it is not
         undefined: SharedText,
-        /// cases on top of a rate; null where the metric is no rate of counts
+        /// cases on top of a rate; null where the metric is not a rate of counts
         numerator: Option<i64>,
-        /// cases below a rate; null where the metric is no rate of counts
+        /// cases below a rate; null where the metric is not a rate of counts
         denominator: Option<i64>,
     }
 }
@@ -85,7 +85,8 @@ table! {
         count: i64,
         /// their share of all graphs, above 0 and at most 1
         frequency: f64,
-        /// the same share where every bootstrap weighs the same, whatever the size of its class
+        /// the same share where every bootstrap weighs the same, regardless of the size of its
+        /// class
         frequency_even: f64,
         /// -p log2 p - (1 - p) log2 (1 - p) of the frequency p, in bits: 0 = all graphs agree, 1 =
         /// half of them have the edge
@@ -133,8 +134,8 @@ table! {
 table! {
     /// `graphs`: one row per graph-uncertain set and bootstrap.
     ///
-    /// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to the
-    /// attribute alone, in `edges`.
+    /// Version 2 added `attribute_follows`. A file of version 1 tells of single edges to only
+    /// the attribute, in `edges`.
     pub struct GraphRow in "graphs", version 2, key 3,
     one row per "set, attribute and bootstrap", written by "measure", read by "report" {
         [meaning SET]

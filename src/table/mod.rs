@@ -1,9 +1,9 @@
-//! Every Parquet table this product writes: name, version, columns, units, who writes and who reads
-//! it.
+//! Every Parquet table this product writes: name, version, columns, units, writers and
+//! readers.
 //!
 //! The tables are the product's public interface: users join them in DuckDB, Polars and pandas. So
 //! key columns are never null (the empty text means "all"), a value column is null only with a
-//! reason in `undefined`, rows are sorted by key, and the version of a table stands in its file's
+//! reason in `undefined`, rows are sorted by key, and the version of a table is in its file's
 //! metadata. What is not known here: how a number was computed.
 
 mod changes;
@@ -69,7 +69,7 @@ pub struct TableDef {
     /// columns that came later are null where they may be, and empty where they are texts of the
     /// key; files that lack anything else are refused.
     pub version: u32,
-    /// What one row stands for.
+    /// What one row represents.
     pub one_row_per: &'static str,
     /// The first `n_key` columns are the key.
     pub n_key: usize,
@@ -77,7 +77,7 @@ pub struct TableDef {
     pub columns: &'static [ColumnDef],
     /// The stage that writes it.
     pub writer: &'static str,
-    /// Who reads it.
+    /// Its readers.
     pub readers: &'static str,
 }
 
@@ -123,7 +123,7 @@ table! {
     /// the values of the latter. In a file of version 3 groups are compared in pairs only.
     ///
     /// Version 3 added the weights of rates, and intervals from blocks of people for every metric
-    /// of a job with weights. In a file of version 2 weights had no part in any value.
+    /// of a job with weights. In a file of version 2 weights were not used in any value.
     ///
     /// Version 2 added the placebo columns, the scopes `one_to_rest` and `rest_to_one`, and
     /// intervals of the family shift. In a file of version 1 no set had a placebo, and a null
@@ -156,12 +156,13 @@ table! {
         /// the metric, of a graph-uncertain set its mean over the graphs in which it is defined;
         /// null = undefined, see `undefined`
         value: Option<f64>,
-        /// why the value is null; empty where it is not
+        /// why the value is null; empty if it is not
         undefined: SharedText,
-        /// cases on top of a rate, counted without weights; null where the metric is no rate of
+        /// cases on top of a rate, counted without weights; null where the metric is not a rate of
         /// counts, and where graphs differ
         numerator: Option<i64>,
-        /// cases below a rate, counted without weights; null where the metric is no rate of counts
+        /// cases below a rate, counted without weights; null where the metric is not a rate of
+        /// counts
         denominator: Option<i64>,
         /// what the cases on top of a rate weigh: over weight_denominator it is the value; null =
         /// no weights in the job, or no rate of counts
@@ -176,7 +177,7 @@ table! {
         /// persons whose rows n_rows are; null = no `data.person` in the job
         [since 8]
         n_persons: Option<i64>,
-        /// persons with a row below a rate; null as n_persons, and where the metric is no rate
+        /// persons with a row below a rate; null as n_persons, and where the metric is not a rate
         [since 8]
         denominator_persons: Option<i64>,
         /// effective number of cases of Wilson's interval: denominator over the design effect of
@@ -234,7 +235,7 @@ table! {
         /// twice the covariance of both, which may be negative; null as within_lo
         [since 7]
         mixed_var: Option<f64>,
-        /// mean over graphs in which every bootstrap weighs the same, whatever the size of its
+        /// mean over graphs in which every bootstrap weighs the same, regardless of the size of its
         /// class; null = no graphs, or undefined in all
         [since 6]
         world_even: Option<f64>,
@@ -244,11 +245,11 @@ table! {
         /// causal graphs in which it has none, and which are left out; null = no graphs
         [since 6]
         n_worlds_undefined: Option<i64>,
-        /// lower end of what sampling noise alone gives: 2.5 % quantile of the repeats, below 40
+        /// lower end of what sampling noise gives: 2.5 % quantile of the repeats, below 40
         /// repeats the smallest; null = no placebo, or undefined in every repeat
         [since 2]
         placebo_lo: Option<f64>,
-        /// upper end of what sampling noise alone gives: 97.5 % quantile or largest; null as
+        /// upper end of what sampling noise gives: 97.5 % quantile or largest; null as
         /// placebo_lo
         [since 2]
         placebo_hi: Option<f64>,
@@ -258,7 +259,7 @@ table! {
         /// the value without any disparity; null = none is stated
         ideal: Option<f64>,
         /// small_group, small_denominator, sampled, selective_labels, attribute_follows (in graphs
-        /// of the set, from another variable: nobody is named at a disadvantage); joined by `,`;
+        /// of the set, from another variable: no group is named at a disadvantage); joined by `,`;
         /// empty = none
         flags: SharedText,
         /// the group put at a disadvantage: only where the interval (of graphs also theirs) leaves
@@ -319,8 +320,8 @@ table! {
         /// what the people of the cell weigh, once per counterfactual; null = no weights in the job
         [since 2]
         weight: Option<f64>,
-        /// sum of squared score changes in units of 2^-52, each pair once whatever it weighs; null
-        /// where no counterfactual is involved, and of several classes
+        /// sum of squared score changes in units of 2^-52, each pair once regardless of its weight;
+        /// null where no counterfactual is involved, and of several classes
         shift_sq: Option<i128>,
     }
 }
@@ -471,7 +472,7 @@ table! {
         /// value of the first model or arm minus value of the second; null = undefined, see
         /// `undefined`
         difference: Option<f64>,
-        /// why the difference is null; empty where it is not
+        /// why the difference is null; empty if it is not
         undefined: SharedText,
         /// value of the first model; null = undefined
         model_value: Option<f64>,
@@ -526,7 +527,7 @@ table! {
         /// share of the counterfactuals of people predicted from_class; null = undefined, see
         /// `undefined`
         value: Option<f64>,
-        /// why the value is null; empty where it is not
+        /// why the value is null; empty if it is not
         undefined: SharedText,
         /// counterfactuals predicted to_class, counted without weights
         numerator: i64,
@@ -602,11 +603,11 @@ table! {
         /// at_most or at_least, against the baseline rise_at_most or fall_at_most, with what
         /// decides: interval, `interval, holm` (a family of comparisons), estimate or worlds
         rule: SharedText,
-        /// cases on top of the rate; null where the metric is no rate of counts, where graphs
+        /// cases on top of the rate; null where the metric is not a rate of counts, where graphs
         /// differ, and of a change
         [since 3]
         numerator: Option<i64>,
-        /// cases below the rate; null where the metric is no rate
+        /// cases below the rate; null where the metric is not a rate
         denominator: Option<i64>,
         /// cases asked for before the gate decides
         enough: i64,
@@ -657,11 +658,11 @@ mod tests {
     fn the_list_of_tables_is_sound() {
         let mut names = BTreeSet::new();
         for table in TABLES {
-            assert!(names.insert(table.name), "{} stands twice", table.name);
+            assert!(names.insert(table.name), "{} occurs twice", table.name);
             assert!(table.n_key > 0 && table.n_key <= table.columns.len(), "{}", table.name);
             let mut columns = BTreeSet::new();
             for (i, column) in table.columns.iter().enumerate() {
-                assert!(columns.insert(column.name), "{}.{} stands twice", table.name, column.name);
+                assert!(columns.insert(column.name), "{}.{} occurs twice", table.name, column.name);
                 assert!(!column.meaning.is_empty(), "{}.{}", table.name, column.name);
                 assert!(
                     i >= table.n_key || !column.nullable,

@@ -27,7 +27,7 @@ table! {
         metric: SharedText,
         /// the metric; null = undefined, see `undefined`
         value: Option<f64>,
-        /// why the value is null: nothing_to_average, no_filter; empty where it is not
+        /// why the value is null: nothing_to_average, no_filter; empty if it is not
         undefined: SharedText,
     }
 }
@@ -54,7 +54,7 @@ table! {
         /// the metric; null = undefined, see `undefined`
         value: Option<f64>,
         /// why the value is null: nothing_to_average, not_a_number (levels have none, and a number
-        /// that never varies); empty where it is not
+        /// that never varies); empty if it is not
         undefined: SharedText,
     }
 }
@@ -134,5 +134,5 @@ table! {
     }
 }
 
-/// What stands in `cf_distributions` for the levels that are not named.
+/// What is in `cf_distributions` for the levels that are not named.
 pub const RARE: &str = "(rare)";

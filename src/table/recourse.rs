@@ -8,7 +8,7 @@
 use super::TableDef;
 use crate::table::row_macro::{SharedText, TableRow, table};
 
-/// What the column `metric` of the table `gates` says of gates on recourse.
+/// What the column `metric` of the table `gates` says about gates on recourse.
 pub(crate) const UNFAIR_SUBGROUPS: &str = "unfair_subgroups";
 
 const RECOURSE_KEY: &str = "the sensitive attribute, as named under `recourse` in the job";
@@ -72,7 +72,7 @@ table! {
 }
 
 table! {
-    /// `recourse_columns`: one row per block and column that may stand in subgroups.
+    /// `recourse_columns`: one row per block and column that may be in subgroups.
     pub(crate) struct RecourseColumnRow in "recourse_columns", version 1, key 2,
     one row per "block of the job and column", written by "recourse", read by "report" {
         [meaning RECOURSE_KEY]
@@ -131,15 +131,15 @@ table! {
         /// valid actions of the subgroup
         n_actions: i64,
         /// value of group 0: a share (of the trade-off that at `cost`, and 0 where the groups are
-        /// never apart, whatever they reach), a number of actions or a cost; infinity = no cost is
-        /// enough; null = without actions, see `undefined`
+        /// never apart, regardless of what they reach), a number of actions or a cost; infinity =
+        /// no cost is enough; null = without actions, see `undefined`
         value_0: Option<f64>,
         /// value of group 1; null as value_0
         value_1: Option<f64>,
         /// how far the two are apart; infinity = one reaches what the other does not at any cost;
         /// null as value_0
         score: Option<f64>,
-        /// why the score is null: no_actions; empty where it is not
+        /// why the score is null: no_actions; empty if it is not
         undefined: SharedText,
         /// from 1, equal scores share a rank; null = fair (score 0), or without actions
         rank: Option<i64>,
@@ -155,7 +155,7 @@ table! {
         place: Option<i64>,
         /// the shown subgroup that says the same; null = none
         merged_into: Option<i64>,
-        /// how often chance alone gives such a score; null = `chance` was not asked for, or without
+        /// how often chance gives such a score; null = `chance` was not asked for, or without
         /// actions
         p_value: Option<f64>,
         /// smallest share of false discoveries at which it is one (Benjamini and Hochberg); null as
@@ -270,11 +270,11 @@ table! {
         own: Option<i64>,
         /// people of the group whom it or any other of at most its cost helps; null = no action
         cumulative: Option<i64>,
-        /// actions that the definition speaks of for this group; of more than 8 those are listed
+        /// actions that the definition refers to for this group; of more than 8 those are listed
         /// that help more than any cheaper one
         n_lines: i64,
         /// why no action is listed: none_meets = no action of this group meets what the definition
-        /// asks (its phi, its budget), none_helps = those that it speaks of, n_lines, help nobody
+        /// asks (its phi, its budget), none_helps = those that it refers to, n_lines, help nobody
         /// of the group; empty = an action is listed; null = version 1
         [since 2]
         no_action: Option<SharedText>,
@@ -354,7 +354,7 @@ table! {
         /// mean rank that the other gives to the subgroups of rank 1 of the first, over its largest
         /// rank plus 1: small where the two agree; null = see `undefined`
         value: Option<f64>,
-        /// why the value is null: no_unfair_subgroup; empty where it is not
+        /// why the value is null: no_unfair_subgroup; empty if it is not
         undefined: SharedText,
     }
 }

@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 
 use super::{ColumnType, TableDef};
 
-/// What a column holds where it is not null.
+/// What a column holds if it is not null.
 pub trait PlainCell: Clone + Debug + 'static {
     /// The type of the column.
     const KIND: ColumnType;
@@ -29,7 +29,7 @@ pub trait PlainCell: Clone + Debug + 'static {
     fn array<'a>(cells: impl Iterator<Item = Option<&'a Self>>) -> ArrayRef;
 
     /// The cell of a row that is not null, which may share what the row before holds; none where
-    /// the column cannot hold what stands there.
+    /// the column cannot hold the value there.
     fn get(array: &Self::Array, row: usize, before: Option<&Self>) -> Option<Self>;
 
     /// Order of two cells: text by bytes, numbers by size.
@@ -227,7 +227,7 @@ pub trait CellValue: Clone + Debug {
     /// The cell; none where it is null.
     fn plain(&self) -> Option<&Self::Plain>;
 
-    /// The cell of a row; none where the column may not hold what stands there.
+    /// The cell of a row; none where the column may not hold the value there.
     fn read(
         array: &<Self::Plain as PlainCell>::Array,
         row: usize,
@@ -301,7 +301,7 @@ pub trait TableRow: Clone {
     /// A row of a file, which shares texts with the row before.
     ///
     /// # Errors
-    /// The name of a column that may not hold what stands there.
+    /// The name of a column that may not hold the value there.
     fn read(
         columns: &Self::Columns,
         row: usize,

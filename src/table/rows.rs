@@ -51,21 +51,22 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "broken-onehot",
-        "rows with no 1 in a one-hot group, or with several: they count as missing there for \
-         strategies, and models read them as they stand",
+        "rows with no 1 in a one-hot group, or with several: strategies treat them \
+         as missing, models read them unchanged",
     ),
     (
         "coarse-weight",
-        "weights so far apart that small ones are rounded by more than a millionth, or to nothing",
+        "weights of such different size that small ones are rounded by more than a millionth, or \
+         to 0",
     ),
     (
         "fewer-trees",
-        "a model has fewer trees than the job asks for, because the next ones could not be cut",
+        "a model has fewer trees than the job asks for, because the next trees could not be split",
     ),
     (
         "incomplete-graph-row",
-        "training rows without a value for every variable of a causal graph: they are left out of \
-         it",
+        "training rows without a value for every variable of a causal graph: they are excluded \
+         from it",
     ),
     (
         "leaky-feature",
@@ -74,8 +75,8 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "many-levels",
-        "a nominal column with more than 1,000 levels: few people share one, and each costs a \
-         model memory",
+        "a nominal column with more than 1,000 levels: few people share a level, and each needs \
+         memory in a model",
     ),
     (
         "missing-code",
@@ -84,7 +85,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "missing-group",
-        "rows without a value of a sensitive attribute: they take no part in what compares its \
+        "rows without a value of a sensitive attribute: they are excluded from comparisons of its \
          groups",
     ),
     (
@@ -98,14 +99,14 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "missing-stratum",
-        "rows without a value of the column of strata: they are left out of the disparity by \
+        "rows without a value of the column of strata: they are excluded from the disparity by \
          strata, CDDPL",
     ),
-    ("missing-values", "rows without a value of a feature, and what becomes of them"),
+    ("missing-values", "rows without a value of a feature, and how they are treated"),
     (
         "no-recheck",
-        "scores of counterfactuals come from a file without `recheck`: nothing tells whether the \
-         audited version of the model made them",
+        "scores of counterfactuals come from a file without `recheck`: it is not checked that \
+         the audited version of the model computed them",
     ),
     (
         "no-training-rows",
@@ -115,13 +116,13 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("not-finite", "numbers computed by an expression that are not finite: they are missing"),
     (
         "not-repeatable",
-        "rows that a program or an ONNX file scored otherwise when asked a second time: gates on \
+        "rows that a program or an ONNX file scored differently the second time: gates on \
          the model are inconclusive",
     ),
-    ("null-value", "values that the job says mean missing"),
+    ("null-value", "values that the job defines as missing"),
     (
         "one-label-value",
-        "all labels are the same, so nothing can be learnt and half of the metrics are undefined",
+        "all labels are the same, so no model can be trained and half of the metrics are undefined",
     ),
     ("outside-bins", "numbers outside the bins of a derived column: it is missing there"),
     (
@@ -129,22 +130,22 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
         "counterfactuals that keep a number which belongs to another group of a binned attribute: \
          they are not valid",
     ),
-    ("outside-split", "rows that neither train nor are audited, by the column that splits"),
+    ("outside-split", "rows that the split column assigns neither to training nor to the audit"),
     (
         "partly-unseen-group",
-        "rows to score that differ from their originals in `to_group` alone where only one part of \
+        "rows to score that differ from their originals only in `to_group` where only one part of \
          a group changes",
     ),
     (
         "refitted-gate",
-        "told by `check`: a gate on the change of a set that is fitted on the rows of each run, \
-         which is inconclusive where these differ",
+        "reported by `check`: a gate on the change of a set that is fitted on the rows of each \
+         run, which is inconclusive if these differ",
     ),
     ("respelt-value", "values that the job brings to one spelling by `trim` or `case`"),
     (
         "selective-labels",
-        "labels are missing for some groups or decisions more often than for others, as where \
-         repayment is known of granted loans only: values that need a label carry the flag \
+        "labels are missing for some groups or decisions more often than for others, for example \
+         if repayment is known only for granted loans: values that need a label have the flag \
          `selective_labels`, and gates on them are inconclusive",
     ),
     (
@@ -163,14 +164,14 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ),
     (
         "thousands-sign",
-        "a continuous column in whose numbers a point may stand between thousands, so that they \
-         count for a thousandth",
+        "a continuous column in which a point may be a thousands separator, so that its numbers \
+         are a thousand times too small",
     ),
     ("uncompared-set", "a graph-uncertain set is not among the comparisons of two models"),
     (
         "undeclared-group",
-        "rows whose sensitive value is no declared group: they take no part in what compares its \
-         groups",
+        "rows whose sensitive value is no declared group: they are excluded from comparisons of \
+         its groups",
     ),
     (
         "unexpected-scores",
@@ -180,7 +181,7 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     (
         "unlabelled-people",
         "people without a label have no counterfactual in a set that conditions on the label: no \
-         gate that asks about them passes",
+         gate that includes them passes",
     ),
     (
         "unlisted-label",
@@ -191,22 +192,23 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("unmatched-rows", "rows whose key a side table lacks, and what becomes of them"),
     (
         "unreached-group",
-        "people without a counterfactual in a group, because no reference row shows what to write",
+        "people without a counterfactual in a group, because no reference row gives the value to \
+         write",
     ),
-    ("unseen-group", "rows to score that differ from their originals in `to_group` alone"),
+    ("unseen-group", "rows to score that differ from their originals only in `to_group`"),
     (
         "unsliced-set",
-        "a graph-uncertain set has no slices: the columns of `metrics.by` cut what is measured of \
-         the other sets",
+        "a graph-uncertain set has no slices: the columns of `metrics.by` divide only the results \
+         of the other sets",
     ),
     (
         "unweighted-fit",
-        "weights that have no part in how counterfactuals are made: strategies learn from rows \
-         that count once each",
+        "weights that are not used to generate counterfactuals: for strategies every \
+         row counts once",
     ),
     (
         "whole-numbers",
-        "columns whose counterfactuals hold whole numbers only, because the values do",
+        "columns whose counterfactuals hold only whole numbers, because their values are whole",
     ),
 ];
 

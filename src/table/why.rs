@@ -2,7 +2,7 @@
 
 use crate::table::row_macro::{SharedText, table};
 
-/// What the column `metric` of the table `gates` says of gates on patterns.
+/// What the column `metric` of the table `gates` says about gates on patterns.
 pub(crate) const CONFIRMED_PATTERNS: &str = "confirmed_patterns";
 
 table! {

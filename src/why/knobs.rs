@@ -49,7 +49,7 @@ fn three() -> Count {
 }
 
 impl WhyBlock {
-    /// The support as the decimal that was written; none where it is no share of people.
+    /// The support as the decimal that was written; none where it is not a share of people.
     pub(crate) fn share(&self) -> Option<Decimal> {
         Decimal::from_f64(self.support.get()).filter(|share| share.ceil_of(1) == 1)
     }

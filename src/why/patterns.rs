@@ -2,7 +2,7 @@
 //!
 //! An *item* is a column with a level, a *pattern* a set of items with at most one of a column. The
 //! search is that of subgroups in recourse ([`itemsets`](crate::num::itemsets)). What everybody
-//! holds is no item.
+//! holds is not an item.
 //!
 //! People are cut into two halves by a hash. On the *first* half patterns are looked for:
 //! candidates are those whose excess of the rate over that of all others has a Newcombe interval
@@ -11,7 +11,7 @@
 //! the rest of each parent (the pattern without one item; everybody, for a single item) by Fisher's
 //! test. The first 50 by the lower end of the interval are carried over.
 //!
-//! On the *second* half, which had no part in the choice, each is tested against all others by
+//! On the *second* half, which were not used in the choice, each is tested against all others by
 //! Fisher's test, with Holm's correction over all that were carried over. So of a model in which
 //! nobody switches more than anybody else something is confirmed with probability 0.05 at most.
 //! Rates and intervals of the second half are those to quote: on the first half patterns were
@@ -34,7 +34,7 @@ use crate::why::levels::PatternColumn;
 /// Patterns that are carried over to the second half.
 const CARRIED_AT_MOST: usize = 50;
 
-/// Patterns that are told.
+/// Patterns that are reported.
 const TOLD_AT_MOST: usize = 3;
 
 /// A test below this is significant, with room for rounding.

@@ -164,7 +164,7 @@ fn arms_add_what_they_say() {
         of_folds.real("highest").unwrap(),
     );
     assert_eq!((of_folds.int("folds"), mean), (Some(2), (lowest + highest) / 2.0));
-    // Without folds there is nothing to say of them.
+    // Without folds there is nothing to say about them.
     assert!(folds.records().all(|r| r.text("arm").starts_with("folded/")));
 
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();

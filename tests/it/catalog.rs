@@ -1,7 +1,7 @@
-//! The shipped jobs on public data sets beside Adult: real files against published counts, and what
-//! happens without the files.
+//! The shipped jobs on public data sets next to Adult: real files against published counts, and
+//! what happens without the files.
 //!
-//! Expected counts are those of the notes beside the public test data, counted apart from this
+//! Expected counts are those of the notes next to the public test data, counted apart from this
 //! program.
 
 use crate::frame::read_frame;

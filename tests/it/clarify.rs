@@ -53,7 +53,7 @@ fn facets_from_job_to_page() {
             .records()
             .filter(|r| key.map(|column| r.text(column)) == [scope, from, to, metric]);
         let first = found.next().unwrap_or_else(|| panic!("{metric} in {scope} {from} {to}"));
-        assert!(found.next().is_none(), "{metric} stands twice in {scope} {from} {to}");
+        assert!(found.next().is_none(), "{metric} occurs twice in {scope} {from} {to}");
         first
     };
     let pair = |metric: &str| of("pair", "Male", "Female", metric);

@@ -70,7 +70,7 @@ fn nothing(n: usize) -> ArrayRef {
     column((0..n).map(|_| Some(0.0)).collect::<Float64Array>())
 }
 
-/// A working folder with these people and a job; `apart` puts their scores into a file of its own,
+/// A working folder with these people and a job; `apart` puts their scores into a separate file,
 /// in another order.
 fn work(people: &[Person], groups: usize, apart: bool, more: &str) -> Work {
     let work = Work::new();
@@ -264,7 +264,7 @@ fn check(groups: usize, apart: bool) {
         }
     }
     let counts = frame(&work, "counts");
-    // Those without a label stand behind the last class.
+    // Those without a label are behind the last class.
     let cell = |r: &TableRecord<'_>, names: [&str; 2]| {
         let place = |text: &str| {
             CLASSES.iter().position(|class| *class == text).unwrap_or(if text.is_empty() {
@@ -412,7 +412,7 @@ fn check(groups: usize, apart: bool) {
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.len() < 1_000_000);
     for words in [
-        "would be predicted another class",
+        "would be predicted as a different class",
         "each class against all others",
         "the class with the highest score",
         "Gorodkin",
@@ -547,7 +547,7 @@ fn awaited_and_scored_again() {
     work.run(3, "job.yaml", "").says(&["1 of 200 rows", "largest difference is 0.2"]);
 }
 
-/// A value that is no class ends the run with its row; a class that nobody has is told.
+/// A value that is not a class ends the run with its row; a class that nobody has is reported.
 #[test]
 fn values_that_are_no_classes() {
     let work = work(&people(100, 2), 2, false, "");
@@ -651,10 +651,10 @@ fn many_classes_keep_the_page_small() {
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(
-        page.contains("Of 20 classes the 8 largest are shown for themselves")
+        page.contains("Of 20 classes the 8 largest are shown separately")
             && page.contains("12 other classes")
     );
-    assert!(page.contains("Classes are told of the first "));
+    assert!(page.contains("Classes are shown for the first "));
 }
 
 /// Of the group C no row trains: what is about it is undefined for each class and in `transitions`,

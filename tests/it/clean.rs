@@ -55,7 +55,7 @@ fn clean_keeps_what_the_next_night_needs() {
     work.cfaudit(0, "clean --cache cache --older 30d --job gate-demo --quiet");
     assert_eq!(size(&work), 0);
     assert!(!night(&work, 3, "").contains("nothing to do"));
-    crate::work::assert_same(&before, &work.results(), "made anew");
+    crate::work::assert_same(&before, &work.results(), "computed again");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     assert_eq!(fs::read_to_string(work.path("mine/ab/letter")).unwrap(), "dear all");
 }
 
-/// The trade's words are known to `explain`, and a job that uses one is told ours.
+/// The trade's words are known to `explain`, and a job that uses one is reported ours.
 #[test]
 fn words_of_the_trade_lead_to_ours() {
     let work = Work::with_jobs();

@@ -87,7 +87,7 @@ fn write_job(work: &Work, command: &str, split: &str) {
     work.write("job.yaml", &JOB.replace("COMMAND", command).replace("SPLIT", split));
 }
 
-/// Some score in [0, 1] that tells rows apart.
+/// Some score in [0, 1] that distinguishes rows.
 fn score(i: usize) -> f64 {
     (i * 37 % 1000) as f64 / 1000.0
 }
@@ -277,8 +277,9 @@ fn rows_and_scores_may_travel_in_files() {
     assert!(files(&work.path("cache")).keys().all(|name| !name.contains("scratch")));
 
     write_job(&work, &command.replace("cp canned.parquet $1", "true"), "");
-    work.run(3, "job.yaml", "")
-        .says(&["error[bad-output]: the command of model `live` wrote no file `{scores}`"]);
+    work.run(3, "job.yaml", "").says(&[
+        "error[bad-output]: the command of model `live` did not write the file `{scores}`",
+    ]);
     write_job(&work, &command.replace("cp canned.parquet $1", "echo rubbish > $1"), "");
     work.run(3, "job.yaml", "").says(&["error[bad-output]: the command of model `live` wrote a \
         file `{scores}` that cannot be read"]);
@@ -342,7 +343,7 @@ fn every_misbehaviour_is_said() {
     refused(
         "cat > /dev/null; echo Loading; cat canned.arrow",
         "bad-output",
-        &["wrote no Arrow stream", "begins with `Loading\\n"],
+        &["did not write an Arrow stream", "begins with `Loading\\n"],
     );
     refused("echo rubbish; sleep 15", "bad-output", &["begins with `rubbish\\n`"]);
     refused("cat > /dev/null; head -c 3000 canned.arrow", "bad-output", &["breaks off"]);
@@ -412,7 +413,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
         (&recheck()["rows"], &recheck()["differ"], &recheck()["largest"]),
         (&100.into(), &0.into(), &0.0.into())
     );
-    // Three of the answers are others, one of them by less than is told.
+    // Three of the answers are others, one of them by less than is reported.
     let others = drawn(77).into_iter().map(score).enumerate().map(|(i, score)| match i {
         3 => (score + 0.25) % 1.0,
         40 => score.mul_add(0.5, 0.1),
@@ -421,14 +422,15 @@ fn a_program_that_answers_otherwise_the_second_time() {
     });
     stream(&work, "again.arrow", others);
     work.run(0, "job.yaml", "--force recheck/model=live")
-        .says(&["warning: not-repeatable: model `live` was asked twice for 100 rows"]);
+        .says(&["warning: not-repeatable: model `live` scored 100 rows twice"]);
     let [verdict, reason] = gate();
     assert!(
-        verdict == "inconclusive" && reason.starts_with("not-repeatable: asked twice for 100 rows"),
+        verdict == "inconclusive"
+            && reason.starts_with("not-repeatable: the model scored 100 rows twice"),
         "{verdict}: {reason}"
     );
     let (n, text) = issue().unwrap();
-    assert!(n == 2 && text.contains("gave other scores to 2 of them"), "{text}");
+    assert!(n == 2 && text.contains("2 of the scores differ"), "{text}");
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("scored 100 rows twice") && page.contains("and 2 of them differ"));
     // The folder alone says so too.
@@ -436,7 +438,7 @@ fn a_program_that_answers_otherwise_the_second_time() {
 }
 
 /// Asked again and again, the program's own switches are counted: gates are judged, and the floor
-/// stands behind the switch rates.
+/// is behind the switch rates.
 #[test]
 fn a_program_that_is_asked_again_and_again() {
     let script = "if [ $(wc -c) -lt 20000 ]; then if test -e asked; then cat again.arrow; else \
@@ -474,7 +476,7 @@ fn a_program_that_is_asked_again_and_again() {
     }
 }
 
-/// The program stands for anybody who writes to the input while a run reads it.
+/// The program represents anybody who writes to the input while a run reads it.
 #[test]
 fn an_input_that_changes_under_the_run() {
     let well = with_command(&shell(WELL, ""), "");
@@ -510,10 +512,10 @@ fn programs_that_cannot_start_or_do_not_end() {
     };
     check(
         "{score: [no-such-program]}",
-        &["error[command-not-started]", "no folder of PATH holds it"],
+        &["error[command-not-started]", "it is not in any folder of PATH"],
     );
     check("{score: [./no-such-program]}", &["error[command-not-started]", "there is no such file"]);
-    check("{score: [./rows.parquet]}", &["error[command-not-started]", "may not be executed"]);
+    check("{score: [./rows.parquet]}", &["error[command-not-started]", "is not executable"]);
     let started = Instant::now();
     check(
         &shell("sleep 60 & sleep 60", ", time_limit: 1s"),
@@ -613,7 +615,7 @@ fn folds_are_scored_by_their_own_model() {
     // A program that leaves no model.
     write_job(&work, &command.replace("> $0", "> other"), "split: {folds: 3, stratify: none}");
     work.run(3, "job.yaml", "").says(&[
-        "error[bad-output]: the command of model `live`, fold 0 ended and left no model at ",
+        "error[bad-output]: the command of model `live`, fold 0 ended without a model at ",
     ]);
 }
 
@@ -652,7 +654,7 @@ fn a_changed_file_runs_the_stage_again_and_is_named() {
     work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file canned.arrow` changed"]);
     fs::remove_file(work.path("b.txt")).unwrap();
     work.run(3, "job.yaml", "")
-        .says(&["error[missing-file]: no file is found at `*.txt`", "--> job.yaml:17:"]);
+        .says(&["error[missing-file]: no file matches `*.txt`", "--> job.yaml:17:"]);
 }
 
 #[test]
@@ -662,7 +664,7 @@ fn files_that_are_named_and_not_watched_are_pointed_out() {
     canned(&work, "canned.arrow", &[N]);
     let ran = work.run(0, "job.yaml", "");
     ran.says(&[
-        "the command of model `live` names `canned.arrow`, and a change of that file will \
+        "the command of model `live` names `canned.arrow`, but a change of that file will \
          not run it again",
     ]);
     assert!(!ran.stderr.contains("score.sh`, and"), "{}", ran.stderr);
@@ -741,7 +743,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
         (key.len(), std::os::unix::fs::PermissionsExt::mode(&key.permissions()) & 0o777),
         (64, 0o600)
     );
-    // Another cache hashes with another key, so that values cannot be told by comparing.
+    // Another cache hashes with another key, so that values cannot be reported by comparing.
     let hash = |cache: &str| {
         let of_job: serde_json::Value =
             serde_json::from_slice(&fs::read(work.path(cache).join("jobs/program.json")).unwrap())
@@ -755,7 +757,7 @@ fn values_of_variables_make_scores_stale_and_secrets_do_not() {
     Ran::of(command.env("MODEL", "version-4711").env_remove("TOKEN"), 3).says(&[
         "error[missing-variable]",
         "no variable `TOKEN`",
-        "take it out of `secret_env`",
+        "remove it from `secret_env`",
     ]);
 }
 

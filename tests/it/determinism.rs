@@ -27,7 +27,7 @@ const PEOPLE: i64 = 3500;
 const REGIONS: [&str; 3] = ["north", "south", "east"];
 
 /// A working folder with a job of `tests/jobs` and the files that it names: people with missing
-/// values everywhere, and the scores of their counterfactuals in an order of their own.
+/// values everywhere, and the scores of their counterfactuals in a separate order.
 pub(crate) fn work(job: &str) -> Work {
     let work = Work::new();
     fs::copy(root().join(format!("tests/jobs/{job}.yaml")), work.path("job.yaml")).unwrap();
@@ -323,7 +323,7 @@ fn a_killed_run_leaves_the_old_folder_and_whole_results() {
             .collect();
         assert!(
             !beside.iter().any(|name| name.starts_with(".out")),
-            "left beside the folder: {beside:?}"
+            "left next to the folder: {beside:?}"
         );
         assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
     }

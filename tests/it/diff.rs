@@ -88,7 +88,7 @@ const SEXES: [&str; 2] = ["Male", "Female"];
 #[derive(Clone, Copy)]
 struct Scored(usize, bool, f64, f64, f64);
 
-/// Runs a job over people whose scores were made elsewhere. `ids` are their row ids.
+/// Runs a job over people whose scores were computed elsewhere. `ids` are their row ids.
 fn audit(
     work: &Work,
     out: &str,
@@ -104,7 +104,7 @@ fn audit(
     audit_scores(work, out, ids, &people, ["", more], args, status)
 }
 
-/// The same of scores; `data` stands in the block `data` of the job, `more` behind all.
+/// The same of scores; `data` is in the block `data` of the job, `more` behind all.
 fn audit_scores(
     work: &Work,
     out: &str,
@@ -222,7 +222,7 @@ fn published_matrices_of_two_models() {
             && page.len() < 1 << 20
     );
 
-    // Clear changes come first, whatever the form.
+    // Clear changes come first, regardless of the form.
     let json: Json =
         serde_json::from_str(&work.cfaudit(0, "diff v1 v2 --json --all").stdout).unwrap();
     let clear: Vec<i64> = json["changes"]
@@ -479,7 +479,7 @@ fn the_change_of_a_ratio_is_asked_as_it_is_measured() {
         ("di", "[Male, Female]", "[Female, Male]"),
     ] {
         audit(&work, "v2", &ids, &sides[1], &gate(metric, refused, "fall_at_most"), "", 2).says(&[
-            "how its reciprocal changes does not follow",
+            "its change does not determine the change of its reciprocal",
             &format!("write `between: {{sex: {works}}}` and `rise_at_most`"),
         ]);
         let decided = audit(
@@ -518,7 +518,7 @@ fn gates_are_not_judged_where_a_definition_differs() {
                 "models.gbm.threshold: 0.5 -> 0.6; another meaning: decisions of the model gbm"
             )
     );
-    assert!(told.contains("`--force` compares the rest all the same"), "{told}");
+    assert!(told.contains("`--force` compares the rest anyway"), "{told}");
     assert_eq!(work.cfaudit(0, "gate v2 --baseline v1 --force").summary()["gates"]["pass"], 1);
     let forced = work.cfaudit(0, "diff v1 v2 --force").stdout;
     assert!(forced.contains("comparable: no") && !forced.contains("`--force`"), "{forced}");
@@ -615,16 +615,16 @@ fn folders_that_cannot_be_compared_are_refused() {
     let work = Work::new();
     let people = people(&LIGHTGBM);
     audit(&work, "v1", &numbered(&people), &people, "", "", 0);
-    work.cfaudit(5, "diff v1 nowhere").says(&["`nowhere`", "hint: name an output folder"]);
+    work.cfaudit(5, "diff v1 nowhere").says(&["`nowhere`", "hint: name a finished output folder"]);
     work.cfaudit(5, "gate v1 --baseline nowhere")
-        .says(&["`nowhere`", "hint: name an output folder"]);
+        .says(&["`nowhere`", "hint: name a finished output folder"]);
     work.cfaudit(5, "run v1.yaml --out v2 --cache cache --baseline nowhere").says(&["`nowhere`"]);
     assert!(!work.path("v2").exists());
     let metrics = work.path("v1/tables/metrics.parquet");
     let bytes = fs::read(&metrics).unwrap();
     fs::write(&metrics, &bytes[..bytes.len() / 2]).unwrap();
     work.cfaudit(5, "diff v1 v1")
-        .says(&["metrics.parquet", "its content is not what manifest.json lists"]);
+        .says(&["metrics.parquet", "its content differs from its entry in manifest.json"]);
     fs::remove_file(&metrics).unwrap();
     work.cfaudit(5, "gate v1").says(&["metrics.parquet", "it is not there"]);
     fs::write(&metrics, &bytes).unwrap();
@@ -657,7 +657,7 @@ fn a_folder_is_no_baseline_of_its_own() {
     assert_same(&files(&work.path("v1")), &before, "nothing is written");
 }
 
-/// What is beside a file that is written stays, a link stays a link, and a folder is not replaced
+/// What is next to a file that is written stays, a link stays a link, and a folder is not replaced
 /// by a file.
 #[cfg(unix)]
 #[test]
@@ -899,7 +899,7 @@ fn people_with_weights_are_drawn_together() {
     audit(&work, "v3", &ids, &sides[1], "", "", 0);
     let told = work.cfaudit(0, "diff v1 v3").stdout;
     assert!(
-        told.contains("not paired: people have weights in one of the runs only")
+        told.contains("not paired: people have weights in only one of the runs")
             && told.contains("comparable: in part"),
         "{told}"
     );
@@ -923,7 +923,7 @@ fn a_plan_knows_the_baseline() {
     work.cfaudit(1, "run v2.yaml --out v2 --cache cache --baseline v1");
     assert!(plan("--baseline v1", 0).contains("stages are cached"));
     work.cfaudit(5, "plan v2.yaml --cache cache --baseline nowhere")
-        .says(&["`nowhere`", "hint: name an output folder"]);
+        .says(&["`nowhere`", "hint: name a finished output folder"]);
 }
 
 /// Writes a table of a folder again as another version of the program would, and lists it so in the
@@ -1010,12 +1010,12 @@ fn folders_of_other_versions() {
 }
 
 /// Three versions of a model: the page of the last shows how the limit was kept, from the run or
-/// from the folder alone, and folders that do not fit are refused.
+/// only from the folder, and folders that do not fit are refused.
 #[test]
 fn a_history_shows_how_limits_were_kept() {
     let work = Work::new();
-    let gates = "gates:\n  keep: {metric: nsr, model: gbm, counterfactual: flip, \
-                 direction: {sex: [Female, Male]}, at_most: 0.2, decide_by: estimate, level: warn}\n";
+    let gates = "gates:\n  keep: {metric: nsr, model: gbm, counterfactual: flip, direction: {sex: \
+                 [Female, Male]}, at_most: 0.2, decide_by: estimate, level: warn}\n";
     let [light, fair] = [&LIGHTGBM, &FAIRGBM].map(people);
     let ids = numbered(&light);
     audit(&work, "v1", &ids, &light, gates, "", 0);
@@ -1047,7 +1047,7 @@ fn a_history_shows_how_limits_were_kept() {
         assert!(page.contains(words), "{words}");
     }
 
-    // Rendered again from the tables alone, the page keeps its history.
+    // Rendered again only from the tables, the page keeps its history.
     let before = files(&work.path("v3"));
     work.cfaudit(0, "report v3");
     assert_same(&before, &files(&work.path("v3")), "rendered again");

@@ -17,7 +17,7 @@ use crate::work::{Work, root, yaml_files};
 
 /// Where a part that is made from a list begins and ends inside of a document.
 const BEGIN: &str = "<!-- made from the program's list; CFAUDIT_BLESS=1 cargo test --test it docs \
-    writes it afresh -->\n";
+    rewrites it -->\n";
 const END: &str = "<!-- end of the list -->\n";
 
 /// Text inside of a cell.

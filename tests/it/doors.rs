@@ -143,7 +143,7 @@ fn a_side_table_gives_its_columns() {
     assert_ne!(key(&planned()), before);
 }
 
-/// What is wrong with a side table is told with numbers and examples.
+/// What is wrong with a side table is reported with numbers and examples.
 #[test]
 fn side_tables_that_do_not_fit() {
     let work = applicants();
@@ -238,7 +238,7 @@ fn expressions_derive_columns_and_keep_rows() {
     assert_eq!(levels("late"), ["false", "true"]);
     assert_eq!(levels("near"), ["near", "far"]);
     // A column that only the filter reads need not be a feature; without the filter the division
-    // by 0 is told.
+    // by 0 is reported.
     let step = "    - {sql: \"income > 0 AND country IN ('DE', 'FR', 'IT')\"}\n";
     let without = example.replace(step, "");
     let told = check(&work, 0, &without).stdout;
@@ -275,7 +275,7 @@ fn expressions_are_computed_again_in_counterfactuals() {
         above += usize::from(expected / 2.0 > 40.0);
     }
     assert!(above > 20 && above < 280, "{above}");
-    // The column of branches is no feature: it travels for the expression alone.
+    // The column of branches is not a feature: it travels for the expression alone.
     assert!(kept.column_by_name("branch").is_none());
 }
 
@@ -384,8 +384,8 @@ fn check_warns_of_leaks_and_traps() {
         "the feature `status` may know what it should not: it is paid under another name",
         "the feature `after` may know what it should not: alone it tells paid: its AUC is 1.000",
         "the feature `rank` may know what it should not: it ranks people as score does",
-        "the feature `code` may know what it should not: it tells rows apart",
-        "the feature `number` may know what it should not: it tells rows apart",
+        "the feature `code` may know what it should not: it identifies rows",
+        "the feature `number` may know what it should not: it identifies rows",
         "the feature `pdays` is 999 in ",
         "write `data.missing.null_values: {pdays: [999]}`",
         "the feature `delay` is -1 in ",

@@ -1,5 +1,5 @@
-//! Scores that a model is known to give: a run that scores otherwise ends, with counts and the first
-//! row.
+//! Scores that a model is known to give: a run that scores otherwise ends, with counts and the
+//! first row.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use arrow::array::{Float64Array, Int64Array, StringArray};
 use crate::frame::read_frame;
 use crate::work::{Ran, Work, column, root};
 
-/// 40 people; the known scores are those of the rows, plus what is said of some rows.
+/// 40 people; the known scores are those of the rows, plus what is said about some rows.
 fn work(planted: &[(usize, Option<f64>)]) -> Work {
     let work = Work::new();
     let n = 40_i64;

@@ -31,7 +31,7 @@ fn killed(work: &Work, args: &str, after: Duration) -> bool {
     running
 }
 
-/// Nothing of a killed process stays beside the folder or in the cache.
+/// Nothing of a killed process stays next to the folder or in the cache.
 #[track_caller]
 fn assert_tidy(work: &Work) {
     assert_tidy_but(work, &[]);
@@ -46,7 +46,7 @@ fn assert_tidy_but(work: &Work, but: &[&str]) {
     let left = |name: &String| {
         name.starts_with(".out.") && !name.ends_with(".lock") && !but.contains(&name.as_str())
     };
-    assert!(!beside.iter().any(left), "left beside the folder: {beside:?}");
+    assert!(!beside.iter().any(left), "left next to the folder: {beside:?}");
     assert_eq!(fs::read_dir(work.path("cache/tmp")).unwrap().count(), 0, "left in the cache");
 }
 
@@ -178,7 +178,7 @@ fn a_run_killed_at_any_moment_ends_with_the_same_bytes() {
     eprintln!("{met} kills met a running process, in {tried} rounds over {} jobs", jobs.len());
 }
 
-/// Two start at the same moment: one waits for nobody and is told, or both find the same.
+/// Two start at the same moment: one waits for nobody and is reported, or both find the same.
 #[test]
 fn two_runs_at_once_leave_one_result() {
     let work = work("share");
@@ -269,7 +269,7 @@ fn folders_that_may_only_be_read() {
     assert_same(&before, &after, "folders that may only be read");
 }
 
-/// A process that is killed once its verdicts are in place leaves the old folder beside it; the
+/// A process that is killed once its verdicts are in place leaves the old folder next to it; the
 /// next one finds nothing to write.
 #[test]
 fn what_a_killed_process_left_goes_even_where_nothing_is_written() {
@@ -319,7 +319,7 @@ fn readers_that_go_away() {
     }
 }
 
-/// A clock that jumps by centuries with every look at it, before 1970 too: a library that stands
+/// A clock that jumps by centuries with every look at it, before 1970 too: a library that is
 /// before the C library's.
 const CLOCK: &str = "#define _GNU_SOURCE
 #include <time.h>
@@ -334,7 +334,7 @@ int clock_gettime(clockid_t which, struct timespec *time) {
 }
 ";
 
-/// Times stand in `run.json` and in logs, and nowhere does anything hang on them.
+/// Times are in `run.json` and in logs, and nowhere does anything hang on them.
 #[test]
 fn a_clock_that_jumps() {
     let work = work("share");

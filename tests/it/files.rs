@@ -44,7 +44,7 @@ fn with_source(source: &str) -> Work {
     work
 }
 
-/// Runs the job: this status, these words, a hint, no output folder and no scratch beside it.
+/// Runs the job: this status, these words, a hint, no output folder and no scratch next to it.
 #[track_caller]
 fn refused(work: &Work, status: i32, words: &[&str]) -> Ran {
     refused_with(work, status, "", words)
@@ -145,7 +145,7 @@ fn files_that_are_packed() {
     refused_csv(packed(b"PAR1"), &["begins like a Parquet file", "rows: {parquet: PATH}"]);
 }
 
-/// What is no regular file may never end.
+/// What is not a regular file may never end.
 #[test]
 fn pipes_devices_and_folders() {
     for source in ["{csv: {path: rows}}", "{parquet: rows}"] {
@@ -247,7 +247,7 @@ fn values_that_do_not_fit_and_ids_that_are_not_there() {
     );
 }
 
-/// Nulls that became a level of their own are missing all the same where the data are told.
+/// Nulls that became a separate level are missing anyway where the data are reported.
 #[test]
 fn missing_values_are_told_as_missing() {
     let work = with_source("{csv: {path: rows.csv}}\n  missing: {nominal: level}");
@@ -266,7 +266,7 @@ fn missing_values_are_told_as_missing() {
     );
 }
 
-/// In a log each problem has a line with a time of its own; what belongs to it is indented below.
+/// In a log each problem has a line with its own time; what belongs to it is indented below.
 #[test]
 fn lines_of_a_log_begin_with_a_time() {
     let work = with_source("{csv: {path: rows.csv}}");
@@ -375,7 +375,7 @@ fn rows_that_are_reached_by_two_ways_count_once() {
     fs::create_dir_all(work.path("lake/day=2026-11-20")).unwrap();
     work.parquet("lake/day=2026-11-20/part.parquet", columns_of(40));
     let alone = work.run(0, "job.yaml", "").summary()["rows"].clone();
-    // A link beside the folder, before it in the order of names; one to the file; and a loop.
+    // A link next to the folder, before it in the order of names; one to the file; and a loop.
     symlink("day=2026-11-20", work.path("lake/a-latest")).unwrap();
     symlink("part.parquet", work.path("lake/day=2026-11-20/another.parquet")).unwrap();
     symlink("..", work.path("lake/day=2026-11-20/up")).unwrap();
@@ -458,7 +458,7 @@ fn a_column_with_a_million_levels() {
     refused(&work, 3, &["too-many-levels", "column `town`", "`rows.parquet`", "`ignore`"]);
 }
 
-/// Numbers with a decimal comma are no towns: today's hint must not lead to one encoded column for
+/// Numbers with a decimal comma are not towns: today's hint must not lead to one encoded column for
 /// each.
 #[test]
 fn decimals_are_not_taken_for_levels() {
@@ -482,8 +482,8 @@ fn decimals_are_not_taken_for_levels() {
     work.cfaudit(3, "check job.yaml").says(&words);
 }
 
-/// 3,000 levels: 72 MB a thread for logistic regression, 36 MB for trees of the 1,500 rows that
-/// train.
+/// 3,000 levels: 72 MB a thread for logistic regression, 36 MB for trees of the 1,500 training
+/// rows.
 #[test]
 fn a_model_that_is_too_large_is_refused_before_it_takes_memory() {
     let work = with_source("{csv: {path: rows.csv}}");

@@ -182,11 +182,11 @@ fn refits_of_one_graph_are_no_other_graphs() {
         "Few bootstraps:",
         "causal sufficiency",
         "a few graphs stays",
-        "do not stand out",
+        "are not visible",
     ] {
         assert!(page.contains(said), "{said}");
     }
-    assert!(!page.contains("Against what people know"), "nothing comes before the group here");
+    assert!(!page.contains("Contradicts domain knowledge"), "nothing comes before the group here");
 }
 
 /// Where the attribute follows from another variable, the tables name nobody at a disadvantage, and
@@ -397,7 +397,7 @@ fn graphs_are_written_for_other_programs() {
     }
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
-        page.contains("How sure are we of the world")
+        page.contains("How certain are the causal graphs")
             && page.contains("marker-end")
             && page.contains("found/late")
     );
@@ -468,7 +468,8 @@ fn faults_of_the_data_are_said() {
     ran.says(&["too-many-graphs", "few.yaml:", "raise the limit"]);
 }
 
-/// Another split: sets of graphs learnt from other rows, so their changes are told and not judged.
+/// Another split: sets of graphs learnt from other rows, so their changes are reported and not
+/// judged.
 /// The same split: a scenario that knows something else means something else, and the others are
 /// compared by the intervals of both runs.
 #[test]

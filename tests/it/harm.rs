@@ -1,5 +1,5 @@
-//! Gates that see harm: both parts of it are judged, and a gate that looks the other way is told of
-//! before and after the run.
+//! Gates that see harm: both parts of it are judged, and a gate that looks the other way is
+//! reported of before and after the run.
 
 use crate::frame::{TableFrame, read_frame};
 use arrow::array::{Float64Array, Int64Array, StringArray};
@@ -38,8 +38,8 @@ fn a_gate_on_harm_fails_where_one_that_looks_away_passes() {
     work.write("away.yaml", BLIND);
     let told = work.cfaudit(0, &format!("check away.yaml {FEW}")).stdout;
     for words in [
-        "warning[blind-gate]: line 7: the gate `women-keep-approvals` asks `nsr` of `sex` from \
-         `Female` to `Male`, which tells of harm to `Male`",
+        "warning[blind-gate]: line 7: the gate `women-keep-approvals` measures `nsr` of `sex` from \
+         `Female` to `Male`, which detects harm to `Male`",
         "harm to `Female`, the group with the lowest share of favourable labels (",
         "write `harm_to: {sex: Female}`",
     ] {
@@ -147,14 +147,14 @@ gates: {{harm: {{harm_to: {{sex: {group}}}, model: live, counterfactual: flip, a
     let right = check("f", scores);
     assert!(!right.contains("warning[blind-gate]"), "{right}");
     let wrong = check("m", scores);
-    let words = "no gate on this model and set sees harm to `f`, the group with the lowest share \
-                 of favourable decisions (`f` 3";
+    let words = "no gate on this model and set detects harm to `f`, the group with the lowest \
+                 share of favourable decisions (`f` 3";
     assert!(wrong.contains(words) && wrong.contains("write `harm_to: {sex: f}`"), "{wrong}");
     for group in ["f", "m"] {
         let trained = check(group, "{threshold: 0.5, logistic: {l2: 1.0}}");
         assert!(!trained.contains("warning[blind-gate]"), "{trained}");
     }
-    // Shares that differ by chance alone tell nobody whom to protect.
+    // Shares that differ by chance tell nobody whom to protect.
     write_loans(&|i| draw(i, 2.0));
     for group in ["f", "m"] {
         let alike = check(group, scores);

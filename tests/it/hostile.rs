@@ -1,5 +1,5 @@
 //! Data that are wrong: the exact exit status, a message that names file, column and row and says
-//! what to do, and nothing half-written.
+//! what to do, and nothing incomplete.
 
 use crate::frame::read_frame;
 use std::fs;
@@ -33,7 +33,7 @@ models:
 metrics: {bootstrap: {samples: 20}}
 "#;
 
-/// What a job rests on, sound at first: forty people, a score for each, and one for each with the
+/// What a job depends on, sound at first: forty people, a score for each, and one for each with the
 /// other sex.
 struct Inputs {
     job: String,
@@ -268,7 +268,7 @@ fn labels_that_are_not_declared() {
     inputs.write().run(0, "job.yaml", "");
 }
 
-/// All rows are audited, by the model whose scores stand in files.
+/// All rows are audited, by the model whose scores are in files.
 fn scored_only(i: &mut Inputs) {
     replace(i, "  split: {share: {train: 0.5, audit: 0.5}}\n", "");
     replace(i, "  trained: {logistic: {l2: 1.0}}\n", "");
@@ -363,7 +363,7 @@ fn inputs_that_must_be_refused() {
 }
 
 /// The way out where a file answers an older request.
-const AFRESH: &str = "take the file away (or name another one in the job) and run again";
+const AFRESH: &str = "remove the file (or name another one in the job) and run again";
 
 /// A column of the score file is of another type, or names what the job does not know.
 #[test]
@@ -419,7 +419,7 @@ fn columns_of_scores() {
     };
     let words = [
         "`moved.parquet`",
-        "`gender` is no sensitive attribute",
+        "`gender` is not a sensitive attribute",
         "row 8 (row_id `108`, sensitive `gender`",
         "attributes of the job are `sex`",
     ];
@@ -443,7 +443,7 @@ fn keys_of_scores() {
         "unknown-key",
         &[
             "`scores.parquet`",
-            "no row that this job keeps has this row_id\n",
+            "no row kept by this job has this row_id\n",
             "row 5 (row_id `999`)",
             AFRESH,
         ],
@@ -453,12 +453,12 @@ fn keys_of_scores() {
         "unknown-key",
         &[
             "`moved.parquet`",
-            "no row that this job keeps has this row_id\n",
+            "no row kept by this job has this row_id\n",
             "row 5 (row_id `999`, to_group `m`)",
             AFRESH,
         ],
     );
-    // A counterfactual that no row has, and a row of its own group.
+    // A counterfactual that no row has, and a separate row group.
     let index = |work: &Work| {
         let columns = |ids: &[i64], to: &[&str], index: &[i64]| {
             vec![
@@ -496,7 +496,7 @@ fn keys_of_scores() {
         &[
             "of the row's own group",
             "row 40 (row_id `104`, to_group `f`)",
-            "`recheck` draws",
+            "`recheck` samples",
             AFRESH,
         ],
     );
@@ -529,7 +529,7 @@ fn keys_of_scores() {
     );
 }
 
-/// Missing scores are counted, not refused; but a row that cannot be scored must stand in the file.
+/// Missing scores are counted, not refused; but a row that cannot be scored must be in the file.
 #[test]
 fn scores_that_are_missing_are_counted() {
     let mut inputs = Inputs::sound();
@@ -690,8 +690,8 @@ fn switch_rates(work: &Work, attribute: &str) -> Vec<(String, String, i64, Optio
     .collect()
 }
 
-/// A group that nobody belongs to, such as a misspelt one, is no world in which nothing changes:
-/// what rests on it has no value.
+/// A group that nobody belongs to, such as a misspelt one, is not a world in which nothing changes:
+/// what depends on it has no value.
 #[test]
 fn groups_that_nobody_belongs_to() {
     let mut inputs = Inputs::sound();
@@ -721,7 +721,7 @@ fn groups_that_nobody_belongs_to() {
     }
     assert!(switch_rates(&work, "sex").iter().any(|(_, to, n, _)| to == "f" && *n > 0));
 
-    // The same for a group of a mapped column: no raw value stands for it, so there is no
+    // The same for a group of a mapped column: no raw value represents it, so there is no
     // counterfactual, and the folder says so.
     let mut inputs = Inputs::sound();
     replace(
@@ -753,11 +753,11 @@ fn groups_that_nobody_belongs_to() {
     assert_eq!((issue.text("where"), issue.int("n")), ("gender", Some(20)));
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(
-        page.contains("shows what to write: 20 people have no counterfactual in group"),
+        page.contains("gives the value to write: 20 people have no counterfactual in group"),
         "the page does not say it"
     );
     assert!(
-        page.contains("Sets the columns that the attribute is made of"),
+        page.contains("Sets only the columns from which the attribute is derived"),
         "the page does not say what is written"
     );
 }
@@ -851,7 +851,7 @@ fn words_that_want_to_be_markup() {
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     assert!(page.contains("&lt;script&gt;alert("), "the group is not shown");
     for raw in ["<script>alert", "<script>x()", "<img src=x", "\u{7}", "\u{1b}"] {
-        assert!(!page.contains(raw), "{raw:?} stands in the page");
+        assert!(!page.contains(raw), "{raw:?} is in the page");
     }
     assert!(page.contains("{{ 7 * 6 }}"), "words of the job are read as a template");
 }

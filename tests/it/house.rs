@@ -44,7 +44,7 @@ fn what_is_skipped_is_counted_and_fails_with_ci() {
     );
 }
 
-/// Every folder and file of expected values is described, with the promise that stands above them.
+/// Every folder and file of expected values is described, with the promise that is above them.
 #[test]
 fn expected_values_say_where_they_come_from() {
     let folder = root().join("tests/expected");

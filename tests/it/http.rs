@@ -1,6 +1,6 @@
 //! Models that are HTTP endpoints: a local server that answers, fails, throttles, hangs, lies about
 //! counts and dies half-way. Nothing that was answered is asked again, and another version is asked
-//! anew.
+//! again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,7 +59,7 @@ struct Seen {
     tokens: Vec<String>,
 }
 
-/// A server on a port of its own; `deed` says what becomes of the n-th request.
+/// A server on a separate port; `deed` says what becomes of the n-th request.
 fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<Mutex<Seen>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/score", listener.local_addr().unwrap());
@@ -69,7 +69,7 @@ fn serve(deed: impl Fn(usize) -> Deed + Send + Sync + 'static) -> (String, Arc<M
         for stream in listener.incoming().map_while(Result::ok) {
             let (seen, deed) = (Arc::clone(&told), Arc::clone(&deed));
             std::thread::spawn(move || {
-                // A client that goes away is no failure of the server.
+                // A client that goes away is not a failure of the server.
                 let _ = attend(stream, &seen, &*deed);
             });
         }
@@ -234,7 +234,7 @@ fn an_endpoint_that_fails_now_and_then_is_asked_only_for_what_failed() {
         assert!(!bytes.windows(14).any(|part| part == b"tok-9f8e7d6c5b"), "{name} holds the token");
         assert!(!name.starts_with("http/"), "{name} is left");
     }
-    // Another version asks anew; another way of asking does not.
+    // Another version asks again; another way of asking does not.
     job(&work, &url, "v1", ", retries: 21, parallel: 1, secret_env: TOKEN");
     run().says(&[
         "score/model=live: cached",

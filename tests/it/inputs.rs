@@ -59,7 +59,7 @@ fn is_stale(work: &Work, args: &str) -> bool {
     serde_json::from_str::<serde_json::Value>(&plan).unwrap()["to_run"] != 0
 }
 
-/// Writes another hash of every file into the memory, as whoever computes them would.
+/// Writes another hash of every file into the memory, as a program that computes them would.
 fn plant(work: &Work) {
     let text = fs::read_to_string(work.path("cache/inputs")).unwrap();
     let mut all: serde_json::Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
@@ -179,7 +179,7 @@ fn a_repeated_check_does_no_work() {
     // Another threshold decides otherwise; the rows stay.
     let other = work.cfaudit(0, "check job.yaml --cache cache --set models.trained.threshold=0.4");
     assert!(other.stderr.contains("labels: runs") && !other.stderr.contains("split: runs"));
-    // The counts that `check` needs are no part of a run.
+    // The counts that `check` needs are not part of a run.
     work.run(0, "job.yaml", "");
     let stages = work.json("out/run.json")["stages"].to_string();
     assert!(!stages.contains("labels"), "{stages}");

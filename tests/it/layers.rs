@@ -134,7 +134,7 @@ pub(crate) fn code(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// Whether `name` stands in `line` as the head of a path: `name::`.
+/// Whether `name` is in `line` as the head of a path: `name::`.
 fn names(line: &str, prefix: &str, name: &str) -> bool {
     let wanted = format!("{prefix}{name}");
     line.match_indices(&wanted).any(|(at, _)| {

@@ -133,7 +133,7 @@ fn literals<'a>(text: &'a str, before: &str) -> BTreeSet<&'a str> {
     after.filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// The codes that methods called `fault` are given; some of them take a sentence in the place of a
+/// The codes that methods called `fault` are given; some of them take a sentence instead of a
 /// code.
 fn codes_of_helpers(text: &str) -> BTreeSet<&str> {
     let calls = text.match_indices(".fault(").filter(|(at, _)| !text[..*at].ends_with('.'));
@@ -155,7 +155,7 @@ fn every_code_of_a_fault_is_listed_and_every_listed_one_is_used() {
         Vec::<&&str>::new(),
         "used and not in `error::FAULTS`"
     );
-    // Beside the list itself, some code must name it.
+    // In addition to the list itself, some code must name it.
     let unused: Vec<_> =
         listed.iter().filter(|code| text.matches(&format!("\"{code}\"")).count() < 2).collect();
     assert!(unused.is_empty(), "in `error::FAULTS` and never used: {unused:?}");

@@ -26,7 +26,7 @@ models:
 metrics: {families: [performance, ccm], bootstrap: {samples: 20}}
 ";
 
-/// Rows that alternate between training and audit, with a score of their own.
+/// Rows that alternate between training and audit, with their own score.
 fn work(models: &str) -> Work {
     let work = Work::new();
     work.write("job.yaml", &JOB.replace("MODELS", &models.replace('\n', "\n  ")));
@@ -269,7 +269,7 @@ fn thresholds_are_fitted_to_the_scores_of_training_rows() {
     }
 }
 
-/// Every arm and fold has a threshold of its own; the base is the plain audit in folds.
+/// Every arm and fold has its own threshold; the base is the plain audit in folds.
 #[cfg(feature = "lightgbm")]
 #[test]
 fn thresholds_are_fitted_in_every_arm_and_fold() {
@@ -322,7 +322,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
         assert_eq!(plain.get(key), Some(value), "{key:?}");
     }
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.contains("Every arm has a threshold of its own in every fold"));
+    assert!(page.contains("Every arm has its own threshold in every fold"));
     // Another floor trains nothing again.
     let text = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &text.replace("tnr_floor: 0.7", "tnr_floor: 0.9"));
@@ -331,7 +331,7 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
         "/experiment=more/arm=all/fold=2: runs",
         "/experiment=more/arm=switched/fold=2: runs",
     ]);
-    // The arm `switched` rests on the thresholds of the base.
+    // The arm `switched` depends on the thresholds of the base.
     let trained = |told: &str, arm: &str| {
         let is = |line: &str| line.contains("train/") && line.contains(&format!("arm={arm}/"));
         told.lines().any(|line| is(line) && line.contains(": runs"))
@@ -339,7 +339,8 @@ fn thresholds_are_fitted_in_every_arm_and_fold() {
     assert!(!["base", "all"].iter().any(|arm| trained(&ran.stderr, arm)), "{}", ran.stderr);
 }
 
-/// A program that trains: its threshold is fitted to what it says of the training rows, arm by arm.
+/// A program that trains: its threshold is fitted to what it says about the training rows, arm by
+/// arm.
 #[test]
 fn a_program_gets_thresholds_in_every_arm() {
     let train = "cat > /dev/null; echo trained > $0";
@@ -491,7 +492,7 @@ fn an_onnx_file_is_scored() {
     ]);
 }
 
-/// Weights that stand in files of their own are part of the model.
+/// Weights that are in their own files are part of the model.
 #[cfg(feature = "onnx")]
 #[test]
 fn weights_beside_an_onnx_file_are_hashed() {
@@ -533,7 +534,7 @@ fn weights_beside_an_onnx_file_are_hashed() {
         model(location);
         plan(3).says(&[
             "error[bad-model]",
-            "outside of its folder",
+            "outside its folder",
             "hint: save the model with its weights inside",
         ]);
     }

@@ -105,8 +105,8 @@ fn a_new_job_checks_and_runs() {
             "reference: m   # DECIDE: ",
             "continuous: [age, income]",
             "nominal: [region, owns]",
-            "# left out: note (it tells rows apart)",
-            "# left out: country (it holds one value only)",
+            "# left out: note (it identifies rows)",
+            "# left out: country (it holds only one value)",
             "missing: {nominal: level, continuous: keep}",
             "  no-harm-by-sex: ",
             &at_risk,
@@ -124,7 +124,7 @@ fn a_new_job_checks_and_runs() {
         );
         assert_eq!(work.json("out/manifest.json")["row_id"], "column application_id");
 
-        // What the caller says is no guess.
+        // What the caller says is not a guess.
         let said = work.command(&format!(
             "new {file} --label repaid --sensitive sex --positive no \
              --favourable negative --out said.yaml"
@@ -135,7 +135,7 @@ fn a_new_job_checks_and_runs() {
         assert_eq!(text.matches("DECIDE: ").count(), 2, "{text}");
         work.cfaudit(0, "check said.yaml");
         work.cfaudit(5, &format!("new {file} --label repaid --sensitive sex --out said.yaml"))
-            .says(&["the file is there already"]);
+            .says(&["the file already exists"]);
         assert_eq!(fs::read_to_string(work.path("said.yaml")).unwrap(), text);
     }
 }
@@ -236,7 +236,7 @@ fn what_no_job_can_be_made_of_is_told() {
     }
 }
 
-/// Neither a header that stands twice nor a table without features makes a job that `check`
+/// Neither a header that occurs twice nor a table without features makes a job that `check`
 /// refuses.
 #[test]
 fn a_new_job_of_a_poor_table_checks() {
@@ -499,8 +499,8 @@ fn a_guess_is_said() {
     new("").says(&["`positive: [vielleicht]`", "`favourable: positive`"]);
 }
 
-/// What tells the label, the score, the decision or the person is no input of a model; what merely
-/// looks like it is.
+/// What tells the label, the score, the decision or the person is not an input of a model; what
+/// merely looks like it is.
 #[test]
 fn what_no_model_should_read_is_left_out() {
     let work = Work::new();
@@ -534,12 +534,12 @@ fn what_no_model_should_read_is_left_out() {
     for words in [
         "continuous: [age, income]",
         "nominal: [senior, channel]",
-        "# left out: line (it tells rows apart; ",
-        "# left out: schufa_score (its name says that it is a score; ",
-        "# left out: points (it ranks people as schufa_score does)",
+        "# left out: line (it identifies rows; ",
+        "# left out: schufa_score (its name suggests that it is a score; ",
+        "# left out: points (it ranks people like schufa_score)",
         "# left out: offer (it is the decision that schufa_score makes)",
-        "# left out: paid_back (it is repaid under another name)",
-        "# left out: profit (alone it tells repaid: its AUC is 1.000)",
+        "# left out: paid_back (it is a copy of repaid)",
+        "# left out: profit (on its own it predicts repaid: its AUC is 1.000)",
         "# left out: channel_state (a decision: labels are missing where it is out, and nowhere \
          else)",
         "# left out: note (free text)",
@@ -567,8 +567,7 @@ fn what_no_model_should_read_is_left_out() {
     );
     let text = work.cfaudit(0, "new long.parquet --label y --sensitive sex").stdout;
     assert!(
-        text.contains("# left out: z (it is y under another name)")
-            && text.contains("continuous: [x]"),
+        text.contains("# left out: z (it is a copy of y)") && text.contains("continuous: [x]"),
         "{text}"
     );
 }
@@ -580,7 +579,7 @@ fn table(work: &Work, file: &str, head: &str, line: impl Fn(i64) -> String) {
 }
 
 /// Whole numbers that all differ are numbers of people and contracts, in any order; one of them
-/// tells rows apart.
+/// distinguishes rows.
 #[test]
 fn numbers_of_people_are_no_features() {
     let work = Work::new();
@@ -604,7 +603,7 @@ fn numbers_of_people_are_no_features() {
         "row_id: kundennr",
         "continuous: [x, income]",
         "nominal: [plz]",
-        "# left out: vertrag (it tells rows apart; move it to continuous if it is a number)",
+        "# left out: vertrag (it identifies rows; move it to continuous if it is a number)",
     ] {
         assert!(text.contains(words), "`{words}` is not in\n{text}");
     }
@@ -632,7 +631,7 @@ fn names_of_labels_tell_what_people_want() {
             work.cfaudit(0, &format!("new loans.csv --label {label} --sensitive sex {args}"))
         };
         let group = if side == "positive" { "f" } else { "m" };
-        let follows = format!("`harm_to: {{sex: {group}}}` follows from `favourable`; change both");
+        let follows = format!("`harm_to: {{sex: {group}}}` depends on `favourable`; change both");
         new("").says(&[
             "`positive: [\"1\"]`",
             &format!("`favourable: {side}`: the file"),
@@ -676,7 +675,7 @@ fn decisions_tell_who_is_at_risk() {
         format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
     });
     let told = new();
-    let doubt = "approved is taken for the decision, and 1 for its favourable side, by words alone";
+    let doubt = "approved is taken is the decision and 1 its favourable side";
     told.says(&[&format!(
         "`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often"
     )]);
@@ -720,7 +719,8 @@ fn words_that_tell_the_label_are_left_out() {
     });
     let text = work.cfaudit(0, "new loans.csv --label repaid --sensitive sex").stdout;
     for column in ["status", "reason", "remark"] {
-        let words = format!("# left out: {column} (alone it tells repaid: its AUC is 1.000)");
+        let words =
+            format!("# left out: {column} (on its own it predicts repaid: its AUC is 1.000)");
         assert!(text.contains(&words), "`{words}` is not in\n{text}");
     }
     assert!(text.contains("continuous: [x]"), "{text}");

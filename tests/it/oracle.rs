@@ -95,7 +95,7 @@ fn audit(folder: &Path, model: &str, expected: &Json) -> (TableFrame, TableFrame
     (read_frame(&tables, "metrics"), read_frame(&tables, "counts"))
 }
 
-/// The id that the oracle's name stands for; none where it is a count, an interval or a variant
+/// The id that the oracle's name represents; none where it is a count, an interval or a variant
 /// that the papers do not use.
 fn id(name: &str) -> Option<&'static str> {
     match name {

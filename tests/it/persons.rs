@@ -1,5 +1,5 @@
 //! Several rows per person, from the user's column to tables, gates and page: the example of the
-//! guide is run as it stands there.
+//! guide is run unchanged there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -82,7 +82,7 @@ fn gates_tell_how_many_people_would_decide_them() {
     assert!(page.contains(" people in both groups together "));
 }
 
-/// What is assumed before a run gives what a run would say of the same numbers.
+/// What is assumed before a run gives what a run would say about the same numbers.
 #[test]
 fn power_is_told_before_a_run() {
     let work = Work::with_jobs();

@@ -1,7 +1,7 @@
 //! Models that are Python functions or pickles: the same scores as the library gives, one process
 //! for a whole run, and what is said when Python fails.
 //!
-//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
+//! `CFAUDIT_PYTHON` names an interpreter with what is in `tests/requirements/python.txt`
 //! (`make python` fetches one); without it `python3` is tried.
 
 use std::fs;
@@ -92,8 +92,8 @@ fn with_python(python: &str) -> Work {
     work
 }
 
-/// Trains a pipeline on the rows, pickles it, and writes what it says of them and of everybody in
-/// the other group.
+/// Trains a pipeline on the rows, pickles it, and writes what it says about them and of everybody
+/// in the other group.
 const TRAIN: &str = "
 import pickle, pandas
 from sklearn.compose import make_column_transformer
@@ -163,7 +163,7 @@ fn a_pickled_pipeline_is_audited_by_one_process() {
     work.cfaudit(0, "run job.yaml --out out --cache cache2 --threads 1 --batch-rows 1024");
     assert_same(&first, &work.results(), "other batches and threads");
     work.run(0, "job.yaml", "").says(&["nothing to do"]);
-    // Another pickle scores anew.
+    // Another pickle scores again.
     train(&work, &python, "lambda y: 1 - y", "1");
     work.run(0, "job.yaml", "").says(&["score/model=live: runs, `file model.pkl` changed"]);
     assert!(furthest(&work) < 1e-12);
@@ -227,7 +227,7 @@ fn a_function_gives_the_bytes_of_a_command() {
     work.cfaudit(0, "run job.yaml --out out --cache cache3");
     assert_same(&first, &tables(&work), "a command");
     assert_eq!(outcomes.ok(), fs::read(work.path("out/rows/outcomes.parquet")).ok());
-    // A change of the module scores anew.
+    // A change of the module scores again.
     work.write(
         "job.yaml",
         &JOB.replace("PYTHON", &format!("{{call: \"scoring:score\", with: {python}}}")),
@@ -279,7 +279,7 @@ fn what_is_not_there_is_told_by_check() {
     );
     program.cfaudit(3, "check job.yaml --cache cache").says(&[
         "error[command-not-started]: the command of model `live` cannot be started",
-        "no folder of PATH holds it",
+        "it is not in any folder of PATH",
     ]);
     let Some(python) = interpreter("pyarrow") else { return };
     let call = format!("{{call: \"scoring:score\", with: {python}}}");

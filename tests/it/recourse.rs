@@ -217,7 +217,7 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
     assert_eq!([int(&of, "affected_0"), int(&of, "affected_1")], [n("f"), n("m")]);
     assert_eq!(int(&of, "unaffected"), (audited.len() - affected.len()) as i64);
 
-    // The number that stands for a bin: the lower median of the audited people in it.
+    // The number that represents a bin: the lower median of the audited people in it.
     let median = |name: &str| {
         let mut ages: Vec<i64> =
             audited.iter().map(|p| p.age).filter(|&age| bin(age) == name).collect();
@@ -273,7 +273,7 @@ fn a_program_is_asked_about_each_person_as_they_could_be() {
     }
 }
 
-/// What the tables say of each other.
+/// What the tables say about each other.
 #[test]
 fn the_tables_fit_together() {
     let work = trained();
@@ -372,7 +372,7 @@ fn the_tables_fit_together() {
         );
         assert!(n(&|r| r.int("place").is_some()) <= 5);
     }
-    // What the job forbids is not there, and what it names is told.
+    // What the job forbids is not there, and what it names is reported.
     let columns = frame(&work, "recourse_columns");
     let told: Vec<(&str, i64, &str)> = columns
         .records()
@@ -398,9 +398,9 @@ fn the_tables_fit_together() {
     assert!(without.contains("none_meets"), "{without:?}");
     let page = fs::read_to_string(work.path("out/annex.html")).unwrap();
     for words in [
-        "Recourse: who has a way out",
-        "the way to the favourable decision is harder for group",
-        "May not change, and so is in no action",
+        "Recourse: who can change the decision",
+        "the favourable decision is harder to reach for group",
+        "Fixed, and therefore in no action",
         "[18, 30]",
     ] {
         assert!(page.contains(words), "{words}");
@@ -556,7 +556,7 @@ fn findings_are_at_most_seven() {
 }
 
 /// As the authors do, Husband and Wife are one level: no subgroup and no action of the shipped job
-/// tells them apart.
+/// distinguishes them.
 #[test]
 fn the_shipped_job_on_adult_advises_nobody_to_become_a_wife() {
     let work = Work::with_jobs();

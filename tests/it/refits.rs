@@ -1,6 +1,6 @@
-//! Sets that are fitted anew on the rows of each run: what a later run says of their changes.
+//! Sets that are fitted again on the rows of each run: what a later run says about their changes.
 //!
-//! People are drawn by hashes from one distribution, and scored by one formula in the place of a
+//! People are drawn by hashes from one distribution, and scored by one formula instead of a
 //! platform, so that nothing changes from night to night but who is there.
 
 use crate::frame::{TableFrame, TableRecord, read_frame};
@@ -176,7 +176,7 @@ fn nights_without_drift() {
     let told = work.cfaudit(0, "diff n0 n1").stdout;
     assert!(
         told.contains("changes of the set world (refitted: ")
-            && told.contains("`data.reference` fixed in time"),
+            && told.contains("fixed `data.reference`"),
         "{told}"
     );
     let page = fs::read_to_string(work.path("n1/annex.html")).unwrap();
@@ -188,7 +188,7 @@ fn nights_without_drift() {
     );
 }
 
-/// With a reference that stays the same the set is judged, also where the file was written anew.
+/// With a reference that stays the same the set is judged, also where the file was written again.
 #[test]
 fn nights_with_a_fixed_reference() {
     let work = Work::new();
@@ -216,7 +216,7 @@ fn nights_with_a_fixed_reference() {
             && reason.contains("after a new model version"),
         "{reason}"
     );
-    assert!(!reason.contains("fixed in time"), "{reason}");
+    assert!(!reason.contains("fixed `data.reference`"), "{reason}");
     as_version_0_1(&work, "n0");
     let old = changes(&work, "n0", "n1");
     let status = |set: &str| {

@@ -172,7 +172,7 @@ fn counterfactuals_are_kept_in_the_words_of_the_source() {
     }
 }
 
-/// The ids of the source stand in the outcomes where the job asks for rows by name, and in no other
+/// The ids of the source are in the outcomes where the job asks for rows by name, and in no other
 /// run.
 #[test]
 fn outcomes_name_people_only_where_the_job_says_so() {
@@ -223,7 +223,7 @@ fn a_run_may_end_with_its_counterfactuals() {
     );
     let again = work.cfaudit(0, "run job.yaml --until generate --out rows-only --cache cache");
     again.says(&["nothing to do"]);
-    // It is no audit.
+    // It is not an audit.
     for verb in ["gate", "report", "diff rows-only", "export --to csv"] {
         work.cfaudit(5, &format!("{verb} rows-only"))
             .says(&["was to stop after `generate`", "hint: name the folder of a finished run"]);
@@ -236,7 +236,7 @@ fn a_run_may_end_with_its_counterfactuals() {
     work.run(5, "job.yaml", "--until generate")
         .says(&["it holds a finished audit", "give the rows another folder"]);
     assert_same(&before, &work.results(), "a finished audit");
-    // Without a folder of its own nothing is published, as before.
+    // Without a separate folder nothing is published, as before.
     work.cfaudit(0, "run job.yaml --until generate --cache cache").says(&["nothing published"]);
     assert!(!work.path("outputs/loans").exists());
     work.run(0, "job.yaml", "--until generate --replace");

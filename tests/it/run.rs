@@ -161,7 +161,7 @@ fn quiet_prints_nothing_on_success() {
         assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""), "{verb}");
         assert!(!work.cfaudit(0, &format!("{verb}{cache}")).stdout.is_empty(), "{verb}");
     }
-    // What a program asks for is no noise, and what a person must act on is told.
+    // What a program asks for is not a noise, and what a person must act on is reported.
     assert!(
         work.cfaudit(0, &format!("plan {DEMO} {FEW} --cache cache --quiet --json"))
             .stdout
@@ -179,7 +179,8 @@ fn quiet_prints_nothing_on_success() {
     assert_eq!(failed.summary()["verdict"], "fail");
 }
 
-/// Rows of people are for their owner alone whatever the umask; what others are to read follows it.
+/// Rows of people are only for their owner regardless of the umask; what others are to read follows
+/// it.
 #[cfg(unix)]
 #[test]
 fn modes_of_what_is_written() {
@@ -296,7 +297,7 @@ fn one_run_at_a_time_writes_a_folder() {
         Going::start(&mut work.command(&format!("run {DEMO} {FEW} --out out --cache cache")));
     assert!(first.until(&["stage.start"], "prepare"));
     first.signal("STOP");
-    work.run(5, DEMO, FEW).says(&["is writing it", "hint: wait until that run ends"]);
+    work.run(5, DEMO, FEW).says(&["is writing to it", "hint: wait until that run ends"]);
     // Another folder may be written meanwhile, with the same cache.
     work.cfaudit(0, &format!("run {DEMO} {FEW} --out other --cache cache"));
     first.signal("CONT");
@@ -346,7 +347,7 @@ fn a_page_can_be_rendered_again() {
         changed[10] ^= 1;
         fs::write(&path, changed).unwrap();
         work.cfaudit(5, "report out")
-            .says(&[&format!("`out/tables/{table}.parquet`: its content is not"), "hint: "]);
+            .says(&[&format!("`out/tables/{table}.parquet`: its content differs"), "hint: "]);
         fs::write(&path, bytes).unwrap();
     }
     let manifest = fs::read(work.path("out/manifest.json")).unwrap();
@@ -354,7 +355,7 @@ fn a_page_can_be_rendered_again() {
     work.cfaudit(5, "report out").says(&["`out/manifest.json`", "hint: the folder was changed"]);
     fs::write(work.path("out/manifest.json"), manifest).unwrap();
     work.cfaudit(0, "report out");
-    work.cfaudit(5, "report jobs").says(&["manifest.json", "hint: name an output folder"]);
+    work.cfaudit(5, "report jobs").says(&["manifest.json", "hint: name a finished output folder"]);
     work.cfaudit(5, "report nowhere").says(&["`nowhere`"]);
 }
 
@@ -367,7 +368,8 @@ fn words_are_explained() {
     for word in ["prepare", "metrics", "metrics.value", "3", "unknown-group", "NSR"] {
         assert!(!work.cfaudit(0, &format!("explain {word}")).stdout.is_empty());
     }
-    work.cfaudit(5, "explain nsr --in nowhere").says(&["`nowhere`", "hint: name an output folder"]);
+    work.cfaudit(5, "explain nsr --in nowhere")
+        .says(&["`nowhere`", "hint: name a finished output folder"]);
     work.cfaudit(2, "explain nsrr").says(&["`nsrr`", "hint: did you mean `nsr`?"]);
     work.cfaudit(2, "explain xyzzyplugh").says(&["hint: `cfaudit explain` lists all words"]);
 }

@@ -21,7 +21,7 @@ fn finished() -> Work {
     work
 }
 
-/// Results of another program are never read: the fingerprint of the sources stands in every key,
+/// Results of another program are never read: the fingerprint of the sources is in every key,
 /// and in no published file but `run.json`.
 #[test]
 fn the_cache_is_bound_to_the_program() {
@@ -92,7 +92,7 @@ fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
         ] {
             work.cfaudit(5, args).says(&[
                 "manifest.json",
-                "which is no path of a file inside the folder",
+                "which is not the path of a file inside the folder",
                 "hint: ",
             ]);
             assert_eq!(fs::read_to_string(work.path("secret.txt")).unwrap(), secret, "{args}");
@@ -134,7 +134,7 @@ fn readers_of_a_folder_verify_it() {
         for args in readers {
             work.cfaudit(5, args).says(&[
                 name,
-                "its content is not what manifest.json lists",
+                "its content differs from its entry in manifest.json",
                 "hint: ",
             ]);
         }

@@ -200,7 +200,7 @@ fn shares(n: usize, step: usize) -> Vec<f64> {
     (0..n).map(|i| (i * step % 65) as f64 / 64.0).collect()
 }
 
-/// A score of 300 to 850 is audited as the probability that it stands for: the table of metrics is
+/// A score of 300 to 850 is audited as the probability that it represents: the table of metrics is
 /// the same to the byte, turned or not, with a threshold that is fitted too.
 #[test]
 fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
@@ -278,7 +278,7 @@ fn a_scaled_file_gives_the_numbers_of_the_unscaled() {
     }
 }
 
-/// The example of the guide is a job that holds, and what it says of it is what a run does.
+/// The example of the guide is a job that holds, and what it says about it is what a run does.
 #[test]
 fn the_example_of_the_guide_runs() {
     let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();

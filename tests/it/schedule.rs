@@ -13,8 +13,8 @@ use crate::work::{Work, column, root, sha256};
 
 const RECIPES: &str = "jobs/recipes";
 
-/// A folder of audits: a job whose rows and scores come by the day, and programs on a path of its
-/// own.
+/// A folder of audits: a job whose rows and scores come by the day, and programs on a separate
+/// path.
 struct Audits {
     work: Work,
 }

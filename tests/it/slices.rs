@@ -157,7 +157,7 @@ fn a_slice_is_a_job_that_keeps_nobody_else() {
                 );
             }
         }
-        // Groups are no slices of themselves.
+        // Groups are not slices of themselves.
         let groups = frame(&work, "all", "groups");
         assert!(
             groups

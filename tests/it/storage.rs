@@ -73,7 +73,7 @@ fn integers_and_decimals_of_the_same_numbers_give_the_same_tables() {
         "{}",
         told.text("text")
     );
-    let why = "because all values are whole in the rows that sets learn from; `data.columns.NAME";
+    let why = "because all values are whole in the rows from which sets learn; `data.columns.NAME";
     assert!(told.text("text").contains(why), "{}", told.text("text"));
     // Where the job says so they have decimals in both.
     let free = "--set data.columns.children.integer=false";

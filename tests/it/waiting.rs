@@ -1,8 +1,8 @@
-//! Scores that are made elsewhere and later: what a run asks for, how it goes on, and which answers
-//! it refuses.
+//! Scores that are computed elsewhere and later: what a run asks for, how it goes on, and which
+//! answers it refuses.
 //!
 //! The platform that makes the scores is played by [`Platform`]: it reads the rows to score as any
-//! program would, scores them by a formula of its own and writes its file.
+//! program would, scores them by a separate formula and writes its file.
 
 use crate::frame::read_frame;
 use std::collections::{BTreeMap, BTreeSet};
@@ -212,7 +212,7 @@ fn decisions() -> RecordBatch {
     .unwrap()
 }
 
-/// What the shipped job has beside the set `flip`.
+/// What the shipped job has next to the set `flip`.
 const WORLD: [(&str, &str); 3] = [
     (
         "  reference: {parquet: \"lake/training/${vars.model_version}.parquet\", label: outcome}   \
@@ -487,8 +487,8 @@ fn a_request_does_not_depend_on_threads_or_batches() {
     }
 }
 
-/// What is found in features is told where somebody reads them: rows that are scored elsewhere are
-/// named by their features.
+/// What is found in features is reported where somebody reads them: rows that are scored elsewhere
+/// are named by their features.
 #[test]
 fn features_that_nobody_reads_leave_no_trace() {
     let work = lake();
@@ -520,7 +520,7 @@ fn features_that_nobody_reads_leave_no_trace() {
     assert_eq!(codes(&work), expected);
     work.cfaudit(0, &format!("run {JOB} {VARS} --out fresh --cache fresh-cache"));
     assert_same(&work.results(), &results(&work.path("fresh")), "a run that never waited");
-    // Scores that stand in the rows ask for nothing.
+    // Scores that are in the rows ask for nothing.
     let job = fs::read_to_string(work.path(JOB)).unwrap();
     let (head, rest) = job.split_once("      counterfactual: {parquet").unwrap();
     let rest = rest.split_once("    threshold:").unwrap().1.split("gates:").next().unwrap();
@@ -532,10 +532,10 @@ fn features_that_nobody_reads_leave_no_trace() {
 }
 
 /// The page says which files do not say what they answer.
-const UNBOUND: &str = "Not bound to the rows of this audit";
+const UNBOUND: &str = "Not linked to the rows of this audit";
 
-/// Scores of other rows with the same keys: nothing but the request tells, and it is told in the
-/// file, in the cache or in the folder.
+/// Scores of other rows with the same keys: nothing but the request tells, and it is reported in
+/// the file, in the cache or in the folder.
 #[test]
 fn a_file_of_scores_answers_one_request() {
     let work = whole_lake();
@@ -626,10 +626,10 @@ fn a_file_of_scores_answers_one_request() {
     let ran = work.run(3, JOB, VARS);
     ran.says(&[
         "error[other-request]",
-        "the scores answer several requests: here stands `another`",
+        "the scores answer several requests: this line has `another`",
         "row 7 (",
     ]);
-    // Taken away, the rows are asked for afresh, and their scores are taken; what is noted is
+    // Taken away, the rows are asked for again, and their scores are taken; what is noted is
     // enough.
     fs::remove_file(work.path(WORLD_SCORES)).unwrap();
     work.run(4, JOB, VARS);
@@ -660,7 +660,7 @@ fn a_file_of_scores_answers_one_request() {
         ran.says(&[
             "error[other-request]",
             &format!("`{WORLD_SCORES}`"),
-            &format!("taken for other rows before (request `{}`", &second[..12]),
+            &format!("used for other rows before (request `{}`", &second[..12]),
         ]);
     };
     refused();
@@ -695,7 +695,7 @@ fn check_tells_of_a_reference_that_moves_along() {
     let words = [
         "warning[refitted-gate]",
         "the rows of `data.reference`, which a variable names",
-        "approve a folder of it",
+        "approve a folder of that version",
     ];
     let job = fs::read_to_string(work.path(JOB)).unwrap();
     // The job of these tests may have no such gate or reference of its own.
@@ -757,8 +757,8 @@ fn files_of_two_sets_may_be_the_same() {
         let ran = work.cfaudit(3, &format!("run job.yaml {args}"));
         ran.says(&[
             "error[other-request]",
-            "taken for other rows before",
-            "The same bytes are refused however often they are written",
+            "used for other rows before",
+            "The same bytes are always refused",
         ]);
     };
     sets("world", "age");
@@ -771,7 +771,7 @@ fn files_of_two_sets_may_be_the_same() {
     refused("--out third --cache cache");
 }
 
-/// A file that cannot be read may be half written: it is waited for as long as it is young.
+/// A file that cannot be read may be incomplete: the run waits for it as long as it is young.
 #[test]
 fn a_half_written_file_is_waited_for() {
     let work = lake();
@@ -783,13 +783,13 @@ fn a_half_written_file_is_waited_for() {
         fs::write(&path, half).unwrap();
         let ran = work.run(4, JOB, VARS);
         ran.says(&[
-            "half written",
+            "may be incomplete",
             "until it is 15 minutes old",
             "write such a file elsewhere and rename it",
             SCORES,
         ]);
         assert!(work.path("out/to-score/flip").exists());
-        work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache")).says(&["half written"]);
+        work.cfaudit(0, &format!("check {JOB} {VARS} --cache cache")).says(&["may be incomplete"]);
         let age = |minutes: u64| {
             let then = std::time::SystemTime::now() - std::time::Duration::from_secs(60 * minutes);
             File::options().write(true).open(&path).unwrap().set_modified(then).unwrap();
@@ -857,7 +857,7 @@ fn answers_that_do_not_fit_are_refused() {
         &work,
         &null,
         "recheck-differs",
-        &["rows that were scored again have a score in one file only:"],
+        &["rows that were scored again have a score in only one file:"],
     );
     let what = [format!("row_id `{last}`"), "lacks 1 of the ".to_owned()];
     refused(
@@ -870,7 +870,7 @@ fn answers_that_do_not_fit_are_refused() {
         &work,
         &only(&good, |i| !again(i)),
         "incomplete-scores",
-        &["are asked for by `recheck`"],
+        &["are required by `recheck`"],
     );
     let twice = concat_batches(&good.schema(), [&good, &good.slice(5, 1)]).unwrap();
     refused(&work, &twice, "duplicate-key", &["twice"]);
@@ -896,8 +896,8 @@ fn answers_that_do_not_fit_are_refused() {
         "unknown-key",
         &[
             "row 9 (row_id `B-1`, sensitive `",
-            "no row that this job keeps has this row_id\n",
-            "the rows to score are then written afresh",
+            "no row kept by this job has this row_id\n",
+            "the rows to score are then written again",
         ],
     );
     let wrong = with_text(&good, "sensitive", &|i| {
@@ -907,7 +907,7 @@ fn answers_that_do_not_fit_are_refused() {
         &work,
         &wrong,
         "bad-scores",
-        &["`gender` is no sensitive attribute of the job", "row 9 (", "`sex`, `region`"],
+        &["`gender` is not a sensitive attribute of the job", "row 9 (", "`sex`, `region`"],
     );
     // A row in its own group that nobody asked for again.
     let rows = read_folder(&request);
@@ -1073,7 +1073,7 @@ fn one_request_serves_all_models_and_only_what_is_missing_is_asked() {
     );
 
     // Nothing tells by which version of the first model its counterfactuals were scored.
-    let words = "the request names the rows, not the model: give `recheck`";
+    let words = "the request names the rows, not the model: add `recheck`";
     let told = work.cfaudit(0, "check job.yaml --no-data").stdout;
     assert!(told.contains(words) && told.matches("warning[no-recheck]").count() == 1, "{told}");
     let issues = read_frame(&work.path("out/tables"), "issues");

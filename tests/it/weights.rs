@@ -238,7 +238,7 @@ fn values(work: &Work) -> BTreeMap<[String; 5], (Option<f64>, String)> {
         .collect()
 }
 
-/// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is no short
+/// Everybody weighs 0.3: no value differs from those without weights, although 0.3 is not a short
 /// number in base two.
 #[test]
 fn equal_weights_change_no_value() {

@@ -195,7 +195,7 @@ fn labels_of_granted_people_only() {
     }
     assert_eq!(verdict("impact").text("verdict"), "fail");
 
-    // The cells of people without a label stand in the table of counts; all cells together are all
+    // The cells of people without a label are in the table of counts; all cells together are all
     // people.
     let counts = frame(&work, "counts");
     let sum = |set: &str| {

@@ -71,7 +71,7 @@ fn patterns_are_found_on_one_half_and_confirmed_on_the_other() {
     ] {
         assert!(page.contains(words), "{words}");
     }
-    // Judged again from the folder alone, nothing changes.
+    // Judged again only from the folder, nothing changes.
     let summary = work.json("out/summary.json");
     work.cfaudit(0, "gate out");
     assert_eq!(work.json("out/summary.json"), summary);

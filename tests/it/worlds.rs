@@ -1,5 +1,5 @@
 //! Sets that move features, from the job to the tables: what they promise of every row, and what
-//! they say of data that do not suit.
+//! they say about data that do not suit.
 
 use crate::frame::{TableRecord, read_frame};
 use std::collections::{BTreeMap, BTreeSet};
@@ -117,7 +117,7 @@ struct Made {
 fn made(work: &Work, set: &str) -> Made {
     let prepared = folder_of(work, "prepare");
     let mut rows = table(&prepared.join("rows.parquet"));
-    // The words of a column have numbers in the order in which they come; their meaning stands in a
+    // The words of a column have numbers in the order in which they come; their meaning is in a
     // table.
     let stored: Json =
         serde_json::from_str(&fs::read_to_string(prepared.join("codes.json")).unwrap()).unwrap();
@@ -318,7 +318,7 @@ fn weights_that_no_set_learns_from_are_told() {
         let page = std::fs::read_to_string(work.path("out/annex.html")).unwrap();
         let says = [
             format!("{}{}", check.stdout, check.stderr)
-                .contains("have no part in how counterfactuals are made"),
+                .contains("are not used to generate counterfactuals"),
             page.contains("Strategies learn without weights"),
         ];
         (issue.map(|issue| (issue.text("where").to_owned(), issue.text("text").to_owned())), says)
@@ -525,7 +525,7 @@ fn moved_features_look_like_the_target() {
     );
 }
 
-/// A changed knob runs the set that has it again, and what rests on it; nothing else.
+/// A changed knob runs the set that has it again, and what depends on it; nothing else.
 #[test]
 fn a_changed_knob_runs_its_set_again() {
     let job = |depth: u32| {
@@ -557,7 +557,7 @@ fn a_changed_knob_runs_its_set_again() {
     assert_eq!(ran("score"), ["score/model=logit/set=world/attribute=sex"]);
 }
 
-/// A placebo gives a band beside the value, the same for every run.
+/// A placebo gives a band next to the value, the same for every run.
 #[test]
 fn a_placebo_gives_a_band() {
     let work = with_people(&job_of(
@@ -669,7 +669,8 @@ fn a_reference_of_its_own() {
     refused(
         &|t| replaced(t, "repaid", grades.clone()),
         &[
-            "error[reference-label]: the label `repaid` of the reference holds `0`, `2` beside 1",
+            "error[reference-label]: the label `repaid` of the reference holds `0`, `2` in \
+             addition to 1",
             "positive",
         ],
     );
@@ -679,7 +680,7 @@ fn a_reference_of_its_own() {
     );
 }
 
-/// The audited rows are their own reference where none trains; predictions then stand on both
+/// The audited rows are their own reference where none trains; predictions then are on both
 /// sides.
 #[test]
 fn predictions_without_any_label() {
@@ -713,7 +714,7 @@ fn data_that_do_not_suit_a_strategy() {
     refused(
         plausible,
         &|c| replaced(c, "income", gone.clone()),
-        &["error[no-values]: `income` is to move", "job.yaml:11:"],
+        &["error[no-values]: `income` should move", "job.yaml:11:"],
     );
     refused(
         plausible,
@@ -731,7 +732,7 @@ fn data_that_do_not_suit_a_strategy() {
             "job.yaml:11:",
         ],
     );
-    // The rows that train have one class, those that are audited both.
+    // The training rows have one class, those that are audited both.
     let text = job_of(
         "{world: {plausible: {move: [age], condition_on: label}}}",
         "{live: {scores: {factual: {column: score}, counterfactual: {parquet: cf.parquet, column: \
@@ -790,8 +791,8 @@ fn one_hot_groups_stay_one_hot() {
     assert!(moved > 20, "{moved}");
 }
 
-/// What is learnt rests on the reference, the attributes, the label and the one-hot groups: with a
-/// cache of another job a run gives what it gives without.
+/// What is learnt depends on the reference, the attributes, the label and the one-hot groups: with
+/// a cache of another job a run gives what it gives without.
 #[test]
 fn a_changed_job_is_not_answered_from_the_cache_of_another() {
     let set = "{world: {plausible: {move: all, condition_on: label, keep_within: {centroid_sd: \

@@ -13,7 +13,7 @@ pub(crate) fn expected(below: &str) -> PathBuf {
     path
 }
 
-/// A file or folder of public data, or of expected values that rest on their rows, below
+/// A file or folder of public data, or of expected values that depend on their rows, below
 /// `$CFAUDIT_SHARED`, else `../shared`. None where it is absent, and the test is skipped; with
 /// `CI=true` the test fails instead.
 #[track_caller]

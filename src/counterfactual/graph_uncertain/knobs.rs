@@ -22,9 +22,9 @@ use crate::param::{ColumnName, Count, Finite, Name};
 pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::FollowsGraphs,
     example: "`graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`",
-    sentence: "Moves what follows from the attribute, by linear equations, in causal graphs: those \
-               of the best class that a search found for each bootstrap of the training rows, \
-               under the stated knowledge, or the graph that the job gives.",
+    sentence: "Moves the descendants of the attribute, by linear equations, in causal graphs: \
+               those of the best class that a search found for each bootstrap of the training \
+               rows, under the stated knowledge, or the graph given in the job.",
     sentence_if_derived: None,
 };
 
@@ -36,7 +36,7 @@ pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
 pub struct GraphUncertainBlock {
     /// Where graphs come from: `boss` searches them, `given` takes one that you draw.
     pub discovery: GraphSource,
-    /// Bootstraps of the training rows, each with graphs and equations of its own. Left out: 100;
+    /// Bootstraps of the training rows, each with graphs and equations of its own. Default: 100;
     /// with a given graph 0, which fits its equations once, on the training rows as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 10_000))]
@@ -52,7 +52,7 @@ pub struct GraphUncertainBlock {
     #[serde(default = "two_hundred_thousand")]
     pub worlds_total_at_most: Count,
     /// The columns in the graph, in the order in which the search starts and breaks ties, at
-    /// most 128. Left out: the attribute, then the features in the order continuous, ordinal,
+    /// most 128. Default: the attribute, then the features in the order continuous, ordinal,
     /// nominal. The attribute must be among them; the label cannot be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<Vec<ColumnName>>,

@@ -13,7 +13,7 @@
 //! it is scored once and counts for all of them. The same graphs with equations fitted on all
 //! training rows separate the differences between graphs from those between refits (see
 //! `metric::value::worlds`). Input: the moments of each replicate and of all rows, and the bag;
-//! output: worlds in order of replicate and member. Memory: one shift per world, whatever the
+//! output: worlds in order of replicate and member. Memory: one shift per world, regardless of the
 //! number of rows.
 //! Cost: one small regression per replicate, variable and parent set.
 

@@ -34,7 +34,7 @@ pub(crate) struct ShapeBar {
     pub original: u64,
     /// Valid counterfactuals.
     pub counterfactual: u64,
-    /// Reference rows of the target group, whatever their class.
+    /// Reference rows of the target group, of any class.
     pub target: u64,
     /// Share of the bar in the target group with its classes weighted as among the counterfactuals.
     ///

@@ -55,7 +55,7 @@ pub struct ExternalBlock {
     #[serde(default = "nothing")]
     pub condition_on: ConditionOn,
     /// Counterfactuals too far from the centroid of their target group and class are not valid.
-    /// Left out: no filter.
+    /// Default: no filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<KeepWithinBlock>,
     /// For a feature, its permitted range; a counterfactual outside is not valid. Values are never

@@ -27,18 +27,18 @@ use crate::param::{ColumnName, Count};
 
 macro_rules! strategies {
     ($($(#[$about:meta])* $field:ident = $key:tt: $variant:ident($block:ty), $record:expr;)+) => {
-        /// A counterfactual set: exactly one strategy beside the common keys.
+        /// A counterfactual set: exactly one strategy in addition to the common keys.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct CounterfactualSet {
             $($(#[$about])*
             #[serde(default, rename = $key, skip_serializing_if = "Option::is_none")]
             $field: Option<$block>,)+
-            /// The sensitive attributes to change, one at a time. Left out: all of them.
+            /// The sensitive attributes to change, one at a time. Default: all of them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub sensitive: Option<Vec<ColumnName>>,
             /// Repeats the strategy with group names shuffled inside the label strata: what noise
-            /// alone gives, shown beside each value.
+            /// gives, shown next to each value.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub placebo: Option<PlaceboBlock>,
         }
@@ -161,8 +161,8 @@ impl CounterfactualSet {
         })
     }
 
-    /// What decides the counterfactuals of one attribute: other attributes have stages of their
-    /// own, graphs too, and a placebo changes what is measured.
+    /// What decides the counterfactuals of one attribute: other attributes have their own
+    /// stages, graphs too, and a placebo changes what is measured.
     pub fn generating_part(&self) -> Self {
         CounterfactualSet { placebo: None, sensitive: None, graph_uncertain: None, ..self.clone() }
     }

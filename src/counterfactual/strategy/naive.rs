@@ -17,14 +17,14 @@ use crate::data::Attribute;
 /// What is known of naive.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::SetsAttribute,
-    example: "`naive: {}` to change the attribute alone",
-    sentence: "Changes the sensitive attribute and nothing else. A switch rate of a naive set has \
-               no sampling noise of its own; it says what the model does with the column itself \
-               and nothing about columns that follow from it.",
+    example: "`naive: {}` to change only the attribute",
+    sentence: "Changes the sensitive attribute and nothing else. This test shows direct use of the \
+               attribute, not effects through columns that depend on it. A switch rate of \
+               a naive set has no sampling noise.",
     sentence_if_derived: Some(
-        "Sets the columns that the attribute is made of, and nothing else. A group of several \
-         values is written as the one that is most frequent among reference rows of that group \
-         with the person's label: it stands for the whole group.",
+        "Sets only the columns from which the attribute is derived. A group of several values \
+         is written as the value that is most frequent among reference rows of that group \
+         with the person's label; that value represents the whole group.",
     ),
 };
 

@@ -28,9 +28,9 @@ use crate::param::{ColumnName, Count, Fraction, KnobRefusal, Word};
 /// What is known of plausible.
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
-    example: "`plausible: {move: [...], condition_on: label}` to move what you name",
-    sentence: "Moves the features that the job allows to the value that is as probable in the \
-               target group; those it does not name stay.",
+    example: "`plausible: {move: [...], condition_on: label}` to move the features that you name",
+    sentence: "Moves the features that the job allows to the value that is equally probable in \
+               the target group; the other features stay.",
     sentence_if_derived: None,
 };
 
@@ -49,25 +49,25 @@ pub struct PlausibleBlock {
     #[serde(default)]
     pub preset: StrategyPreset,
     /// Threshold of equations 3 and 4: a level is left where its probability in the target group is
-    /// lower by this. Left out: 0.5.
+    /// lower by this. Default: 0.5.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Fraction>,
     /// Levels of tests for flips: 0 none, 1 equation 3 only, 2 one conditional level (equation 4),
-    /// and so on. Left out: 2.
+    /// and so on. Default: 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// The rule for tied numbers. Left out: `midrank`; `as_printed`: `weak`.
+    /// The rule for tied numbers. Default: `midrank`; `as_printed`: `weak`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cdf: Option<Cdf>,
     /// Smallest number of values in each of the two strata of a feature; with fewer the class is
-    /// dropped, then the change. Left out: 10; `as_printed`: 1.
+    /// dropped, then the change. Default: 10; `as_printed`: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_stratum: Option<Count>,
     /// The tests of flips.
     #[serde(default)]
     pub flip: FlipRulesBlock,
     /// The new level of a nominal feature: the one that agrees best with the rest of the row
-    /// (`likely`), or the most frequent (`mode`). Left out: `likely`; `as_printed`: `mode`.
+    /// (`likely`), or the most frequent (`mode`). Default: `likely`; `as_printed`: `mode`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_value: Option<NewLevelRule>,
     /// For a feature, levels and the level that takes their place wherever the target group has it:
@@ -78,11 +78,11 @@ pub struct PlausibleBlock {
     /// (`multiple`).
     #[serde(default)]
     pub cfs: CounterfactualsPerRow,
-    /// At most this many per row and group with `cfs: multiple`. Left out: 8.
+    /// At most this many per row and group with `cfs: multiple`. Default: 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cfs: Option<Count>,
     /// Counterfactuals too far from the centroid of their target group and class are not valid.
-    /// Left out: no filter.
+    /// Default: no filter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_within: Option<KeepWithinBlock>,
     /// Sensitive attributes whose counterfactuals are added to the reference first, in this order.

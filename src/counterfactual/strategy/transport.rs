@@ -37,8 +37,8 @@ const MOST_MATCHED: u64 = 20_000;
 pub(super) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::MovesFeatures,
     example: "`transport: {move: all, condition_on: label}`",
-    sentence: "Gives the rows of a group the values of real rows of the other, all together at the \
-               least distance (optimal transport).",
+    sentence: "Gives the rows of a group the values of real rows of the other group, matched so \
+               that the total distance is smallest (optimal transport).",
     sentence_if_derived: None,
 };
 

@@ -158,7 +158,7 @@ fn decorrelation_makes_independent() {
         )
         .unwrap();
     let enlarged = &enlarged[0];
-    // Rows without a group of their own or without a class have no twin.
+    // Rows without a separate group or without a class have no twin.
     assert_eq!(enlarged.rows.n, reference.rows.n + 92);
     let count = |e: u32, g: u16, h: u32| {
         let is = |&i: &usize| {
@@ -338,8 +338,8 @@ fn a_reference_without_rows_is_refused() {
     assert!(stray.unwrap().plan().fit(&layout, &VariableOptions::default(), &rows, 0).is_err());
 }
 
-/// Equal groups: the map is the identity and nothing flips, so a counterfactual differs in the
-/// attribute alone.
+/// Equal groups: the map is the identity and nothing flips, so a counterfactual differs only
+/// in the attribute.
 #[test]
 fn equal_groups_change_nothing() {
     let layout = people();

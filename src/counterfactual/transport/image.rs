@@ -116,7 +116,7 @@ fn too_many(of: &TransportMatches) -> Fault {
         "a row goes to {} rows, and at most 65536 counterfactuals of a row can be numbered",
         of.matches.len()
     );
-    Fault::new("no-transport", what).hint("lower `max_rows`, or ask for `image: argmax`")
+    Fault::new("no-transport", what).hint("lower `max_rows`, or use `image: argmax`")
 }
 
 fn barycentre(

@@ -126,7 +126,7 @@ impl TransportRows {
         }
     }
 
-    /// The features alone, without keys, groups and classes.
+    /// Only the features, without keys, groups and classes.
     pub(crate) fn to_rows(&self) -> FeatureRows {
         FeatureRows { n: self.keys.len(), columns: self.columns.clone() }
     }

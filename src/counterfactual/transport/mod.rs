@@ -18,7 +18,7 @@
 //! Rows with the same values in those features become one point with their number as its weight,
 //! which makes problems smaller and gives equal rows equal counterfactuals.
 //! Choice: the lowest row key represents a point. As separate points, equal rows would go to
-//! different targets by the hashes of their keys alone.
+//! different targets only by the hashes of their keys.
 //! Choice: costs get 1e-6 * u01(h(0, i, j)) for the row keys i, j, which makes the optimum unique
 //! except for coincidences; reported costs and ties exclude it.
 //! Choice: a stratum with more than `max_rows` points on a side is solved approximately. Sources:
@@ -248,7 +248,7 @@ pub(crate) fn solve(
         );
         let hint = match why {
             TransportError::TooLarge => "lower `max_rows`",
-            _ => "look for values without sense, of a size beyond 1e150",
+            _ => "look for meaningless values larger than 1e150",
         };
         fault.hint(hint).into()
     })

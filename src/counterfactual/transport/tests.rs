@@ -454,7 +454,7 @@ fn distances_beyond_the_range_of_numbers_are_a_fault() {
     let made = transport_problems(&exact(), &distance, Seed(42), &samples, &reference, 1);
     let error = solve(&exact(), &distance, &samples, &reference, &made.problems[0]).unwrap_err();
     let expected = "error[no-transport]: no optimal transport of 1 rows to 2 rows: a distance is \
-                    not a finite number\n  hint: look for values without sense, of a size beyond \
+                    not a finite number\n  hint: look for meaningless values larger than \
                     1e150";
     assert_eq!(error.to_string(), expected);
 }

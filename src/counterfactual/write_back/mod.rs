@@ -124,11 +124,11 @@ impl RawCounts {
         let name = &layout.features[column.feature].name;
         let what = format!(
             "column `{name}` has more than {MAX_NUMBERS} different numbers, and groups are mapped \
-             from it: its most frequent numbers by group cannot be counted"
+             from it: the most frequent numbers of each group cannot be counted"
         );
         Err(Fault::new("too-many-levels", what)
             .in_column(name)
-            .hint("form the groups of numbers by `bins` in `data.derive`, in place of `map`")
+            .hint("define the groups of numbers by `bins` in `data.derive` instead of `map`")
             .into())
     }
 
@@ -374,7 +374,7 @@ impl WriteBack {
         }
     }
 
-    /// The updates for rows whose attribute is kept: derived features alone are computed again.
+    /// The updates for rows whose attribute is kept: only derived features are computed again.
     pub(crate) fn derived_only(layout: &Layout) -> Self {
         let n_groups =
             layout.attributes.iter().map(|attribute| attribute.groups.len()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Tests of what follows from setting an attribute, with every number worked out by hand.
+//! Tests of what follows from setting an attribute, with every number computed by hand.
 
 use std::collections::BTreeMap;
 
@@ -173,9 +173,9 @@ fn a_mapped_attribute_sets_the_most_frequent_raw_value_of_group_and_label() {
     let back = fitted(&layout, 1, &[0, 1, 2, 3, 4, 5, 6, 7]);
     let made = applied(&back, &layout, 1, 1);
     // Other: Asian where positive, Black where negative; without a label both occur twice, the
-    // first level wins. `missing` is no race.
+    // first level wins. `missing` is not a race.
     assert_eq!(made.codes(3), [0, 0, 1, 1, 0, 0, 0, 1]);
-    // White occurs with a positive label only; negative rows take it all the same.
+    // White occurs with a positive label only; negative rows take it anyway.
     assert_eq!(applied(&back, &layout, 1, 0).codes(3), [2; 8]);
     // The cross follows, in rows whose sex is known; nothing else moves.
     assert_eq!(made.codes(2), [2, 3, 2, 3, 2, 3, 2, 3]);
@@ -209,7 +209,7 @@ fn a_group_without_reference_rows_is_out_of_reach() {
     assert_eq!([0, 1, 2, 3].map(|to| back.can_set_group(to)), [true, true, false, false]);
     assert!(
         [0, 1].iter().all(|&to| fitted(&layout, 0, &[]).can_set_group(to)),
-        "a column as it stands needs no reference"
+        "an unchanged column needs no reference"
     );
 }
 

@@ -5,7 +5,7 @@
 //! counts in no metric). A feature without a column keeps the value of the person. Columns that
 //! follow from the group or from other features are computed here for every strategy, so those of
 //! the file are not read; the column of the attribute itself must agree with `to_group`.
-//! Choice: all rows of one attribute are held in memory, because rows of the file may stand in any
+//! Choice: all rows of one attribute are held in memory, because rows of the file may be in any
 //! order; how much that takes is known, and checked, before they are read.
 
 use std::collections::HashMap;
@@ -43,12 +43,12 @@ pub(crate) struct ExternalKey {
     pub file_row: u64,
 }
 
-/// What is known of the file beside the layout.
+/// What is known of the file next to the layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExternalRules<'a> {
     /// Positions of the features that are set with the attribute.
     pub set_with: &'a [usize],
-    /// Columns that are no features and may stand in the file all the same.
+    /// Columns that are not features and may be in the file anyway.
     pub ignored: &'a [&'a str],
     /// Whether a continuous, an ordinal and a nominal feature may be missing.
     pub may_lack: [bool; 3],
@@ -71,8 +71,8 @@ impl ExternalRows {
     /// Reads the counterfactuals of the attribute that the file was opened for.
     ///
     /// # Errors
-    /// The file is damaged; a key is malformed or stands twice; a column is no feature, or a value
-    /// is none of its feature: each with its row. The rows do not fit into memory.
+    /// The file is damaged; a key is malformed or occurs twice; a column is not a feature, or a
+    /// value is none of its feature: each with its row. The rows do not fit into memory.
     pub(crate) fn read(
         file: &KeyedFile,
         layout: &Layout,
@@ -272,7 +272,7 @@ fn check_memory(file: &KeyedFile, known: &[(usize, ColumnUse)], memory: u64) -> 
         return Ok(());
     }
     let what = format!(
-        "its {} rows would take {} MiB of memory, and the run may take {} MiB",
+        "its {} rows would take {} MiB of memory, and the run may use {} MiB",
         file.n_rows(),
         needed >> 20,
         memory >> 20
@@ -336,7 +336,7 @@ impl<'a> ValueReader<'a> {
     fn code(&self, values: &SourceValues, at: usize) -> Result<u32, ValueProblem> {
         let Some(word) = values.word(at) else {
             return match self.levels.get(MISSING_LEVEL) {
-                // The level that stands for missing values.
+                // The level that represents missing values.
                 Some(&level) => Ok(level),
                 None if self.may_lack => Ok(MISSING),
                 None => Err(self.absent()),

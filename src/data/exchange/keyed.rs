@@ -49,7 +49,7 @@ pub struct ScoreEntry {
     pub file_row: u64,
 }
 
-/// The entries of one row group of a score file, side by side.
+/// The entries of one row group of a score file, aligned.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoreColumns {
     /// The key of the row.
@@ -122,12 +122,12 @@ impl KeyedFile {
         if !path.exists() {
             return Err(Fault::new(
                 "missing-scores",
-                format!("there is no score file `{}`", path.display()),
+                format!("the score file `{}` does not exist", path.display()),
             )
             .in_file(path)
             .hint(
-                "write the scores there, or correct the path in the job; relative paths \
-                 start at the working directory",
+                "write the scores there, or correct the path in the job; relative paths are \
+                 relative to the working directory",
             )
             .into());
         }
@@ -175,7 +175,7 @@ impl KeyedFile {
                 .in_file(path)
                 .in_column(name)
                 .hint(format!(
-                    "its columns are {}; those of the key are called row_id, sensitive, \
+                    "its columns are {}; the key columns are called row_id, sensitive, \
                      to_group and cf_index",
                     known.join(", ")
                 ))
@@ -207,7 +207,7 @@ impl KeyedFile {
         }
     }
 
-    /// The key of a row of the file for messages, as far as it can be read.
+    /// The key of a row of the file for messages, if it can be read.
     fn describe_key(&self, file_row: u64) -> Option<String> {
         let group = self.first_rows.partition_point(|&first| first <= file_row).checked_sub(1)?;
         let offset = usize::try_from(file_row - self.first_rows[group]).ok()?;
@@ -310,8 +310,8 @@ impl KeyedFile {
                 .at_row(self.describe_row(file_row))
                 .in_column(REQUEST);
             fault.hint(
-                "a file answers one request: every line has the `request` of the rows to \
-                 score, as it stands there",
+                "a file answers one request: every line has the `request` of the \
+                 rows to score, unchanged",
             )
         };
         for group in 0..self.n_groups() {
@@ -327,7 +327,7 @@ impl KeyedFile {
                     (None, None) => {}
                     (_, here) => {
                         let words = format!(
-                            "the scores answer several requests: here stands `{}`",
+                            "the scores answer several requests: this line has `{}`",
                             here.unwrap_or("null")
                         );
                         return Err(other(words, first_row + i as u64).into());
@@ -343,7 +343,7 @@ impl KeyedFile {
         self.file.n_groups()
     }
 
-    /// The entries of one row group side by side; none where an entry is out of the ordinary: a
+    /// The entries of one row group together; none where an entry is out of the ordinary: a
     /// key that is missing or unknown, another attribute, a score outside of its scale. Then
     /// [`KeyedFile::read`] says which, or leaves it out.
     ///
@@ -494,7 +494,7 @@ impl KeyedFile {
     fn attribute_named<'a>(&self, value: Option<&'a str>, file_row: u64) -> Result<&'a str> {
         value.filter(|v| self.attributes.iter().any(|a| a == v)).ok_or_else(|| {
             let what = match value {
-                Some(value) => format!("`{value}` is no sensitive attribute of the job"),
+                Some(value) => format!("`{value}` is not a sensitive attribute of the job"),
                 None => "the sensitive attribute is missing".to_owned(),
             };
             let known = list_words(self.attributes.iter().map(|a| format!("`{a}`")), 20);
@@ -580,7 +580,7 @@ impl KeyedFile {
         let id = ids.as_primitive::<Int64Type>().value(i);
         if self.row_id == RowIdKind::RowNumber && id < 0 {
             return Err(self
-                .fault(format!("`{id}` is no row number"), "row_id", file_row)
+                .fault(format!("`{id}` is not a row number"), "row_id", file_row)
                 .hint("row numbers count from 0")
                 .into());
         }
@@ -608,7 +608,7 @@ impl KeyedFile {
     ) -> Result<u16> {
         groups.and_then(|groups| groups.at(attribute, i)).ok_or_else(|| {
             let what = match groups.and_then(|groups| groups.texts.at(i)) {
-                Some(value) => format!("`{value}` is no group of `{}`", attribute.name),
+                Some(value) => format!("`{value}` is not a group of `{}`", attribute.name),
                 None => format!("the group of `{}` is missing", attribute.name),
             };
             self.fault(what, column, file_row)
@@ -621,12 +621,12 @@ impl KeyedFile {
         let value = if array.is_null(i) { -1 } else { array.as_primitive::<Int64Type>().value(i) };
         u16::try_from(value).map_err(|_| {
             let fault = self.fault(
-                "`cf_index` is no number from 0 to 65535".to_owned(),
+                "`cf_index` is not a number from 0 to 65535".to_owned(),
                 "cf_index",
                 file_row,
             );
             let hint = match self.words.code {
-                "bad-scores" => "every line keeps the cf_index of the row that was to be scored",
+                "bad-scores" => "every line must keep the cf_index of its row to score",
                 _ => "number the counterfactuals of a person in a group from 0",
             };
             fault.hint(hint).into()

@@ -110,7 +110,7 @@ pub(crate) fn integers(feature: &Feature, values: &[f64]) -> Result<Int64Array> 
     match values.iter().find(|value| !is_whole(value) && !value.is_nan()) {
         None => Ok(values.iter().map(|&value| (!value.is_nan()).then_some(value as i64)).collect()),
         Some(v) => Err(Error::operator(
-            "hand over the column",
+            "pass on the column",
             &feature.name,
             format!("the source holds whole numbers, and a row has `{v}`"),
             "this is a bug in cfaudit: counterfactuals of such a column are whole numbers too",

@@ -499,7 +499,7 @@ mod tests {
         );
     }
 
-    /// The id depends on the rows alone: not on batches, on the order of the rows, on the positions
+    /// The id depends only on the rows: not on batches, on the order of the rows, on the positions
     /// of levels or on how whole numbers are stored, but on every name, key and value.
     #[test]
     fn an_id_is_that_of_the_rows() {
@@ -559,7 +559,7 @@ mod tests {
         };
         let plain = layout("age", ValueClass::Float, ["f", "m"]);
         let first = id(&plain, &ROWS, &own);
-        // It stands in files that wait for scores: an accidental change would refuse them.
+        // It is in files that wait for scores: an accidental change would refuse them.
         assert_eq!(first, "b03a714496d3980b91932b268cf8081700f22c90603e15852fa6bb711c6f41d8");
         let mut parts = hash_of(&plain, &ROWS[2..], &own);
         parts.merge(hash_of(&plain, &ROWS[..2], &own));

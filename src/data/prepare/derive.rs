@@ -47,7 +47,7 @@ pub struct Derivation {
     /// are missing, and are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Vec<Finite>>,
-    /// Bins with names of their own: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`,
+    /// Bins with their own names: `{PartTime: [0, 25], FullTime: [25, 60]}`, each `(lo, hi]`,
     /// the lowest with its left edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
@@ -204,7 +204,7 @@ impl DerivationRecipe {
         }
     }
 
-    /// Whether the column reads what it is made of without being set with it, see
+    /// Whether the column reads what it is derived from without being set with it, see
     /// [`DerivationRule::is_one_way`].
     pub fn is_one_way(&self) -> bool {
         matches!(self, DerivationRecipe::Bins { .. } | DerivationRecipe::Sql { .. })
@@ -292,7 +292,7 @@ impl DerivationRule {
                         let word = parents[0].word("map", value.as_str())?;
                         if let Some(other) = names.insert(word, name.to_string()) {
                             let what = format!(
-                                "the value `{value}` of `{from}` stands twice in the map of \
+                                "the value `{value}` of `{from}` occurs twice in the map of \
                                  `{column}`: `{other}` and `{name}`"
                             );
                             return Err(Fault::new("duplicate-group", what)
@@ -311,13 +311,13 @@ impl DerivationRule {
                 let class = parents[0].class;
                 if !class.is_number() && class != ValueClass::Empty {
                     let what = format!(
-                        "column `{from}` holds {}, and `{column}` asks for bins of it",
+                        "column `{from}` holds {}, and `{column}` needs bins of it",
                         class.name()
                     );
                     return Err(Fault::new("not-numeric", what)
                         .in_column(from.as_str())
                         .hint(
-                            "group text by `map`; a text that means missing stands under \
+                            "group text by `map`; list text that means missing under \
                              `null_values` of a CSV file",
                         )
                         .into());
@@ -357,8 +357,8 @@ impl DerivationRule {
         }
     }
 
-    /// Whether it reads what it is made of without being set with it: numbers in bins stay as they
-    /// are where their group changes, and so do the columns of an expression.
+    /// Whether it reads what it is derived from without being set with it: numbers in bins stay as
+    /// they are where their group changes, and so do the columns of an expression.
     pub fn is_one_way(&self) -> bool {
         matches!(self, DerivationRule::Bins(_) | DerivationRule::Sql { .. })
     }
@@ -464,7 +464,7 @@ fn joined(head: &NamedValues, tail: &NamedValues) -> NamedValues {
 pub struct DerivedFeature {
     /// Position of the derived column among the features.
     pub feature: usize,
-    /// For each parent its position among the features; `None` for a parent that is no feature.
+    /// For each parent its position among the features; `None` for a parent that is not a feature.
     ///
     /// Such a parent never changes.
     pub parents: Vec<Option<usize>>,
@@ -570,7 +570,7 @@ mod tests {
             &[&parent(ValueClass::Int)],
         )
         .unwrap_err();
-        assert!(fault.to_string().contains("`x` in `map` is no number"), "{fault}");
+        assert!(fault.to_string().contains("`x` in `map` is not a number"), "{fault}");
         let bins = derivation(r#"{"from": "site", "bins": [1, 2]}"#).recipe(whole).unwrap();
         let fault = DerivationRule::new(
             &ColumnName::new("made").unwrap(),
@@ -578,7 +578,7 @@ mod tests {
             &[&parent(ValueClass::Text)],
         )
         .unwrap_err();
-        assert!(fault.to_string().contains("asks for bins"), "{fault}");
+        assert!(fault.to_string().contains("needs bins"), "{fault}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) fn code_column(plan: &PreparePlan<'_>, column: usize) -> String {
     format!("code.{}", plan.name(column))
 }
 
-/// The columns of `rows.parquet`: those that are written as they stand, then the codes.
+/// The columns of `rows.parquet`: those that are written unchanged, then the codes.
 pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     let mut fields = Vec::new();
     if plan.can_lose_rows() {

@@ -1,5 +1,5 @@
-//! The meaning of the prepared rows: levels, groups and label in order, and what each code stands
-//! for.
+//! The meaning of the prepared rows: levels, groups and label in order, and what each code
+//! represents.
 
 use std::collections::HashMap;
 
@@ -40,7 +40,7 @@ const MAX_SHOWN: usize = 10;
 pub(crate) struct RowDescription {
     /// The meaning of the columns.
     pub(crate) layout: Layout,
-    /// How they stand in the file.
+    /// How they are stored in the file.
     pub(crate) stored: StoredRows,
     /// Problems that did not stop the run.
     pub(crate) issues: Vec<DataIssue>,
@@ -74,7 +74,7 @@ impl RowDescription {
                 let n = levels.len() as u64;
                 let text = format!(
                     "the nominal column `{}` has {n} levels: few people share one, and a model \
-                     trained here gets a column for each; take levels together by `data.derive` \
+                     trained here gets a column for each; merge levels by `data.derive` \
                      (`map`), or leave the column out",
                     feature.name
                 );
@@ -186,7 +186,7 @@ impl RowDescription {
             .map(|column| PersonColumn { column: plan.name(column).to_owned(), persons: 0 });
         let hidden = (0..plan.features.len()).filter(|&f| plan.features[f].hidden).collect();
         let derived = derived_features(plan);
-        let strata = ("missing-stratum", "belong to no stratum and are left out of CDDPL");
+        let strata = ("missing-stratum", "belong to no stratum and are excluded from CDDPL");
         let of_slice = ("missing-slice", "belong to no slice of it");
         let mut cut = |by: &FeaturePlan, lacking| {
             partition_levels(plan, by, tally(by.column), lacking, &mut issues)
@@ -295,7 +295,8 @@ fn issues_of_view(plan: &PreparePlan<'_>, survey: &SourceSurvey) -> Vec<DataIssu
     for (null, &n) in plan.view.nulls().iter().zip(&survey.made_null) {
         let name = plan.name(null.column);
         let text = format!(
-            "{n} rows of the source have a value of `{name}` that means missing: it became missing"
+            "{n} rows of the source have a value of `{name}` that means missing; it is treated as \
+             missing"
         );
         issues.push(issue("null-value", IssueSeverity::Info, name, n, text));
     }
@@ -420,15 +421,13 @@ fn label_of(
     for (written, _) in
         label.positive.iter().filter(|(_, value)| !tally.occurrences.contains_key(value))
     {
-        // In a closed list a positive value that does not occur is no misspelling: a misspelt value
-        // would be missing from the list.
+        // In a closed list a positive value that does not occur is not a misspelling: a misspelt
+        // value would be missing from the list.
         if label.negative.is_none() {
             let what = format!("the positive value `{written}` never occurs in column `{name}`");
             let fault = Fault::new("unknown-label-value", what).in_column(name);
-            let hint = format!(
-                "{}; where it may be absent, close the list by `negative`",
-                seen_text(tally)
-            );
+            let hint =
+                format!("{}; if it may be absent, close the list by `negative`", seen_text(tally));
             return Err(plan.view.source().locate_file(fault).hint(hint).into());
         }
         if label.classes.is_empty() {
@@ -460,13 +459,13 @@ fn label_of(
                 );
                 (
                     what,
-                    "where `negative` is given, the two lists must name every value",
+                    "if `negative` is given, the two lists must name every value",
                     "; name it, or leave `negative` out",
                 )
             } else {
                 let mend = "; name it, or leave such rows out by `data.keep`";
                 (
-                    format!("`{first}` is none of the classes of the label `{name}`"),
+                    format!("`{first}` is not a class of the label `{name}`"),
                     "`classes` must name every value",
                     mend,
                 )
@@ -557,7 +556,9 @@ fn label_of(
     }
     if tally.nulls > 0 {
         let text = match tally.occurrences.is_empty() {
-            true => format!("nobody has a label in `{name}`: what needs labels is undefined"),
+            true => {
+                format!("nobody has a label in `{name}`: metrics that need labels are undefined")
+            }
             false => format!(
                 "{} rows have no label: they count only in metrics that need none, and not in sets \
                  that condition on the label",
@@ -632,13 +633,13 @@ fn levels_of(
     {
         let what = format!(
             "column `{}` has no value in {} rows and the value `{MISSING_LEVEL}` in {}, and \
-             `missing: level` would make one level of them",
+             `missing: level` would merge them into one level",
             feature.name, tally.nulls, there.n
         );
         let hint = format!(
             "if the word means missing, list it: `missing: {{null_values: {{{}: \
-             [{MISSING_LEVEL}]}}}}`; else name the value otherwise by `derive` with `map`, or \
-             write `keep` or `drop-row` in the place of `level`",
+             [{MISSING_LEVEL}]}}}}`; otherwise rename the value by `derive` with `map`, \
+             or write `keep` or `drop-row` instead of `level`",
             feature.name
         );
         let fault = Fault::new("ambiguous-missing", what).in_column(&feature.name);
@@ -666,11 +667,12 @@ fn partition_levels(
     let levels = levels_of(plan, strata, tally)?;
     if levels.len() > MAX_STRATA {
         let what = format!(
-            "the column `{}` cuts the rows into {} parts, {MAX_STRATA} are allowed",
+            "the column `{}` divides the rows into {} parts; {MAX_STRATA} are allowed",
             strata.name,
             levels.len()
         );
-        let hint = "join values by `data.derive` with `map` or `bins`, and name the derived column";
+        let hint =
+            "merge values by `data.derive` with `map` or `bins`, and name the derived column";
         return Err(plan
             .view
             .source()
@@ -783,7 +785,7 @@ fn joined_by<'a>(
             let spelling = of.into_iter().fold(Spelling::default(), Spelling::and);
             format!("write `data.columns.{}: {}`", plan.name(column), spelling.in_a_job())
         }
-        None => "join them by `map`".to_owned(),
+        None => "merge them by `map`".to_owned(),
     }
 }
 
@@ -944,8 +946,8 @@ fn roles_of(
         + tally.occurrences.iter().filter(|(word, _)| !known(word)).map(|(_, s)| s.n).sum::<u64>();
     if others > 0 {
         let text = format!(
-            "{others} rows have another value of `{name}` than the split names: they neither train \
-             nor are audited"
+            "{others} rows have another value of `{name}` than the split names: they are neither \
+             training rows nor audited rows"
         );
         issues.push(issue("outside-split", IssueSeverity::Warning, name, others, text));
     }

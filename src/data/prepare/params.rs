@@ -82,7 +82,7 @@ pub struct MissingBlock {
     /// levels is refused.
     #[serde(default)]
     pub ordinal: MissingRule,
-    /// Nominal columns: `keep`, `level` (a level of its own called `missing`), `drop-row` or
+    /// Nominal columns: `keep`, `level` (a separate level called `missing`), `drop-row` or
     /// `error`.
     #[serde(default)]
     pub nominal: MissingRule,
@@ -222,7 +222,7 @@ impl PrepareParams {
     }
 
     /// The side tables that must be read, each with the columns that some role needs. Where rows
-    /// without a key are no mere gap a table is read even if nobody needs its columns: which rows
+    /// without a key are not mere gap a table is read even if nobody needs its columns: which rows
     /// are audited must not depend on that.
     pub(crate) fn joined(&self) -> Vec<JoinParams> {
         let needed = self.needed();
@@ -358,7 +358,7 @@ impl Serialize for KeepStep {
     }
 }
 
-/// What stands under the key `sql`: an expression, or a condition on a column of that name.
+/// What is under the key `sql`: an expression, or a condition on a column of that name.
 enum KeepValue {
     Condition(KeepCondition),
     Expression(String),

@@ -233,7 +233,7 @@ fn attributes(
                 "too-many-levels",
                 format!("`{}` has {} groups", attribute.name, groups.len()),
             )
-            .hint("join groups by `map`")
+            .hint("merge groups by `map`")
             .into());
         }
         if let Some(i) =
@@ -241,7 +241,7 @@ fn attributes(
         {
             let what =
                 format!("the group `{}` of `{}` is declared twice", groups[i].0, attribute.name);
-            let hint = "two words of the list are the same value of the column; keep one of them";
+            let hint = "two entries of the list are the same value of the column; keep one of them";
             return Err(Fault::new("duplicate-group", what)
                 .in_column(attribute.column.as_str())
                 .hint(hint)
@@ -437,7 +437,8 @@ impl SplitPlan {
         let (train, audit) =
             (values(&split.train, "split.train")?, values(&split.audit, "split.audit")?);
         if let Some(both) = train.iter().find(|value| audit.contains(value)) {
-            let what = format!("the value `{both}` of the split column both trains and is audited");
+            let what =
+                format!("the value `{both}` of the split column is under both `train` and `audit`");
             return Err(Fault::new("overlapping-split", what)
                 .in_column(split.column.as_str())
                 .hint("put it into one list")
@@ -478,8 +479,8 @@ fn id_column(
                 .source()
                 .locate_file(fault)
                 .hint(format!(
-                    "{ids} are integers, decimals without places (DECIMAL(38, 0)) or text; write \
-                     others as one of these"
+                    "{ids} are integers, decimals without fractional digits (DECIMAL(38, 0)) or \
+                     text; convert other types to one of these"
                 ))
                 .into())
         }

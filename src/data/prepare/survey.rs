@@ -394,8 +394,8 @@ impl SourceSurvey {
                 let fault =
                     Fault::new("missing-value", format!("column `{}` has no value", feature.name))
                         .in_column(&feature.name);
-                let hint =
-                    "the job's `missing` block says `error`; `keep`, `level` and `drop-row` go on";
+                let hint = "the job's `missing` block says `error`; with `keep`, `level` or \
+                            `drop-row` the run continues";
                 return Err(located(fault, i).hint(hint).into());
             }
             *nulls += missing;
@@ -426,8 +426,8 @@ impl SourceSurvey {
         if let Some((column, i)) = plan.row_id.and_then(without_id) {
             let fault =
                 Fault::new("missing-row-id", "a row has no row id").in_column(plan.name(column));
-            let hint = "give every row an id, or leave `row_id` out: the row number of the source \
-                        serves then";
+            let hint = "give every row an id, or leave `row_id` out to use the row number of \
+                        the source";
             return Err(located(fault, i).hint(hint).into());
         }
         if let Some((column, i)) = plan.person.and_then(without_id) {
@@ -563,7 +563,7 @@ impl SourceSurvey {
                     .source()
                     .locate_file(fault)
                     .hint(
-                        "numbers belong under `continuous`, names and ids under `ignore` or \
+                        "list numbers under `continuous`, names and ids under `ignore` or \
                          `row_id`",
                     )
                     .into())
@@ -606,14 +606,14 @@ impl SourceSurvey {
         }
         if let Some(last) = steps.iter().find(|s| s.rows_out == 0) {
             let what = format!(
-                "no row is left: `{}` lost the last {} of {} rows",
+                "no row is left: `{}` dropped the last {} of {} rows",
                 last.what, last.rows_in, self.n_in
             );
             return Err(plan
                 .view
                 .source()
                 .locate_file(Fault::new("no-rows", what))
-                .hint("check the words of the filter against the values of the column")
+                .hint("compare the values in the filter with those of the column")
                 .into());
         }
         // A text column used as numbers, every value of which could be a number.
@@ -643,7 +643,7 @@ impl SourceSurvey {
             let what = match () {
                 () if largest == 0.0 => format!("every weight in column `{name}` is 0"),
                 () if (largest * self.n_rows as f64).is_infinite() => {
-                    format!("weights in column `{name}` are too large to be added")
+                    format!("weights in column `{name}` are too large to be summed")
                 }
                 () => return Ok(steps),
             };
@@ -652,7 +652,7 @@ impl SourceSurvey {
                 .view
                 .source()
                 .locate_file(fault)
-                .hint("a weight says how many people a row stands for")
+                .hint("a weight is the number of people that a row represents")
                 .into());
         }
         Ok(steps)
@@ -708,24 +708,24 @@ pub(crate) fn check_decimals(
          most with a decimal {sign}"
     );
     let thousands = format!(
-        "every such {sign} has exactly three digits behind it: if it stands between thousands, \
-         take it out of the file first (else `350` counts for more than `27{}912`); ",
+        "every such {sign} is followed by exactly three digits: if it is a thousands separator, \
+         remove it from the file first (otherwise `350` counts as more than `27{}912`); ",
         if sign == "comma" { ',' } else { '.' }
     );
     let in_file = match (sign, grouped > 0) {
         _ if grouped == 0 && commas.min(points) == 0 && by_three == commas + points => &thousands,
         ("comma", _) => {
-            "say how the file writes numbers (`csv: {path: ..., decimal: \",\", thousands: \
+            "specify how the file writes numbers (`csv: {path: ..., decimal: \",\", thousands: \
              \".\"}`), or write `4583.58` for `4.583,58` in it, then "
         }
         (_, true) => {
-            "say how the file writes numbers (`csv: {path: ..., thousands: \",\"}`), or write \
+            "specify how the file writes numbers (`csv: {path: ..., thousands: \",\"}`), or write \
              `4583.58` for `4,583.58` in it, then "
         }
         _ => "",
     };
     let hint = format!(
-        "{in_file}list `{name}` under `continuous`; codes of this form need a letter in front"
+        "{in_file}list `{name}` under `continuous`; add a letter in front of codes of this form"
     );
     let fault = Fault::new("numbers-as-levels", what).in_column(name).hint(hint);
     Err(plan.view.source().locate_file(fault).into())
@@ -743,7 +743,7 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                 Some((i, x)) => (
                     i,
                     Fault::new("infinite-value", format!("column `{name}` holds `{x}`"))
-                        .hint("write a missing value as null, and caps as finite numbers"),
+                        .hint("write missing values as null, and use finite numbers for caps"),
                 ),
             }
         }
@@ -759,16 +759,16 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                     i,
                     Fault::new(
                         "not-numeric",
-                        format!("column `{name}` is to hold numbers, but holds the text `{text}`"),
+                        format!("column `{name}` must hold numbers, but holds the text `{text}`"),
                     )
                     .hint(if Numeral::of(&text).is_some() {
-                        "say how the file writes numbers, such as `csv: {path: ..., decimal: \
-                         \",\", thousands: \".\"}`, or write decimal points, and nothing between \
-                         thousands"
+                        "specify how the file writes numbers, such as `csv: {path: ..., decimal: \
+                         \",\", thousands: \".\"}`, or write decimal points, without thousands \
+                         separators"
                             .to_owned()
                     } else if plan.weight == Some(column) {
-                        "a weight is a number in every row: correct the value, or take such \
-                         rows out by `keep`"
+                        "a weight is a number in every row: correct the value, or exclude \
+                         such rows by `keep`"
                             .to_owned()
                     } else if plan
                         .features
@@ -795,7 +795,7 @@ fn check_numbers(plan: &PreparePlan<'_>, slice: &KeptSlice, column: usize) -> Re
                 } else {
                     "names"
                 };
-                let what = format!("column `{name}` is to hold numbers, but holds {holds}");
+                let what = format!("column `{name}` must hold numbers, but holds {holds}");
                 (0, Fault::new("not-numeric", what).hint("list it under `nominal`"))
             }
         },

@@ -7,7 +7,7 @@
 //! least a ten-thousandth of the largest by less than 2.4e-6 of itself, and one below 2^-33 of the
 //! largest may round to 0.
 //!
-//! Choice: the unit depends on the kept rows alone, whether they train or are audited, and not on
+//! Choice: the unit depends only on the kept rows, whether they train or are audited, and not on
 //! their order.
 
 use serde::{Deserialize, Serialize};

@@ -216,7 +216,7 @@ impl NaiveKeys {
     }
 }
 
-/// Reads counterfactuals: from their file, or, where they follow from the rows alone, from these.
+/// Reads counterfactuals: from their file, or, where they follow only from the rows, from these.
 #[derive(Debug)]
 pub(crate) struct CounterfactualReader {
     source: CounterfactualSource,

@@ -279,7 +279,7 @@ impl RowsReader {
         Ok(self.keys_of(group, &mut columns)?.1)
     }
 
-    /// The keys of the persons whose rows stand in a row group; those of the rows where each row is
+    /// The keys of the persons whose rows are in a row group; those of the rows where each row is
     /// a person.
     ///
     /// # Errors

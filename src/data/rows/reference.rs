@@ -240,7 +240,7 @@ impl LayoutRecoding {
         let column = |target: &crate::data::Feature| {
             let Some(at) = from.feature(&target.name) else {
                 let what = format!(
-                    "the rows have the column `{}`, and the reference has not",
+                    "the rows have the column `{}`, but the reference does not",
                     target.name
                 );
                 return Err(Error::from(
@@ -267,8 +267,8 @@ impl LayoutRecoding {
                     there.name(),
                     here.name()
                 );
-                let hint = "write both with the same type: what is learnt of one must mean the \
-                            same in the other";
+                let hint = "write both with the same type: values must mean the same \
+                            in both";
                 return Err(Error::from(
                     Fault::new("reference-type", what).in_column(&target.name).hint(hint),
                 ));
@@ -393,7 +393,7 @@ mod tests {
         let refused = LayoutRecoding::new(&from, &to).unwrap_err().to_string();
         assert!(
             refused.starts_with(
-                "error[missing-column]: the rows have the column `city`, and the reference has not"
+                "error[missing-column]: the rows have the column `city`, but the reference does not"
             ),
             "{refused}"
         );

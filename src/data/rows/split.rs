@@ -151,7 +151,7 @@ struct AllAudited {
 }
 
 impl AllAudited {
-    /// The file beside which `roles.parquet` would stand.
+    /// The file next to which `roles.parquet` would be.
     fn file(roles: &Path) -> PathBuf {
         roles.with_extension("json")
     }
@@ -270,7 +270,7 @@ impl RolesReader {
         self.n_folds
     }
 
-    /// Number of rows that train in some fold.
+    /// Number of training rows in some fold.
     pub fn n_trained(&self) -> u64 {
         self.n_trained
     }
@@ -329,7 +329,7 @@ fn no_audit_rows(n: u64) -> Fault {
     Fault::new("no-audit-rows", what).hint("audit a larger share, or more rows")
 }
 
-/// Assigns folds among the rows that train for a fold of other roles; all others get [`NEITHER`].
+/// Assigns folds among the training rows for a fold of other roles; all others get [`NEITHER`].
 ///
 /// # Errors
 /// Fewer rows train than there are folds; the rows cannot be read.
@@ -432,7 +432,7 @@ fn strata(batch: &PreparedBatch, by: Stratification) -> impl Iterator<Item = Spl
 /// Gives every row `role(c)`, where `c` is its rank over all strata; where a person may have
 /// several rows, that of the person.
 ///
-/// With roles and a fold only the rows that train for that fold.
+/// With roles and a fold only the training rows for that fold.
 pub(crate) fn roles_by_rank(
     rows: &RowsReader,
     (by, among): (Stratification, Option<(&RowRoles, u8)>),

@@ -1,5 +1,5 @@
-//! How the prepared rows stand in their file: a column of codes for each source column with words,
-//! and what the codes mean.
+//! How the prepared rows are stored in their file: a column of codes for each source column with
+//! words, and what the codes mean.
 //!
 //! Preparing reads the source once, so it numbers the words of a column as they come: 0 is a
 //! missing value, 1 the first word that occurs. The order of levels, groups and classes is known
@@ -41,7 +41,7 @@ pub(crate) fn slice_name(slices: &StrataColumn) -> String {
     format!("slice.{}", slices.column)
 }
 
-/// How the prepared rows stand in `rows.parquet`.
+/// How the prepared rows are stored in `rows.parquet`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredRows {
     /// Whether every row of the source is kept, so that a row number is the position of its row.

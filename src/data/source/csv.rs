@@ -38,8 +38,8 @@ fn unpack_hint(form: &str) -> &'static str {
             "unpack it first, or save the sheet as CSV, and name that file"
         }
         _ => {
-            "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the file that \
-             comes out"
+            "unpack it first (`gunzip`, `zstd -d`, `bunzip2`, `unxz`), and name the unpacked \
+             file"
         }
     }
 }
@@ -141,7 +141,7 @@ impl<R: BufRead> CsvReader<R> {
     pub(crate) fn new(path: &Path, mut input: R, dialect: CsvDialect) -> Result<Self> {
         let start = input.fill_buf().map_err(|e| Error::io("open", path, &e))?;
         if let Some(form) = packed_form(start) {
-            let what = format!("`{}` is no text file: it begins like {form}", path.display());
+            let what = format!("`{}` is not a text file: it begins like {form}", path.display());
             return Err(Fault::new("unreadable-file", what)
                 .in_file(path)
                 .hint(unpack_hint(form))
@@ -151,7 +151,7 @@ impl<R: BufRead> CsvReader<R> {
             let what = format!("`{}` stores characters in several bytes", path.display());
             return Err(Fault::new("bad-encoding", what)
                 .in_file(path)
-                .hint("convert the file, for instance by `iconv -f utf-16 -t utf-8`")
+                .hint("convert the file, for example by `iconv -f utf-16 -t utf-8`")
                 .into());
         }
         if start.starts_with(b"\xEF\xBB\xBF") {
@@ -159,7 +159,7 @@ impl<R: BufRead> CsvReader<R> {
                 let what = format!("`{}` begins with the mark of UTF-8", path.display());
                 return Err(Fault::new("bad-encoding", what)
                     .in_file(path)
-                    .hint("take `encoding` out: UTF-8 is read without it")
+                    .hint("remove `encoding`: UTF-8 is read without it")
                     .into());
             }
             input.consume(3);
@@ -303,9 +303,9 @@ impl<R: BufRead> CsvReader<R> {
                 let bytes = text.map_or_else(|e| e.into_bytes(), String::into_bytes);
                 Err(fault
                     .hint(match bytes.contains(&0) {
-                        true => "convert the file, for instance by `iconv -f utf-16 -t utf-8`",
+                        true => "convert the file, for example by `iconv -f utf-16 -t utf-8`",
                         false => {
-                            "say how the file stores characters, such as `csv: {path: ..., \
+                            "specify how the file stores characters, such as `csv: {path: ..., \
                              encoding: windows-1252}` (or `latin-1`)"
                         }
                     })
@@ -334,7 +334,7 @@ impl<R: BufRead> CsvReader<R> {
         let q = char::from(self.dialect.quote);
         let hint = format!(
             "quote the whole field and double the quotes inside it: `{q}say {q}{q}hi{q}{q}{q}`; \
-             where another sign encloses fields, name it by `quote`"
+             if another character encloses fields, name it by `quote`"
         );
         self.fault("bad-quoting", what, self.line).hint(hint).into()
     }

@@ -52,8 +52,8 @@ pub struct CsvBlock {
     /// The sign before the fraction of a number: `.` or `,`.
     #[serde(default = "point")]
     pub decimal: char,
-    /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which stands for every kind of
-    /// blank. Left out: nothing stands there.
+    /// The sign between thousands: `.`, `,`, `'`, `’`, or a blank, which represents every kind of
+    /// blank. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
     /// Whether the first line names the columns; without it they are `column_1`, `column_2`, ...
@@ -112,20 +112,20 @@ impl CsvBlock {
         let (delimiter, quote) = (self.delimiter, self.quote);
         let (key, what, hint) = if delimiter == quote {
             let what = format!("`{delimiter}` cannot both separate and enclose fields");
-            ("quote", what, "name another sign by `quote` or `delimiter`")
+            ("quote", what, "choose another character with `quote` or `delimiter`")
         } else if !is_sign(delimiter) {
             let what = format!("`{}` cannot separate fields", delimiter.escape_debug());
             ("delimiter", what, "use one ASCII character, such as `,`, `;` or \"\\t\"")
         } else if !is_sign(quote) || quote.is_alphanumeric() {
             let what = format!("`{}` cannot enclose fields", quote.escape_debug());
-            ("quote", what, "use one ASCII character that is no letter, such as `'`")
+            ("quote", what, "use one ASCII character that is not a letter, such as `'`")
         } else if NumberNotation::new(self.decimal, None).is_none() {
-            let what = format!("`{}` is no decimal sign", self.decimal);
+            let what = format!("`{}` is not a decimal sign", self.decimal);
             ("decimal", what, "use `.` or `,`")
         } else if self.notation().is_none() {
             let sign = self.thousands.unwrap_or_default();
-            let what = format!("`{sign}` cannot stand between thousands");
-            let hint = "use `.`, `,`, `'`, `’` or a blank, and another sign than for `decimal`";
+            let what = format!("`{sign}` cannot be a thousands separator");
+            let hint = "use `.`, `,`, `'`, `’` or a space, and not the same sign as for `decimal`";
             ("thousands", what, hint)
         } else {
             return None;
@@ -223,7 +223,7 @@ pub(crate) fn import_csv(
 /// The first file whose header has this column, whether it is needed or not.
 ///
 /// # Errors
-/// As [`import_csv`], as far as the header is concerned.
+/// As [`import_csv`], for the header.
 pub(crate) fn csv_file_with(params: &CsvBlock, name: &str) -> Result<Option<PathBuf>> {
     let (dialect, _) = params.dialect()?;
     for path in find_files(&params.path, Some("csv"))?.into_iter().filter(|_| params.header) {
@@ -279,7 +279,7 @@ impl CsvInput<'_> {
                         if self.header { "header" } else { "first row" },
                         names.len()
                     );
-                    let hint = "a field that holds the delimiter must stand in quotes";
+                    let hint = "a field that contains the delimiter must be quoted";
                     return Err(Fault::new("ragged-row", what)
                         .in_file(path)
                         .at_row(format!("line {}", record.line))
@@ -310,7 +310,7 @@ fn positions(path: &Path, names: &[String], needed: &[&str]) -> Result<Vec<usize
             Err(Fault::new("duplicate-column", what)
                 .in_file(path)
                 .in_column(name)
-                .hint("give them names of their own")
+                .hint("give them different names")
                 .into())
         }
         None => Err(missing_column_fault(

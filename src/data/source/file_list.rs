@@ -42,8 +42,8 @@ pub(crate) fn read_list(list: &str) -> Result<FoundFiles> {
         let file = PathBuf::from(file);
         if !file.is_file() {
             let what = format!("the list names `{entry}`, which is no file");
-            let hint = "write the list anew from the snapshot; relative paths start at the working \
-                        directory";
+            let hint = "write the list anew from the snapshot; relative paths are relative to the \
+                        working directory";
             return Err(fault("missing-file", what).hint(hint).into());
         }
         let real = files::resolve(&file)?;

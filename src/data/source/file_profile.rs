@@ -4,7 +4,7 @@
 //! fact that there are more is kept. Whether the values of a column are unique is known exactly, by
 //! their hashes. Columns are compared on a sample of rows, drawn by the hash of their numbers. In a
 //! text file a numeric column may contain words that usually mean missing, such as `NA`; where one
-//! does, these words are missing in all columns. A text file that is no UTF-8 is read as
+//! does, these words are missing in all columns. A text file that is not valid UTF-8 is read as
 //! Windows-1252, and the notation of its numbers is the one in which most columns hold nothing but
 //! numbers.
 
@@ -194,7 +194,7 @@ impl ColumnProfile {
     }
 
     /// The profile of a column that was read already, by its values in a sample of the rows. A
-    /// number stands for its text; `levels` are the texts of a column of codes.
+    /// number represents its text; `levels` are the texts of a column of codes.
     pub(crate) fn of_sample(name: &str, class: ValueClass, values: &SampleColumn<'_>) -> Self {
         let mut look = ColumnProfile::new(name, class);
         let mut rows = 0;
@@ -557,7 +557,7 @@ impl TextFile<'_> {
                         .in_file(path)
                         .at_row(format!("line {}", record.line));
                     return Err(fault
-                        .hint("mend the line, or quote the field that holds a separator")
+                        .hint("correct the line, or quote the field that contains a separator")
                         .into());
                 }
                 let sampled = sampler.accepts(rows, &mut columns);

@@ -61,7 +61,7 @@ pub struct SourceColumn {
 }
 
 impl SourceColumn {
-    /// The word of this column that a word of the job stands for.
+    /// The word of this column that a word of the job represents.
     ///
     /// # Errors
     /// No value of the column can match the word.
@@ -364,8 +364,8 @@ pub fn check_regular(path: &Path) -> Result<()> {
         return Ok(());
     }
     let kind = if meta.is_dir() { "a folder" } else { "a pipe, socket or device" };
-    let hint = "files are read more than once, so only regular files and links to them will do; \
-                write it to a file first";
+    let hint = "files are read more than once, so the path must name a regular file or a link to \
+                one; write the data to a file first";
     Err(Fault::new("not-a-file", format!("`{}` is {kind}, not a file", path.display()))
         .in_file(path)
         .hint(hint)
@@ -383,7 +383,7 @@ pub struct FoundFiles {
 
 /// The files of a path, a folder or a glob, sorted by the bytes of their paths, each once.
 ///
-/// A folder stands for the files below it that end in `extension`, without names that begin with
+/// A folder represents the files below it that end in `extension`, without names that begin with
 /// `.` or `_`.
 ///
 /// # Errors
@@ -425,7 +425,7 @@ pub fn find_files_once(pattern: &str, extension: Option<&str>) -> Result<FoundFi
     repeated.sort();
     repeated.dedup();
     if files.is_empty() {
-        let what = format!("no file is found at `{pattern}`");
+        let what = format!("no file matches `{pattern}`");
         return Err(Fault::new("missing-file", what)
             .hint("paths are relative to the folder in which cfaudit is started")
             .into());
@@ -552,7 +552,7 @@ fn key_of(
         return Err(Fault::new("duplicate-column", what)
             .in_file(name)
             .in_column(column)
-            .hint("give them names of their own")
+            .hint("give them different names")
             .into());
     }
     if found == 1 {
@@ -577,8 +577,8 @@ pub fn missing_column_fault(file: &Path, column: &str, known: &[&str]) -> Fault 
         // All columns in one: the file has another separator than the job states.
         None if known.len() == 1 && known[0].contains([';', '\t', '|']) => {
             format!(
-                "its only column is {list}: say what separates columns, such as `csv: {{path: ..., \
-                 delimiter: \";\"}}`"
+                "its only column is {list}: specify the column separator, such as `csv: {{path: \
+                 ..., delimiter: \";\"}}`"
             )
         }
         Some(near) => format!("did you mean `{near}`? the columns are {list}"),
@@ -644,8 +644,8 @@ fn column(parts: &[SourcePart], i: usize, name: &str) -> Result<SourceColumn> {
                 .in_file(&part.name)
                 .in_column(name)
                 .hint(
-                    "numbers, booleans, text, dates and times are read; flatten lists and \
-                     structs into columns of their own",
+                    "numbers, booleans, text, dates and times are read; flatten lists \
+                     and structs into separate columns",
                 )
             })?,
             (None, Err(_)) => ValueClass::Empty,
@@ -680,7 +680,7 @@ fn key_values(key: &str, class: ValueClass, rows: usize) -> Result<SourceValues,
         _ if key == HIVE_NULL => return Ok(SourceValues::Empty(rows)),
         ValueClass::Int => {
             let value: i64 =
-                key.parse().map_err(|_| format!("the folder's value `{key}` is no integer"))?;
+                key.parse().map_err(|_| format!("the folder's value `{key}` is not an integer"))?;
             Arc::new(arrow::array::Int64Array::from_value(value, rows))
         }
         _ => Arc::new(StringArray::from_iter_values(std::iter::repeat_n(key, rows))),

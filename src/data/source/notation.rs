@@ -1,7 +1,7 @@
 //! How a text file writes numbers: the decimal sign, and the sign between thousands.
 //!
 //! A number of another notation is rewritten to the plain one (`4.583,58` to `4583.58`) and then
-//! read as any number is. Reading is strict: signs between thousands stand between groups of three
+//! read as any number is. Reading is strict: signs between thousands are between groups of three
 //! digits, in all places or in none, so a value of the wrong notation is text and never another
 //! number.
 
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use crate::data::values::{ValueClass, is_code, parse_number};
 
-/// Signs that may stand between thousands. A blank stands for every kind of blank.
+/// Signs that may be between thousands. A blank represents every kind of blank.
 const THOUSANDS: [char; 5] = ['.', ',', '\'', '\u{2019}', ' '];
 
 /// The notation of the numbers in a text file.
@@ -99,7 +99,7 @@ impl NumberNotation {
             Some((whole, fraction)) => (whole, Some(fraction)),
             None => (digits, None),
         };
-        // A power of ten may follow, but in plain notation alone: `1,5e3` is read, `1.500e3` not.
+        // A power of ten may follow, but only in plain notation: `1,5e3` is read, `1.500e3` not.
         let may_follow = |c: char| c.is_ascii_digit() || matches!(c, 'e' | 'E' | '+' | '-');
         if fraction.is_some_and(|fraction| !fraction.chars().all(may_follow)) {
             return None;
@@ -122,7 +122,7 @@ impl NumberNotation {
         let head = groups.next()?;
         let mut rest = groups.peekable();
         if rest.peek().is_none() {
-            // `.` is the plain decimal sign: where it is not that of the file it is no part of a
+            // `.` is the plain decimal sign: if it is not that of the file it is not part of a
             // number.
             return (!head.contains(['.', ','])).then(|| head.to_owned());
         }
@@ -172,7 +172,7 @@ mod tests {
         assert!(german.is_code("007") && !german.is_code("0,7"));
     }
 
-    /// What is no number of the notation must not become another number.
+    /// What is not a number of the notation must not become another number.
     #[test]
     fn a_value_of_another_notation_is_no_number() {
         for (decimal, thousands, field) in [

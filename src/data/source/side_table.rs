@@ -1,7 +1,7 @@
 //! Side tables: columns of another file, looked up by a key that the rows hold too.
 //!
-//! Protected attributes often stand in a file of their own, under tighter access. Such a table is
-//! read whole, and each row of the source takes the values that stand under its key. Many rows may
+//! Protected attributes often are in a separate file, under tighter access. Such a table is
+//! read whole, and each row of the source takes the values that are under its key. Many rows may
 //! have one key; in the table a key stands once.
 //!
 //! Choice: keys are compared by their words, so the integer 17 is the text `17` and not `0017`; by
@@ -88,7 +88,7 @@ impl SideTable {
     /// is that of the keys, `allowed` the bytes that the table may take.
     ///
     /// # Errors
-    /// A key that stands twice; a table that takes more than is allowed, or cannot be read.
+    /// A key that occurs twice; a table that takes more than is allowed, or cannot be read.
     pub(crate) fn read(
         source: &ParquetSource,
         params: JoinParams,

@@ -1,5 +1,5 @@
 //! Generated rows: columns drawn one after the other in causal order, each by its mechanism,
-//! reproducible from the seed alone.
+//! reproducible only from the seed.
 //!
 //! Column `j` of row `i` is drawn from `h(seed, i, j)`: bernoulli is 1 where `u01(h) < p`; levels
 //! take the first whose cumulated probability exceeds `u01(h)`; logit is a bernoulli with

@@ -76,7 +76,7 @@ pub(super) struct SqlSignature {
     /// By which name an expression calls it.
     pub(super) name: &'static str,
     pub(super) function: SqlFunction,
-    /// The types of its arguments; the last one stands for all further ones.
+    /// The types of its arguments; the last one represents all further ones.
     pub(super) takes: &'static [SqlType],
     /// Fewest and most arguments.
     pub(super) n: (usize, usize),

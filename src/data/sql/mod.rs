@@ -13,8 +13,8 @@
 //! - Between two steps a number may be infinite or no number, as IEEE 754 says; the latter equals
 //!   itself and is above all others. A result that is not finite is missing, and is counted.
 //! - Texts are compared by their bytes, lengths and positions count characters. Dates are texts of
-//!   the form `2026-11-20`, with or without a time behind it; other texts are no dates, and what is
-//!   computed from them is missing.
+//!   the form `2026-11-20`, with or without a time behind it; other texts are not dates, and what
+//!   is computed from them is missing.
 //! - Nothing is converted in silence: a text is never a number, a truth value never 0 or 1.
 //! - Roots, logarithms and powers are those of `libm`: the same bits on every machine.
 //!

@@ -84,7 +84,7 @@ fn place(at: Location, above: SqlPlace) -> SqlPlace {
     }
 }
 
-/// The problem that the parser reports; the place, if it knows one, stands at the end of its text.
+/// The problem that the parser reports; the place, if it knows one, is at the end of its text.
 fn of_parser(error: ParserError, sql: &str) -> SqlProblem {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,

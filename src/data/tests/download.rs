@@ -78,7 +78,7 @@ use ServerAnswer::{
     BreaksOff, ChunksBreakOff, Good, Noise, NotFound, Redirect, SaysLess, Silence, Stalls,
 };
 
-/// Serves one answer per connection on a port of its own; returns its address.
+/// Serves one answer per connection on a separate port; returns its address.
 fn serve(answers: Vec<ServerAnswer>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

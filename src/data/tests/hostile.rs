@@ -170,7 +170,7 @@ fn words_that_no_value_can_meet() {
         (
             "unknown-label-value",
             Some(
-                "the values seen are `0` (2), `1` (2); where it may be absent, close the list by \
+                "the values seen are `0` (2), `1` (2); if it may be absent, close the list by \
                  `negative`"
             )
         )
@@ -206,7 +206,7 @@ fn rows_that_are_gone() {
     });
     assert_eq!(
         (fault.code, fault.what.as_str()),
-        ("no-rows", "no row is left: `keep x: {below: 2}` lost the last 3 of 4 rows")
+        ("no-rows", "no row is left: `keep x: {below: 2}` dropped the last 3 of 4 rows")
     );
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("in.parquet");
@@ -249,7 +249,7 @@ fn labels_of_nobody_are_told_as_such() {
         let of = |code: &str| issues.iter().find(|i| i.code == code).map(|i| (i.n, i.text.clone()));
         (of("one-label-value"), of("missing-label"))
     };
-    let nobody = "nobody has a label in `y`: what needs labels is undefined".to_owned();
+    let nobody = "nobody has a label in `y`: metrics that need labels are undefined".to_owned();
     assert_eq!(told([None; 4]), (None, Some((4, nobody))));
     let (one, missing) = told([Some("yes"), None, Some("yes"), None]);
     assert!(one.unwrap().1.starts_with("every label in `y` is positive"));
@@ -487,8 +487,8 @@ fn numbers_are_no_levels() {
     };
     for (sign, name) in [('.', "point"), (',', "comma")] {
         let hint = fault(values(1100, &thousands(sign))).hint.unwrap();
-        let words = format!("every such {name} has exactly three digits behind it: if it stands");
-        assert!(hint.starts_with(&words) && hint.contains("take it out of the file"), "{hint}");
+        let words = format!("every such {name} is followed by exactly three digits: if it is");
+        assert!(hint.starts_with(&words) && hint.contains("remove it from the file"), "{hint}");
         let other = |i: i64| if i == 7 { "1.5".to_owned() } else { thousands(sign)(i) };
         let hint = fault(values(1100, &other)).hint.unwrap();
         assert!(!hint.contains("three digits"), "{hint}");

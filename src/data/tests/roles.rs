@@ -19,7 +19,7 @@ use crate::data::{FeatureKind, MISSING, MISSING_GROUP};
 use crate::param::ColumnName;
 use crate::tests::shared;
 
-/// Derived columns as a job writes them; a cross takes its parts as they stand.
+/// Derived columns as a job writes them; a cross takes its parts unchanged.
 fn derive(entries: &[(&str, &str)]) -> Vec<(ColumnName, DerivationRecipe)> {
     let recipe = |json: &str| {
         let derivation: Derivation = serde_json::from_str(json).unwrap();

@@ -246,7 +246,7 @@ fn the_first_row_of_a_person_gives_the_stratum() {
         let rule = SplitMethod::Folds(2, Stratification::LabelAndGroup);
         split(dir.path(), rule, seed).unwrap().0
     };
-    // Two strata of one person each: the rank follows the strata, whatever the seed.
+    // Two strata of one person each: the rank follows the strata, regardless of the seed.
     assert!((0..20).all(|seed| roles(seed) == [0, 1, 0, 1]));
 }
 

@@ -453,8 +453,8 @@ impl RunningProgram {
                 Err(ended
                     .fault("command-failed", &what)
                     .hint(
-                        "give it more under `time_limit`, or see what it waits for: it must read \
-                         its standard input to the end",
+                        "increase `time_limit`, or find out what it waits for: it must read its \
+                         standard input to the end",
                     )
                     .into())
             }
@@ -462,7 +462,7 @@ impl RunningProgram {
             (_, Err(_)) if held_open => Err(ended
                 .fault(
                     "command-failed",
-                    "ended, and a process that it had started went on holding its standard output",
+                    "ended, but a process that it had started kept its standard output open",
                 )
                 .hint("the program must wait for the processes that it starts")
                 .into()),
@@ -526,7 +526,7 @@ fn start(program: &ChildProgram) -> io::Result<Child> {
 /// Looks whether a program can be started, as far as its file tells.
 ///
 /// # Errors
-/// Its file is not there, or may not be executed; says where it was looked for.
+/// Its file is not there, or is not executable; says where it was looked for.
 pub(crate) fn check_program(program: &ChildProgram) -> Result<()> {
     let name = program.argv.first().map_or("", String::as_str);
     let may = |path: &Path| {
@@ -553,19 +553,18 @@ fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
     let name = program.argv.first().map_or("", String::as_str);
     let (why, hint) = match cause.kind() {
         io::ErrorKind::NotFound if name.contains('/') => (
-            "there is no such file, or the interpreter that its first line names is not there"
-                .to_owned(),
-            "paths start at the working directory of cfaudit",
+            "the file, or the interpreter in its first line, does not exist".to_owned(),
+            "paths are relative to the working directory of cfaudit",
         ),
         io::ErrorKind::NotFound => (
-            "no folder of PATH holds it".to_owned(),
-            "a program in the working directory is written `./NAME`",
+            "it is not in any folder of PATH".to_owned(),
+            "write a program in the working directory as `./NAME`",
         ),
         io::ErrorKind::PermissionDenied => (
-            "it may not be executed".to_owned(),
+            "it is not executable".to_owned(),
             "make it executable (`chmod +x`), or start it by its interpreter",
         ),
-        _ => (cause.to_string(), "see whether the program runs when it is started by hand"),
+        _ => (cause.to_string(), "check whether the program runs when you start it yourself"),
     };
     let what = format!(
         "{} cannot be started: `{}`: {why}\n  command: `{}`",
@@ -579,8 +578,8 @@ fn not_started(program: &ChildProgram, cause: &io::Error) -> Error {
 fn failed(ended: &ProgramExit, status: ExitStatus) -> Fault {
     let hint = match status.signal() {
         Some(9) => "SIGKILL often means that the machine ran out of memory",
-        Some(_) => "run the command by hand on a few rows to see it fail",
-        None => "its last lines may say why; a program that ends well ends with status 0",
+        Some(_) => "run the command yourself on a few rows to reproduce the failure",
+        None => "its last lines may give the reason; a successful program ends with status 0",
     };
     ended.fault("command-failed", &format!("failed with {}", status_words(status))).hint(hint)
 }

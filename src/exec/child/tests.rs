@@ -146,7 +146,7 @@ fn a_kept_program_answers_again_and_again_and_ends_with_its_owner() {
     assert_eq!(std::fs::read_to_string(&ended).unwrap(), "well\n");
     let alive = |pid: &str| test_kill_process_group(Pid::from_raw(pid.parse().unwrap()).unwrap());
     assert!(alive(&pid).is_err(), "nobody is left");
-    // One that fails is started anew for the next question, and one that is late is killed.
+    // One that fails is started again for the next question, and one that is late is killed.
     let kept = KeptProgram::default();
     let first = asked(&kept, &program, &heard, "one").unwrap();
     let died = asked(&kept, &program, &heard, "die");
@@ -202,17 +202,18 @@ fn failures_name_command_status_and_last_lines() {
     );
     let absent = fault(ran(&program(&["no-such-program-anywhere"])));
     assert!(
-        absent.code == "command-not-started" && absent.what.contains("no folder of PATH holds it"),
+        absent.code == "command-not-started"
+            && absent.what.contains("it is not in any folder of PATH"),
         "{}",
         absent.what
     );
     let absent = fault(ran(&program(&["./no/such/file"])));
-    assert!(absent.what.contains("there is no such file"), "{}", absent.what);
+    assert!(absent.what.contains("in its first line, does not exist"), "{}", absent.what);
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain");
     std::fs::write(&plain, "#!/bin/sh\n").unwrap();
     let refused = fault(ran(&program(&[plain.to_str().unwrap()])));
-    assert!(refused.what.contains("may not be executed"), "{}", refused.what);
+    assert!(refused.what.contains("is not executable"), "{}", refused.what);
 }
 
 #[test]
@@ -304,7 +305,7 @@ fn what_is_left_behind_is_ended_with_the_program() {
     // A process that left the group and holds the pipes cannot be killed, and is not waited for.
     let started = Instant::now();
     let daemon = fault(ran(&shell("setsid sleep 8 & sleep 0.5; echo done")));
-    assert!(daemon.what.contains("went on holding its standard output"), "{}", daemon.what);
+    assert!(daemon.what.contains("kept its standard output open"), "{}", daemon.what);
     assert!(started.elapsed() < Duration::from_secs(20));
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct OutputFolder {
 pub(crate) struct ScratchFolder(PathBuf);
 
 impl ScratchFolder {
-    /// A new empty folder where the system keeps temporary files, for this user alone.
+    /// A new empty folder where the system keeps temporary files, only for this user.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -80,7 +80,7 @@ impl ScratchFolder {
             "make a folder in",
             &root,
             "all names are taken",
-            "remove what is no longer used there",
+            "remove files there that are no longer used",
         ))
     }
 
@@ -139,8 +139,8 @@ impl OutputFolder {
         let Some(lock) = FileLock::attempt(&lock_file)? else {
             let who = holder(&lock_file)
                 .map_or_else(|| "another process".to_owned(), |pid| format!("process `{pid}`"));
-            let hint = "wait until that run ends, or give this one another folder with `--out`";
-            return Err(refuse("lock", folder, format!("{who} is writing it"), hint));
+            let hint = "wait until that run ends, or give this run another folder with `--out`";
+            return Err(refuse("lock", folder, format!("{who} is writing to it"), hint));
         };
         let claimed = OutputFolder {
             named: folder.to_path_buf(),
@@ -209,8 +209,8 @@ impl OutputFolder {
                 return Err(refuse(
                     "publish",
                     Path::new(name),
-                    "it leads out of the output folder",
-                    "give a plain relative path",
+                    "it points outside the output folder",
+                    "use a plain relative path",
                 ));
             }
         }
@@ -275,7 +275,7 @@ impl OutputFolder {
                 ))
             }
             None => {
-                let hint = "give another folder with `--out`, or empty this one yourself";
+                let hint = "give another folder with `--out`, or empty this folder yourself";
                 Err(refuse(
                     "write",
                     &self.named,
@@ -303,7 +303,8 @@ impl OutputFolder {
         let meets =
             |name: &PathBuf| new.iter().any(|new| new.starts_with(name) || name.starts_with(new));
         if let Some(name) = foreign.iter().find(|name| meets(name)) {
-            let cause = "it is not of cfaudit, and the results have a file of that name";
+            let cause =
+                "it was not written by cfaudit, and the results include a file with that name";
             return Err(refuse(
                 "replace",
                 &self.named.join(name),
@@ -428,7 +429,7 @@ fn parent_and_name(folder: &Path) -> Result<(PathBuf, String)> {
             "write",
             folder,
             "it cannot be an output folder",
-            "give a folder with a name in UTF-8 with `--out`",
+            "give `--out` a folder whose name is valid UTF-8",
         )),
     }
 }

@@ -209,7 +209,7 @@ fn a_failed_publish_keeps_the_old_folder() {
     assert!(
         words(&folder.publish(&place.content("demo", "2"), &outside, &none).unwrap_err())
             .1
-            .contains("leads out")
+            .contains("outside the output folder")
     );
     let cancel = CancelFlag::default();
     cancel.raise(StopSignal::Terminate);
@@ -286,7 +286,7 @@ fn two_steps_do_what_the_exchange_does() {
 
 const HOLD: &str = "CFAUDIT_TEST_HOLD";
 
-/// Not a test of its own: the second process of the next one.
+/// Not a separate test: the second process of the next one.
 #[test]
 fn hold_for_another_process() {
     let Some(folder) = std::env::var_os(HOLD) else { return };
@@ -309,7 +309,8 @@ fn a_second_process_is_refused_until_the_first_is_killed() {
     let (exit, text) = words(&OutputFolder::claim(&place.out(), "demo", true).unwrap_err());
     assert_eq!(exit, Exit::Operator);
     assert!(
-        text.contains(&format!("process `{}` is writing it", child.id())) && text.contains("--out"),
+        text.contains(&format!("process `{}` is writing to it", child.id()))
+            && text.contains("--out"),
         "{text}"
     );
     child.kill().unwrap();

@@ -35,9 +35,9 @@ use crate::num::summary::normal_quantile;
 use crate::table::CountRow;
 use pair::PairRule;
 
-/// The probabilities that numbers of people are told for.
+/// The probabilities that numbers of people are reported for.
 const TARGETS: [f64; 2] = [0.8, 0.95];
-/// No larger number of people is told.
+/// No larger number of people is reported.
 const CAP: u64 = 1_000_000_000;
 /// From this n p (1 - p) on the normal form is used.
 const NORMAL_FROM: f64 = 1e6;
@@ -82,7 +82,7 @@ impl NeededNumber {
     }
 }
 
-/// What stands behind a value that a gate judges.
+/// What is behind a value that a gate judges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum GateEvidence {
     /// A share of so many people.
@@ -314,7 +314,7 @@ fn rate_of(numerator: i64, denominator: i64) -> Option<Rate> {
     })
 }
 
-/// What stands behind a value that has an interval.
+/// What is behind a value that has an interval.
 fn evidence(
     question: &GateQuestion,
     seen: &GateObservation,
@@ -333,7 +333,7 @@ fn evidence(
     })
 }
 
-/// Why no number of people would decide, whatever the counts are.
+/// Why no number of people would decide, regardless of the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
     let seen = &ruling.observation;
     match question.decide_by {

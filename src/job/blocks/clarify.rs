@@ -1,5 +1,5 @@
-//! The block `metrics.clarify`: whom Clarify's metrics favour, by which strata, and whether the
-//! flip test runs.
+//! The block `metrics.clarify`: which groups Clarify's metrics favour, by which strata, and whether
+//! the flip test runs.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,18 +18,18 @@ use crate::param::{ColumnName, Count, Word};
 #[serde(deny_unknown_fields)]
 pub struct ClarifyBlock {
     /// By sensitive attribute the favoured groups, each compared with every group that is none of
-    /// them; or `rest`: every group is compared with all others together. Left out: the reference
+    /// them; or `rest`: every group is compared with all others together. Default: the reference
     /// group.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub favoured: IndexMap<ColumnName, FavouredGroups<Word>>,
     /// Column whose values are the strata of CDDPL; a derived one is allowed. Rows without a value
-    /// of it are left out of CDDPL and counted. Left out: CDDPL is not measured.
+    /// of it are left out of CDDPL and counted. Default: CDDPL is not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<ColumnName>,
     /// Neighbours of the flip test where `flip_test` does not say; runs none by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Count>,
-    /// Runs the flip test FT over the numeric features. Left out: it is not run.
+    /// Runs the flip test FT over the numeric features. Default: it is not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flip_test: Option<FlipTestBlock>,
 }
@@ -39,11 +39,11 @@ pub struct ClarifyBlock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlipTestBlock {
-    /// Neighbours that vote, an odd number. Left out: `clarify.neighbours`, else 5. Where the
+    /// Neighbours that vote, an odd number. Default: `clarify.neighbours`, else 5. Where the
     /// favoured facet has fewer than twice as many people, one neighbour decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Count>,
-    /// The units of the features: `none`, as they stand; `standard`, standard deviations of the
+    /// The units of the features: `none`, unchanged; `standard`, standard deviations of the
     /// people looked at.
     #[serde(default)]
     pub scale: FeatureScale,

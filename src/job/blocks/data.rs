@@ -27,19 +27,19 @@ use crate::recourse::knobs::RecourseBins;
 pub struct DataBlock {
     /// Where the rows come from.
     pub rows: RowSource,
-    /// Column that identifies a row (integers or text, unique). Left out: the row number of the
+    /// Column that identifies a row (integers or text, unique). Default: the row number of the
     /// source is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<ColumnName>,
     /// Column that says whose row it is, where a person may have several (integers or text): an
-    /// admission per row, for example. Rows of a person are no independent cases: intervals, gates
+    /// admission per row, for example. Rows of a person are not independent cases: intervals, gates
     /// and comparisons take the person as their unit, `enough`, `min_group_size` and
     /// `min_denominator` count persons, and splits and folds keep all rows of a person together.
-    /// Counts stay counts of rows, with persons next to them. Left out: each row is a person.
+    /// Counts stay counts of rows, with persons next to them. Default: each row is a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub person: Option<ColumnName>,
     /// Side tables by name, whose columns are joined to the rows by a key: protected attributes
-    /// often stand in a file of their own. Joined columns behave as columns of the rows.
+    /// often are in a separate file. Joined columns behave as columns of the rows.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub join: IndexMap<Name, JoinBlock>,
     /// Columns made of others, in order; each may be made of columns above it. They behave as
@@ -48,7 +48,7 @@ pub struct DataBlock {
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub derive: IndexMap<ColumnName, Derivation>,
     /// What happens to rows that equal an earlier one in every column that the job names, but for
-    /// `row_id` and the column that splits. They are looked for after the filters of `keep`.
+    /// `row_id` and the column that splits. They are searched after the filters of `keep`.
     #[serde(default)]
     pub duplicates: DuplicateRule,
     /// Filters in order; the report shows the rows lost by each. A missing value fails every
@@ -58,16 +58,16 @@ pub struct DataBlock {
     /// The label, or `none`.
     pub label: LabelRole,
     /// Which prediction people want, of a job with `label: none`; of a label its key `favourable`
-    /// says so. Left out: the job names no side, the report says positive and negative, and
+    /// says so. Default: the job names no side, the report says positive and negative, and
     /// `denied_by_group`, `favoured_by_group` and gates with `harm_to` are not to be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub favourable: Option<FavourableClass>,
-    /// The rows whose distributions strategies learn. Left out: the rows that train; where none
+    /// The rows whose distributions strategies learn. Default: the training rows; where none
     /// does, those that are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<ReferenceBlock>,
-    /// Column that says how many people a row stands for: finite, 0 or above, not 0 everywhere.
-    /// Left out: one each. Training, metrics, intervals and gates take every person so often;
+    /// Column that says how many people a row represents: finite, 0 or above, not 0 everywhere.
+    /// Default: one each. Training, metrics, intervals and gates take every person so often;
     /// numbers of people, `min_group_size`, `min_denominator`, `enough` and recourse do not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<ColumnName>,
@@ -76,7 +76,7 @@ pub struct DataBlock {
     /// Feature columns by kind.
     #[serde(default)]
     pub features: FeaturesBlock,
-    /// What the job says of single columns, by name.
+    /// What the job says about single columns, by name.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub columns: IndexMap<ColumnName, ColumnBlock>,
     /// What codes mean, by column and code: the page writes `no credits taken` in place of `A30`.
@@ -85,27 +85,28 @@ pub struct DataBlock {
     /// What happens to missing values, per kind of column.
     #[serde(default)]
     pub missing: MissingBlock,
-    /// Bins of columns of numbers, in which recourse speaks of subgroups and actions:
+    /// Bins of columns of numbers, in which recourse refers to subgroups and actions:
     /// `{age: [17, 26, 34]}`, or named ones. Nothing else reads them.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub bins: IndexMap<ColumnName, RecourseBins>,
-    /// Which rows train and which are audited. Left out: every row is audited, and no model can be
+    /// Which rows train and which are audited. Default: every row is audited, and no model can be
     /// trained here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitBlock>,
 }
 
-/// What the job says of one column.
+/// What the job says about one column.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnBlock {
     /// Whether only whole numbers make sense in a continuous column, so that counterfactuals hold
-    /// no others. Left out: where all values are whole, of `data.reference` where the job names
+    /// no others. Default: where all values are whole, of `data.reference` where the job names
     /// one, else of the rows that are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integer: Option<bool>,
     /// Whether blanks around the texts of the column are taken off as soon as they are read: `w `
-    /// is `w`, and blanks alone are missing. Words of the job for this column lose theirs too.
+    /// is `w`, and texts of only blanks are missing. Words of the job for this column lose theirs
+    /// too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub trim: bool,
     /// `fold`: capital letters become small ones as soon as the column is read, so that `W` is `w`.
@@ -297,10 +298,10 @@ pub struct LabelColumn {
     /// strategies and strata of the split take for the positive label.
     pub positive: Vec<Word>,
     /// Values that count as negative. With them the list of values is closed: a row with any other
-    /// value ends the run, which names it. Left out: all values that are not positive.
+    /// value ends the run, which names it. Default: all values that are not positive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negative: Option<Vec<Word>>,
-    /// The values of a label of several classes, each a class of its own, as models predict them: a
+    /// The values of a label of several classes, each a separate class, as models predict them: a
     /// score per class, of which the highest decides; of equal scores that of the class named
     /// first. The list is closed: a row with any other value ends the run, which names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -370,17 +371,17 @@ impl JsonSchema for LabelRole {
 }
 
 /// Rows whose distributions strategies learn: a file with the columns that the features and the
-/// sensitive attributes are made of. It is taken whole, without the filters of `keep`; the rules
-/// for missing values are those of the rows.
+/// sensitive attributes are derived from. It is taken whole, without the filters of `keep`; the
+/// rules for missing values are those of the rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceBlock {
     /// A Parquet file, a glob, or a folder of `key=value` folders.
     pub parquet: String,
-    /// Its label column. Left out: that of `data.label`, if there is one.
+    /// Its label column. Default: that of `data.label`, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ColumnName>,
-    /// The values of its label that count as positive. Left out: those of `data.label`; without
+    /// The values of its label that count as positive. Default: those of `data.label`; without
     /// one, 1 of a column that holds 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Vec<Word>>,
@@ -392,7 +393,7 @@ pub struct ReferenceBlock {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SensitiveBlock {
-    /// The column; left out: the column named like the attribute. With `map`, `bins` and `levels`
+    /// The column; default: the column named like the attribute. With `map`, `bins` and `levels`
     /// it must be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<ColumnName>,
@@ -406,7 +407,7 @@ pub struct SensitiveBlock {
     /// Edges of bins, ascending: `[17, 30, 45]` gives the groups `[17, 30]` and `(30, 45]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<Vec<Finite>>,
-    /// Bins with names of their own: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
+    /// Bins with their own names: `{young: [17, 30], old: [30, 120]}`, each `(lo, hi]`, the
     /// lowest with its left edge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<IndexMap<Word, [Finite; 2]>>,
@@ -443,7 +444,7 @@ pub struct FeaturesBlock {
     /// Levels without an order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nominal: Vec<ColumnName>,
-    /// Groups of 0/1 columns that stand for one nominal feature each: a name of yours, and the
+    /// Groups of 0/1 columns that represent one nominal feature each: a name of yours, and the
     /// columns. Models read the columns; strategies move the group as one feature, so that no row
     /// gets two of its levels, or none.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
@@ -473,7 +474,7 @@ pub struct SplitBlock {
     /// Number of folds, at least 2: every row is audited once, by models fitted on the other folds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folds: Option<Count>,
-    /// Within which strata rows are drawn (with `share` and `folds`). Left out: `label-and-group`,
+    /// Within which strata rows are drawn (with `share` and `folds`). Default: `label-and-group`,
     /// or `none` without a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stratify: Option<Stratification>,

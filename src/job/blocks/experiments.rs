@@ -9,7 +9,7 @@ pub(crate) use crate::augment::knobs::AdasynArm;
 use crate::job::ModelBlock;
 use crate::param::{ColumnName, Count, Finite, Fraction, Name, Word};
 
-/// A model that is trained again on more rows, once for each arm, and measured beside the model as
+/// A model that is trained again on more rows, once for each arm, and measured next to the model as
 /// it was (arm `base`). Counterfactuals of the training rows are made, and rows chosen, by what the
 /// training rows of the same fold show; what is audited is never trained on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,12 +23,12 @@ pub struct ExperimentBlock {
     /// The rows that are added, at least one arm. `base`, with none, is always measured.
     pub arms: ArmsBlock,
     /// Number of folds, at least 2: all rows that are kept are audited once, by models trained on
-    /// the other folds. Left out: the rows of `data.split` train and are audited.
+    /// the other folds. Default: the rows of `data.split` train and are audited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folds: Option<Count>,
 }
 
-/// What is added to the training rows, one model each.
+/// Rows added to the training rows, one model each.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmsBlock {
@@ -89,7 +89,7 @@ pub struct DirectedArm {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DirectedRule {
-    /// The attribute that is changed. Left out: any; to be written where the set changes several
+    /// The attribute that is changed. Default: any; to be written where the set changes several
     /// and a group is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
@@ -124,7 +124,7 @@ pub enum LabelSide {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CfsAdasynArm {
-    /// The counterfactuals that come first: those of this arm, which stands beside this one unless
+    /// The counterfactuals that come first: those of this arm, which is next to this one unless
     /// it is `all`.
     #[serde(default)]
     pub first: FirstArm,

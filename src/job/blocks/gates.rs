@@ -26,22 +26,22 @@ pub struct GateBlock {
     /// Id of the metric, such as `nsr` or `demp_ratio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// In the place of a metric: the group that must not be harmed, `{sex: Female}`. Two shares
+    /// Instead of a metric: the group that must not be harmed, `{sex: Female}`. Two shares
     /// must keep the limit, against each other group: of its people with the unfavourable decision
     /// those who would get the favourable one in the other group (`denied_by_group`), and of the
     /// other group's people with the favourable decision those who would get the unfavourable one
     /// in it (`favoured_by_group`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm_to: Option<BTreeMap<ColumnName, Word>>,
-    /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`. Left
-    /// out: the plain audit.
+    /// The arm of an experiment, `EXPERIMENT/ARM`, such as `augment/all` or `augment/base`.
+    /// Default: the plain audit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
     /// The model; needed by every metric but those of graphs, such as `h_ga`. With `recourse` it is
     /// that of the block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Name>,
-    /// In the place of a metric: the attribute whose block under `recourse` is judged, by the
+    /// Instead of a metric: the attribute whose block under `recourse` is judged, by the
     /// number of subgroups in which it is unfair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recourse: Option<ColumnName>,
@@ -49,21 +49,21 @@ pub struct GateBlock {
     /// that the block judges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<OneDefinition>,
-    /// With `recourse`: who acts. Left out: `macro`, or `micro` where the definition has no other
+    /// With `recourse`: who acts. Default: `macro`, or `micro` where the definition has no other
     /// view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub view: Option<RecourseView>,
     /// With `recourse`: no more subgroups may be unfair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfair_subgroups_at_most: Option<u64>,
-    /// With `recourse`: a subgroup counts from this score on, 0 or above. Left out: any above 0.
+    /// With `recourse`: a subgroup counts from this score on, 0 or above. Default: any above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_at_least: Option<Finite>,
     /// With `recourse`: a subgroup counts where the smaller of its two groups has so many affected
-    /// people. Left out: 1.
+    /// people. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<Count>,
-    /// In the place of a metric: the block under `why` that is judged, by the number of confirmed
+    /// Instead of a metric: the block under `why` that is judged, by the number of confirmed
     /// patterns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Name>,
@@ -74,7 +74,7 @@ pub struct GateBlock {
     /// of graphs. A scenario of a graph-uncertain set is `SET/SCENARIO`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<SetName>,
-    /// The sensitive attribute; left out: the one that `direction`, `between` or `group` names,
+    /// The sensitive attribute; default: the one that `direction`, `between` or `group` names,
     /// else every attribute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<ColumnName>,
@@ -87,7 +87,7 @@ pub struct GateBlock {
     /// favoured facet first. Or `worst_case`: the groups that are furthest apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<GateBetween>,
-    /// The class that is set against all others, where `data.label` has `classes`. Left out: all
+    /// The class that is set against all others, where `data.label` has `classes`. Default: all
     /// classes together, for `acc`, `mcc`, `cr`, `sr`, `cmcc`, `acc_difference` and
     /// `mcc_difference`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,11 +115,12 @@ pub struct GateBlock {
     pub fall_at_most: Option<Finite>,
     /// `interval`: the whole interval must keep the limit (pass, fail or inconclusive); `worlds`:
     /// the whole interval over causal graphs and refits of their coefficients must;
-    /// `estimate`: the value alone decides, as it does for metrics of graphs whatever stands here.
+    /// `estimate`: only the value decides, as it does for metrics of graphs regardless of this
+    /// value.
     #[serde(default)]
     pub decide_by: GateDecideBy,
     /// `holm`: the comparisons of the gate are judged together, so that the chance to call any of
-    /// them broken that is not stays that of one. Left out: each is judged for itself.
+    /// them broken that is not stays that of one. Default: each is judged for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family_error: Option<FamilywiseError>,
     /// Cases needed below the rate, with `why` people in each half; with fewer the gate is
@@ -219,7 +220,7 @@ impl JsonSchema for GateDirection {
 pub enum GateBetween {
     /// The groups that are furthest apart.
     WorstCase,
-    /// Two groups of an attribute; `rest` stands for all others.
+    /// Two groups of an attribute; `rest` represents all others.
     Pair(BTreeMap<ColumnName, [Word; 2]>),
 }
 

@@ -23,7 +23,7 @@ pub struct AboutBlock {
     /// What the audit is for, such as `yearly review before release 2026.11`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<String>,
-    /// The people whom the rows stand for, such as `applicants for a loan of up to 5,000`.
+    /// The people whom the rows represent, such as `applicants for a loan of up to 5,000`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub population: Option<String>,
     /// The time that the rows cover, such as `October 2026`.
@@ -73,7 +73,7 @@ pub struct DecisionWordsBlock {
     pub favourable: String,
     /// The unfavourable decision as a participle: `refused`.
     pub unfavourable: String,
-    /// What is decided about, with its article: `the loan`. Left out: the participles stand alone.
+    /// What is decided about, with its article: `the loan`. Default: the participles are alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
 }

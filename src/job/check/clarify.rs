@@ -11,7 +11,7 @@ use crate::param::{ColumnName, Word};
 
 use super::{JobChecker, families};
 
-/// The word that stands for all other groups.
+/// The word that represents all other groups.
 pub(super) const REST: &str = "rest";
 
 impl JobChecker<'_> {
@@ -26,13 +26,14 @@ impl JobChecker<'_> {
             && !families(self.job, self.catalog).contains(&MetricFamily::Clarify)
         {
             let hint = match self.job.metrics.families {
-                Some(_) => "add `clarify` to `metrics.families`, or take the block out",
+                Some(_) => "add `clarify` to `metrics.families`, or remove the block",
                 None => {
-                    "name all families that are wanted under `metrics.families`, `clarify` among \
-                     them: left out, it is not measured"
+                    "list all families that you want under `metrics.families`, including \
+                     `clarify`, which is not measured by default"
                 }
             };
-            let what = "`metrics.clarify` says how the family `clarify` is measured, and it is not";
+            let what = "`metrics.clarify` configures the family `clarify`, but that family is not \
+                        measured";
             self.push_problem("not-measured", "metrics.clarify", what, hint);
         }
         self.favoured(clarify);
@@ -76,14 +77,14 @@ impl JobChecker<'_> {
             }
             if declared.iter().all(|group| groups.contains(group)) {
                 let what = format!(
-                    "all groups of `{name}` are favoured, so nobody is left to be compared with"
+                    "all groups of `{name}` are favoured, so there is no group to compare with"
                 );
                 self.push_problem(
                     "bad-value",
                     at,
                     what,
-                    "name the favoured ones only, or write \
-                     `rest`: each group is compared with all others",
+                    "name only the favoured groups, or write \
+                     `rest` to compare each group with all others",
                 );
             }
         }
@@ -106,13 +107,13 @@ impl JobChecker<'_> {
             && data.sensitive.keys().all(|name| data.column_of(name) == column)
         {
             let what = format!(
-                "`{column}` is what the groups are made of: every stratum would hold one of them"
+                "the groups are derived from `{column}`: every stratum would hold only one of them"
             );
             self.push_problem(
                 "bad-value",
                 at,
                 what,
-                "name another column, in whose values the groups meet",
+                "name another column, whose values occur in several groups",
             );
         }
     }
@@ -150,7 +151,7 @@ impl JobChecker<'_> {
                 "no-input",
                 at,
                 what,
-                "declare columns under `data.features.continuous`, or take `flip_test` out",
+                "declare columns under `data.features.continuous`, or remove `flip_test`",
             );
             return;
         }
@@ -158,7 +159,7 @@ impl JobChecker<'_> {
         let mut bare = Vec::new();
         for name in data.sensitive.keys() {
             let mut own: BTreeSet<ColumnName> = BTreeSet::from([data.column_of(name).clone()]);
-            // What is derived stands below what it is made of, so one way up meets all parents.
+            // What is derived is below what it is derived from, so one way up meets all parents.
             for (column, recipe) in data.derived().into_iter().rev() {
                 if own.contains(&column) {
                     own.extend(recipe.parents().into_iter().cloned());
@@ -170,14 +171,14 @@ impl JobChecker<'_> {
         }
         for name in bare {
             let what = format!(
-                "the flip test measures distances over numeric features, and `{name}` is made of \
-                 all that the job has"
+                "the flip test measures distances over numeric features, and `{name}` is derived \
+                 from all of them"
             );
             self.push_problem(
                 "no-input",
                 at,
                 what,
-                "declare other columns under `data.features.continuous`, or take `flip_test` out",
+                "declare other columns under `data.features.continuous`, or remove `flip_test`",
             );
         }
     }

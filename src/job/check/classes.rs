@@ -20,7 +20,7 @@ const MOST_CLASSES: usize = 64;
 const OF_ALL: [&str; 7] = ["acc", "mcc", "acc_difference", "mcc_difference", "cr", "sr", "cmcc"];
 
 impl JobChecker<'_> {
-    /// The list of classes beside the positive values.
+    /// The list of classes next to the positive values.
     pub(super) fn label_classes(&mut self, label: &LabelColumn) {
         let Some(classes) = &label.classes else { return };
         let at = "data.label.classes";
@@ -29,7 +29,7 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(i) = names.iter().position(|name| name.is_empty()) {
-            let hint = "give these rows a value with a name by `data.derive`";
+            let hint = "give these rows a named value by `data.derive`";
             self.push_problem(
                 "empty-value",
                 format!("{at}[{i}]"),
@@ -52,24 +52,24 @@ impl JobChecker<'_> {
                 "bad-value",
                 at,
                 what,
-                format!("at most {MOST_CLASSES}; join values by `data.derive` with `map`"),
+                format!("at most {MOST_CLASSES}; merge values by `data.derive` with `map`"),
             );
         }
         if label.negative.is_some() {
-            let what = "`negative` and `classes` both say which values the label has";
+            let what = "`negative` and `classes` both list the values of the label";
             self.push_problem(
                 "one-of",
                 "data.label.negative",
                 what,
-                "take `negative` out: the classes that are not positive are its values",
+                "remove `negative`: the classes that are not positive are its values",
             );
         }
         for (i, value) in label.positive.iter().enumerate() {
             self.class(format!("data.label.positive[{i}]"), value, &names);
         }
         if classes.len() > 1 && classes.iter().all(|class| label.positive.contains(class)) {
-            let hint = "leave at least one class out of `positive`: strategies and the words of \
-                        the report need both sides";
+            let hint = "leave at least one class out of `positive`: strategies and the report \
+                        need both sides";
             self.push_problem("bad-value", "data.label.positive", "every class is positive", hint);
         }
     }
@@ -106,7 +106,7 @@ impl JobChecker<'_> {
                 "not-offered",
                 format!("metrics.families[{i}]"),
                 what,
-                "take it out; the other families are measured for each class",
+                "remove it; the other families are measured for each class",
             );
         }
         if !self.job.metrics.compare.is_empty() && self.is_sound(&["metrics.compare"]) {
@@ -116,13 +116,13 @@ impl JobChecker<'_> {
                 "not-offered",
                 "metrics.compare",
                 what,
-                "take `compare` out; the values of both models stand in the tables",
+                "remove `compare`; the values of both models are in the tables",
             );
         }
         if !self.job.experiments.is_empty() && self.is_sound(&["experiments"]) {
             let what =
                 "experiments train models on a label of two sides, and `data.label` has `classes`";
-            self.push_problem("not-offered", "experiments", what, "take them out");
+            self.push_problem("not-offered", "experiments", what, "remove them");
         }
         if !self.job.metrics.by.is_empty() && self.is_sound(&["metrics.by"]) {
             let what =
@@ -131,7 +131,7 @@ impl JobChecker<'_> {
                 "not-offered",
                 "metrics.by",
                 what,
-                "take `by` out, or keep the rows of one slice by `data.keep`",
+                "remove `by`, or keep the rows of one slice by `data.keep`",
             );
         }
         if self.job.run.keeps_outcomes() == Some(true) && self.is_sound(&["run"]) {
@@ -140,7 +140,7 @@ impl JobChecker<'_> {
                 "not-offered",
                 "run.keep_rows",
                 what,
-                "take it out, or write `counterfactuals`: with classes no outcomes are kept",
+                "remove it, or write `counterfactuals`: with classes no outcomes are kept",
             );
         }
         for (name, set) in &self.job.counterfactuals {
@@ -151,7 +151,7 @@ impl JobChecker<'_> {
             if set.placebo.is_some() {
                 let what = "a placebo is measured for a label of two sides, and `data.label` has \
                             `classes`";
-                self.push_problem("not-offered", join(&at, "placebo"), what, "take it out");
+                self.push_problem("not-offered", join(&at, "placebo"), what, "remove it");
             }
             if let Some(ConditionOn::Prediction(model)) =
                 set.knobs().map(|knobs| knobs.condition_on())
@@ -199,12 +199,12 @@ impl JobChecker<'_> {
                     (None, Some(_), None) => {}
                     (Some(classes), Some(_), _) => {
                         let what = "`column` gives one score, and `data.label` has `classes`: each \
-                                    has a score of its own";
+                                    class needs its own score";
                         self.push_problem(
                             "bad-value",
                             join(&here, "column"),
                             what,
-                            format!("write {} in its place", columns_form(classes)),
+                            format!("write {} instead", columns_form(classes)),
                         );
                     }
                     (Some(classes), None, None) => {
@@ -246,10 +246,10 @@ impl JobChecker<'_> {
         ] {
             if there {
                 let what = format!(
-                    "`{key}` has no part where `data.label` has `classes`: the class with the \
+                    "`{key}` has no effect if `data.label` has `classes`: the class with the \
                      highest score is predicted"
                 );
-                self.push_problem("bad-value", join(at, key), what, "take it out");
+                self.push_problem("bad-value", join(at, key), what, "remove it");
             }
         }
     }
@@ -310,7 +310,7 @@ impl JobChecker<'_> {
                     "bad-scope",
                     join(at, "class"),
                     what,
-                    "take it out: the gate is about the positive side",
+                    "remove it: the gate is about the positive side",
                 );
             }
             return;
@@ -328,7 +328,7 @@ impl JobChecker<'_> {
         };
         if !OF_ALL.contains(&metric.id) {
             let what = format!(
-                "`{}` is measured for each class against all others, and `{at}` names none",
+                "`{}` is measured for each class against all others, but `{at}` names no class",
                 metric.id
             );
             self.push_problem(
@@ -339,7 +339,7 @@ impl JobChecker<'_> {
             );
         } else if !one_pair {
             let what = format!(
-                "of all classes together `{}` is measured between two groups only",
+                "for all classes together `{}` is measured only between two groups",
                 metric.id
             );
             self.push_problem(

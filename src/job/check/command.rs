@@ -32,8 +32,8 @@ impl JobChecker<'_> {
             for word in added.filter(|_| sound) {
                 if self.columns().into_iter().filter(seen).any(|column| column == word) {
                     let what = format!(
-                        "the training rows of `{name}` have a last column `{word}`, and a feature \
-                         has that name too"
+                        "the training rows of `{name}` have a last column `{word}`, but a feature \
+                         has the same name"
                     );
                     self.push_problem(
                         "column-twice",
@@ -49,7 +49,7 @@ impl JobChecker<'_> {
         self.surroundings(at, &command.watch, &command.pass_env, &command.secret_env);
     }
 
-    /// The files that a program rests on, and the variables that it sees.
+    /// The files that a program depends on, and the variables that it sees.
     pub(super) fn surroundings(
         &mut self,
         at: &str,
@@ -61,7 +61,7 @@ impl JobChecker<'_> {
         self.variables(&format!("{at}.pass_env"), pass_env);
         self.variables(&format!("{at}.secret_env"), secret_env);
         if let Some(name) = secret_env.iter().find(|name| pass_env.contains(name)) {
-            let what = format!("`{name}` stands under `pass_env` and under `secret_env`");
+            let what = format!("`{name}` is listed under both `pass_env` and `secret_env`");
             self.push_problem(
                 "duplicate-value",
                 format!("{at}.secret_env"),
@@ -126,15 +126,15 @@ impl JobChecker<'_> {
             for word in argument.placeholders().into_iter().filter(|word| !known.contains(word)) {
                 let hint = match word {
                     "model" => {
-                        "`{model}` stands for what `model` names or `train` writes, and the \
+                        "`{model}` is the path that `model` names or `train` writes, but the \
                          command has neither"
                             .to_owned()
                     }
                     "rows" | "scores" if needed.contains(&"rows") => {
-                        "the program that trains gets rows and writes no scores".to_owned()
+                        "the training program gets rows and writes no scores".to_owned()
                     }
                     "rows" | "scores" => {
-                        "files are for `stream: parquet-files`; an `arrow` stream travels through \
+                        "files are for `stream: parquet-files`; an `arrow` stream uses \
                          standard input and output"
                             .to_owned()
                     }
@@ -143,7 +143,7 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "bad-placeholder",
                     format!("{at}[{i}]"),
-                    format!("nothing fills `{{{word}}}` in this command"),
+                    format!("`{{{word}}}` is not a placeholder of this command"),
                     hint,
                 );
             }
@@ -156,7 +156,7 @@ impl JobChecker<'_> {
         if !missing.is_empty() {
             let what = format!("this command does not name {}", all(&missing));
             let hint = format!(
-                "put {} where the program takes {}",
+                "put {} where the program expects {}",
                 list(&missing),
                 if missing.len() == 1 { "that path" } else { "these paths" }
             );
@@ -170,7 +170,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "bad-placeholder",
                 at,
-                format!("nothing fills `{{{word}}}` in this path"),
+                format!("`{{{word}}}` is not a placeholder of this path"),
                 hint,
             );
         }
@@ -205,12 +205,13 @@ impl JobChecker<'_> {
             .enumerate()
             .filter(|(_, name)| name.is_empty() || name.contains(['=', '\0']))
         {
-            let what = format!("`{}` is no name of an environment variable", name.escape_debug());
+            let what =
+                format!("`{}` is not a name of an environment variable", name.escape_debug());
             self.push_problem(
                 "bad-value",
                 format!("{at}[{i}]"),
                 what,
-                "write the name alone: values stand in no job",
+                "write only the name: a job does not contain values of environment variables",
             );
         }
     }

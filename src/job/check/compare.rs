@@ -22,11 +22,11 @@ impl JobChecker<'_> {
             && !COMPARED.iter().any(|family| measured.contains(family))
         {
             let hint = "add one of `performance`, `group`, `ccm` and `eccm` to `metrics.families`, \
-                        or take `compare` out";
+                        or remove `compare`";
             self.push_problem(
                 "not-measured",
                 "metrics.compare",
-                "no family is measured that models are compared by",
+                "no family is measured by which models are compared",
                 hint,
             );
         }
@@ -46,7 +46,7 @@ impl JobChecker<'_> {
             });
             if both == [true, true] && first == second {
                 let what = format!("the model `{first}` is compared with itself");
-                self.push_problem("bad-value", at, what, "name another model behind the colon");
+                self.push_problem("bad-value", at, what, "name another model after the colon");
             }
         }
     }

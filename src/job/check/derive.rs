@@ -14,7 +14,7 @@ use crate::param::{ColumnName, Finite, Word};
 
 use super::{JobChecker, path};
 
-/// Where a derived column is declared: it may be made of what stands above it.
+/// Where a derived column is declared: it may be made of what is above it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DerivedIn {
     Derive,
@@ -36,7 +36,7 @@ impl JobChecker<'_> {
                     "column-twice",
                     path(&["data", "sensitive", name.as_str()]),
                     format!("the column `{name}` is derived here and under `data.derive`"),
-                    "derive it in one place: an attribute of that name finds the column by itself",
+                    "derive it in one place: an attribute with that name uses the column",
                 );
             }
             self.derivation(DerivedIn::Derive, &at, name, derivation);
@@ -97,12 +97,12 @@ impl JobChecker<'_> {
                     "bad-value",
                     format!("{at}.from"),
                     format!("`{name}` is an expression and has `from`"),
-                    "take it out: an expression names its columns itself",
+                    "remove it: an expression names its columns itself",
                 );
             }
             Some(from) => self.parent(block, format!("{at}.from"), name, from),
             None if form != "cross" && form != "sql" => {
-                let hint = format!("add `from: COLUMN`, the column that `{form}` is made of");
+                let hint = format!("add `from: COLUMN`, the column from which `{form}` is derived");
                 self.push_problem("missing-key", at, format!("`{at}` has no `from`"), hint);
             }
             None => {}
@@ -112,7 +112,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 format!("{at}.else"),
                 format!("`{name}` has `else` and no `map`"),
-                "take it out; what lies in no bin is missing",
+                "remove it; values outside the bins are missing",
             );
         }
         self.map(at, name, derivation);
@@ -135,18 +135,18 @@ impl JobChecker<'_> {
         self.push_problem("bad-sql", at, problem.located(), problem.hint.clone());
     }
 
-    /// Complains about a column that is not there yet where another is made of it.
+    /// Complains about a column that is not there yet where another is derived from it.
     fn parent(&mut self, block: DerivedIn, at: String, name: &ColumnName, parent: &ColumnName) {
         let data = &self.job.data;
         if parent == name {
             let hint = format!(
-                "give the derived column a name of its own, such as `{name}_group`; `{name}` then \
+                "give the derived column another name, such as `{name}_group`; `{name}` then \
                  stays as it is"
             );
             self.push_problem(
                 "bad-order",
                 at,
-                format!("`{name}` is derived from a column of its own name"),
+                format!("`{name}` is derived from a column with the same name"),
                 hint,
             );
             return;
@@ -225,7 +225,7 @@ impl JobChecker<'_> {
                 "duplicate-value",
                 format!("{at}.else"),
                 what,
-                "give the others a name of their own",
+                "give the others another name",
             );
         }
         let continuous = |from: &&ColumnName| self.job.data.features.continuous.contains(from);
@@ -258,11 +258,8 @@ impl JobChecker<'_> {
             return;
         }
         if let Some(i) = (1..edges.len()).find(|&i| edges[i].get() <= edges[i - 1].get()) {
-            let what = format!(
-                "the edge `{}` does not lie above `{}`",
-                edges[i].get(),
-                edges[i - 1].get()
-            );
+            let what =
+                format!("the edge `{}` is not above `{}`", edges[i].get(), edges[i - 1].get());
             self.push_problem(
                 "bad-value",
                 format!("{here}[{i}]"),
@@ -278,7 +275,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Bins with names of their own.
+    /// Bins with their own names.
     pub(super) fn named_bins(&mut self, here: &str, levels: &IndexMap<Word, [Finite; 2]>) {
         if levels.is_empty() {
             self.push_problem(
@@ -294,7 +291,7 @@ impl JobChecker<'_> {
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         for (lo, hi, name) in &sorted {
             if lo >= hi {
-                let what = format!("no number lies above `{lo}` and up to `{hi}`");
+                let what = format!("no number is above `{lo}` and at most `{hi}`");
                 self.push_problem(
                     "bad-value",
                     join(here, name.as_str()),
@@ -316,7 +313,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 join(here, pair[1].2.as_str()),
                 what,
-                "let each begin where the one before ends",
+                "start each bin where the previous one ends",
             );
         }
     }
@@ -376,7 +373,7 @@ impl JobChecker<'_> {
                 "bad-order",
                 at,
                 format!("`{name}` is crossed with itself"),
-                "cross attributes that stand above it",
+                "cross attributes that are declared above it",
             );
         } else if data.sensitive.contains_key(part) {
             self.push_problem(
@@ -423,7 +420,7 @@ impl JobChecker<'_> {
                         "bad-value",
                         at,
                         what,
-                        format!("cross fewer groups: at most {MAX_GROUPS} can be told apart"),
+                        format!("cross fewer groups: at most {MAX_GROUPS} are supported"),
                     );
                 }
                 _ if attribute.is_made_here() => {}
@@ -438,7 +435,7 @@ impl JobChecker<'_> {
         }
         if let Some(i) = groups.iter().position(|group| group.as_str().is_empty()) {
             let place = if written { format!("{list_at}[{i}]") } else { at.to_owned() };
-            let hint = "give these rows a group with a name: `map: {unknown: [\"\"], ...}`";
+            let hint = "give these rows a named group: `map: {unknown: [\"\"], ...}`";
             self.push_problem(
                 "empty-value",
                 place,
@@ -463,7 +460,7 @@ impl JobChecker<'_> {
                 "duplicate-value",
                 at,
                 format!("`{name}` has two groups called `{}`", words[i]),
-                "give the parts groups with other names",
+                "give the groups of the parts other names",
             );
             return;
         }
@@ -583,15 +580,16 @@ impl JobChecker<'_> {
             let at = path(&["data", "missing", "null_values", column.as_str()]);
             if data.is_derived(column) {
                 let roots: Vec<ColumnName> = data.roots(column).into_iter().collect();
-                let what = format!("`{column}` is derived, and values become missing before that");
+                let what =
+                    format!("`{column}` is derived, and null values are applied before that");
                 self.push_problem(
                     "unknown-column",
                     at,
                     what,
-                    format!("name the column that it is made of: {}", list(&roots)),
+                    format!("name the column from which it is derived: {}", list(&roots)),
                 );
             } else if !known.contains(column) {
-                let what = format!("no part of the job reads the column `{column}`");
+                let what = format!("no part of the job uses the column `{column}`");
                 self.push_problem(
                     "unknown-column",
                     at,
@@ -688,7 +686,7 @@ impl JobChecker<'_> {
             if let Some((bins, number, model)) = hidden {
                 let part = if bins == *name { "it is".to_owned() } else { format!("`{bins}` is") };
                 let what = format!(
-                    "{part} binned from `{number}`, and the model `{model}` sees `{number}` and \
+                    "{part} binned from `{number}`, and the model `{model}` reads `{number}` and \
                      not `{bins}`"
                 );
                 let hint = format!(
@@ -703,12 +701,13 @@ impl JobChecker<'_> {
                 let part = if unseen == *name {
                     "it is".to_owned()
                 } else {
-                    format!("it follows from `{unseen}`, which is")
+                    format!("it is derived from `{unseen}`, which is")
                 };
                 let sources: Vec<String> =
                     data.roots(&unseen).iter().map(|c| format!("`{c}`")).collect();
                 let what = format!(
-                    "{part} made of {}, which is no feature: no model run here would see a change",
+                    "{part} derived from {}, which is not a feature: no model run here would see a \
+                     change",
                     sources.join(", ")
                 );
                 let add = if is_binned(data, &unseen) {

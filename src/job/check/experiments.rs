@@ -31,7 +31,7 @@ impl<'a> JobChecker<'a> {
     fn experiment(&mut self, at: &str, name: &Name, experiment: &ExperimentBlock) {
         if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
             let what = format!(
-                "the experiment `{name}` trains models and needs a label, and `data.label` is \
+                "the experiment `{name}` trains models and needs a label, but `data.label` is \
                  `none`"
             );
             self.push_problem(
@@ -88,11 +88,11 @@ impl<'a> JobChecker<'a> {
         let own = path(&["models", experiment.model.as_str()]);
         if self.is_sound(&[&own]) && !self.has_problem(&[&own]) && !model.is_trained() {
             let what = format!(
-                "the experiment `{name}` trains a model again, and `{}` is not trained in this run",
+                "the experiment `{name}` trains a model again, but `{}` is not trained in this run",
                 experiment.model
             );
             let hint = "name a model such as `logistic: {l2: 1.0}` or `boosting: {}`, or a command \
-                        with `train`; what is not trained here is audited only";
+                        with `train`; other models are only audited";
             self.push_problem("cannot-train", here, what, hint);
         }
     }
@@ -111,13 +111,13 @@ impl<'a> JobChecker<'a> {
                     "bad-split",
                     here,
                     format!("`{folds}` folds are too many"),
-                    format!("at most {MOST_FOLDS}; 5 are usual"),
+                    format!("at most {MOST_FOLDS}; 5 is usual"),
                 );
             }
             Some(_) => {}
             None if self.job.data.split.is_none() && self.is_sound(&["data.split"]) => {
                 let what = format!(
-                    "the experiment `{name}` trains models, and no row is set aside for training"
+                    "the experiment `{name}` trains models, but there are no training rows"
                 );
                 self.push_problem("needs-split", at, what, "write `folds: 5`, or add `data.split`");
             }
@@ -138,8 +138,8 @@ impl<'a> JobChecker<'a> {
         let job = self.job;
         if job.counterfactuals.is_empty() {
             let what = format!(
-                "the experiment `{name}` rests on the counterfactual set `{from}`, and the job has \
-                 none"
+                "the experiment `{name}` uses the counterfactual set `{from}`, but the job has no \
+                 such set"
             );
             self.push_problem(
                 "needs-counterfactual",
@@ -161,8 +161,8 @@ impl<'a> JobChecker<'a> {
         let set = &job.counterfactuals[&experiment.from];
         if set.graphs().is_some() {
             let what = format!(
-                "the counterfactuals of `{from}` are numbers of every graph, not rows that a model \
-                 could be trained on"
+                "the counterfactuals of `{from}` are numbers for every graph, not rows on which a \
+                 model could be trained"
             );
             self.push_problem("not-offered", here, what, "name a set with another strategy");
             return None;
@@ -170,8 +170,8 @@ impl<'a> JobChecker<'a> {
         if let Some(ConditionOn::Prediction(model)) = set.knobs().map(|knobs| knobs.condition_on())
         {
             let what = format!(
-                "the set `{from}` conditions on what `{model}` predicts, and the rows that train \
-                 have labels of their own"
+                "the set `{from}` conditions on the predictions of `{model}`, but the \
+                 training rows have labels"
             );
             self.push_problem(
                 "not-offered",
@@ -189,7 +189,7 @@ impl<'a> JobChecker<'a> {
                 "bad-value",
                 format!("{at}.fraction"),
                 "a fraction of `0` adds no row",
-                "give it a share above 0; 0.1 is that of the paper",
+                "give it a share above 0; the paper uses 0.1",
             );
         }
         if directed.rules.is_empty() {
@@ -202,12 +202,12 @@ impl<'a> JobChecker<'a> {
         for (name, rule) in &directed.rules {
             let here = join(&format!("{at}.rules"), name.as_str());
             if *rule == DirectedRule::default() {
-                let hint = "say what its counterfactuals are, such as `{source_group: A, label: \
-                            positive}`; the arm `all` takes every one";
+                let hint = "specify its counterfactuals, such as `{source_group: A, label: \
+                            positive}`; the arm `all` uses all of them";
                 self.push_problem(
                     "empty-list",
                     here,
-                    format!("the rule `{name}` asks for nothing"),
+                    format!("the rule `{name}` has no condition"),
                     hint,
                 );
             } else if let Some(attributes) = &attributes {
@@ -231,7 +231,7 @@ impl<'a> JobChecker<'a> {
             (None, _) => {
                 let names: Vec<&str> = names.collect();
                 let what = format!(
-                    "the rule `{name}` names a group and not its attribute, and the set changes {}",
+                    "the rule `{name}` names a group without its attribute, but the set changes {}",
                     names.len()
                 );
                 self.push_problem(
@@ -261,7 +261,7 @@ impl<'a> JobChecker<'a> {
                 "bad-value",
                 format!("{at}.target_group"),
                 what,
-                "name another group, or take it out for all others",
+                "name another group, or remove it to use all others",
             );
         }
     }
@@ -273,7 +273,7 @@ impl<'a> JobChecker<'a> {
                 "bad-value",
                 format!("{at}.neighbours"),
                 what,
-                format!("at most {MOST_NEIGHBOURS}; 5 are usual"),
+                format!("at most {MOST_NEIGHBOURS}; 5 is usual"),
             );
         }
         let beta = adasyn.beta.get();
@@ -288,7 +288,7 @@ impl<'a> JobChecker<'a> {
             );
         }
         if adasyn.ratio.get() == 0.0 {
-            let what = "a ratio of `0` is always reached, so nothing would be made";
+            let what = "a ratio of `0` is always reached, so no rows would be made";
             self.push_problem(
                 "bad-value",
                 format!("{at}.ratio"),
@@ -307,8 +307,8 @@ impl<'a> JobChecker<'a> {
         };
         if let Some(lacking) = lacking {
             let what = format!(
-                "`cfs_adasyn` begins with the counterfactuals of the arm `{lacking}`, and the \
-                 experiment has none"
+                "`cfs_adasyn` starts with the counterfactuals of the arm `{lacking}`, but the \
+                 experiment has no such arm"
             );
             self.push_problem(
                 "unknown-name",

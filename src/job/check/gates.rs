@@ -31,7 +31,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 "metrics.bootstrap.samples",
                 what,
-                format!("at most {MOST_SAMPLES}; 2000 are usual"),
+                format!("at most {MOST_SAMPLES}; 2000 is usual"),
             );
         }
         let words: Vec<String> =
@@ -97,11 +97,11 @@ impl JobChecker<'_> {
         let Some(metric) = self.catalog.metrics.iter().find(|m| m.id == metric) else {
             if self.catalog.measures.contains(&metric) {
                 let what = format!(
-                    "`{}` is a measure of counterfactuals, of the family `cf_quality`, and gates \
-                     cannot ask it",
+                    "`{}` is a measure of counterfactuals, of the family `cf_quality`, which gates \
+                     cannot use",
                     metric
                 );
-                let hint = "choose a metric of predictions; `cf_quality` stands on the page and in \
+                let hint = "choose a metric of predictions; `cf_quality` is on the page and in \
                             the tables `cf_quality` and `cf_features`";
                 self.push_problem("unknown-metric", format!("{at}.metric"), what, hint);
                 return;
@@ -118,8 +118,8 @@ impl JobChecker<'_> {
         };
         match (&gate.model, metric.family) {
             (Some(_), MetricFamily::Graph) => {
-                let what = format!("`{}` is about graphs, which no model has a part in", metric.id);
-                self.push_problem("bad-scope", format!("{at}.model"), what, "take `model` out");
+                let what = format!("`{}` is about graphs and does not involve a model", metric.id);
+                self.push_problem("bad-scope", format!("{at}.model"), what, "remove `model`");
             }
             (None, family) if family != MetricFamily::Graph => {
                 let what = format!("`{at}` has no `model`");
@@ -140,19 +140,19 @@ impl JobChecker<'_> {
         let intervals = self.job.metrics.interval.method != IntervalMethod::None;
         if gate.decide_by == GateDecideBy::Worlds && metric.family == MetricFamily::Graph {
             let what = format!(
-                "`{}` is one number of all graphs together, without an interval across them",
+                "`{}` is a single number for all graphs, without an interval across them",
                 metric.id
             );
             self.push_problem(
                 "no-interval",
                 format!("{at}.decide_by"),
                 what,
-                "take `decide_by` out: its value decides",
+                "remove `decide_by`: its value decides",
             );
         } else if gate.decide_by == GateDecideBy::Worlds && gate.against.is_some() {
             let what = format!(
-                "the gate `{name}` judges a change, and the interval of a change is one of people, \
-                 not of graphs"
+                "the gate `{name}` judges a change, whose interval is over people, not \
+                 over graphs"
             );
             self.push_problem(
                 "no-interval",
@@ -190,20 +190,20 @@ impl JobChecker<'_> {
         }
     }
 
-    /// Complains about keys that say otherwise than `harm_to` of whom and of what is asked; gives
+    /// Complains about keys that contradict the groups and metrics of `harm_to`; gives
     /// back whether there is none.
     fn harm(&mut self, at: &str, gate: &GateBlock) -> bool {
         let keys = [
-            ("metric", gate.metric.is_some(), "`harm_to` asks for two metrics of its own"),
+            ("metric", gate.metric.is_some(), "`harm_to` defines its own two metrics"),
             (
                 "direction",
                 gate.direction.is_some(),
-                "`harm_to` asks for both directions between the group and each other",
+                "`harm_to` covers both directions between the group and each other group",
             ),
             (
                 "between",
                 gate.between.is_some(),
-                "`harm_to` asks for both directions between the group and each other",
+                "`harm_to` covers both directions between the group and each other group",
             ),
             ("group", gate.group.is_some(), "`harm_to` names the group"),
             ("at_least", gate.at_least.is_some(), "less harm is never worse"),
@@ -215,7 +215,7 @@ impl JobChecker<'_> {
                 "metric" => "keep one of `metric` and `harm_to`",
                 "at_least" => "write `at_most: X`",
                 "fall_at_most" => "write `rise_at_most: X`",
-                _ => "take it out",
+                _ => "remove it",
             };
             self.push_problem(code, join(at, key), (*what).to_owned(), hint);
         }
@@ -253,7 +253,7 @@ impl JobChecker<'_> {
         };
         if let Some(model) = gate.model.as_ref().filter(|model| **model != experiment.model) {
             let what = format!(
-                "the experiment `{name}` is about the model `{}`, and the gate asks `{model}`",
+                "the experiment `{name}` is about the model `{}`, but the gate names `{model}`",
                 experiment.model
             );
             self.push_problem(
@@ -267,7 +267,7 @@ impl JobChecker<'_> {
             gate.counterfactual.as_ref().filter(|set| set.as_str() != experiment.from.as_str())
         {
             let what = format!(
-                "the arms of `{name}` are measured with the set `{}`, and the gate asks for \
+                "the arms of `{name}` are measured with the set `{}`, but the gate names \
                  `{set}`",
                 experiment.from
             );
@@ -289,12 +289,12 @@ impl JobChecker<'_> {
             } else {
                 "graphs, which have"
             };
-            let what = format!("the gate `{name}` is decided by {by} no error to share out");
+            let what = format!("the gate `{name}` is decided by {by} no error rate to control");
             self.push_problem(
                 "no-interval",
                 here,
                 what,
-                "write `decide_by: interval`, or take `family_error` out",
+                "write `decide_by: interval`, or remove `family_error`",
             );
             return;
         }
@@ -307,13 +307,14 @@ impl JobChecker<'_> {
             && !(everybody && attributes > 1)
             && self.are_names_sound("data.sensitive")
         {
-            let what =
-                format!("the gate `{name}` makes one comparison, and `family_error` is about many");
+            let what = format!(
+                "the gate `{name}` makes one comparison, but `family_error` applies to several"
+            );
             self.push_problem(
                 "bad-scope",
                 here,
                 what,
-                "write `direction: any`, or take `family_error` out",
+                "write `direction: any`, or remove `family_error`",
             );
         }
     }
@@ -327,13 +328,11 @@ impl JobChecker<'_> {
         if let Some((key, _)) = others.iter().find(|(_, limit)| limit.is_some()) {
             let (what, hint) = match gate.against {
                 Some(_) => (
-                    format!("the gate `{name}` judges a change, and `{key}` limits a value"),
-                    "write `rise_at_most: X` or `fall_at_most: X`, or take `against` out",
+                    format!("the gate `{name}` judges a change, but `{key}` limits a value"),
+                    "write `rise_at_most: X` or `fall_at_most: X`, or remove `against`",
                 ),
                 None => (
-                    format!(
-                        "`{key}` limits a change, and the gate `{name}` does not say from what"
-                    ),
+                    format!("`{key}` limits a change, but the gate `{name}` has no baseline"),
                     "add `against: baseline`",
                 ),
             };
@@ -377,7 +376,7 @@ impl JobChecker<'_> {
             Some(GateBetween::Pair(_)) if metric.needs_counterfactual => {
                 (least - most, most - least)
             }
-            // The furthest groups are told so that a difference is not below 0, and a ratio not
+            // The furthest groups are given so that a difference is not below 0, and a ratio not
             // above 1.
             Some(GateBetween::WorstCase) if (least, most) == (0.0, f64::INFINITY) => (0.0, 1.0),
             Some(GateBetween::WorstCase) => (least.max(0.0), most),
@@ -401,19 +400,19 @@ impl JobChecker<'_> {
                 (false, _) => format!("is never above {hi}"),
             };
             let what = format!(
-                "the {of} of `{}` {bounds}, so `{key}: {limit}` asks nothing, or what cannot be",
+                "the {of} of `{}` {bounds}, so `{key}: {limit}` is always or never met",
                 metric.id
             );
             let hint = if hi.is_finite() && (1.0..=100.0).contains(&limit) {
                 format!("for {limit} % or points write `{}`", limit / 100.0)
             } else {
-                "write a limit that some values keep and others break".to_owned()
+                "write a limit within that range".to_owned()
             };
             self.push_problem("bad-limit", format!("{at}.{key}"), what, hint);
         }
     }
 
-    /// The label, the set and the family that the metric rests on.
+    /// The label, the set and the family that the metric depends on.
     fn evidence(&mut self, at: &str, gate: &GateBlock, metric: &KnownMetric) {
         let named = self.job.sets();
         let of_graphs = metric.family == MetricFamily::Graph;
@@ -427,13 +426,12 @@ impl JobChecker<'_> {
         let asked = join(at, if gate.harm_to.is_some() { "harm_to" } else { "metric" });
         match (&gate.counterfactual, metric.needs_counterfactual) {
             (Some(_), false) => {
-                let what =
-                    format!("`{id}` is measured on the rows as they are, without counterfactuals");
+                let what = format!("`{id}` is measured without counterfactuals");
                 self.push_problem(
                     "bad-scope",
                     format!("{at}.counterfactual"),
                     what,
-                    "take `counterfactual` out",
+                    "remove `counterfactual`",
                 );
             }
             (None, true) => {
@@ -454,7 +452,7 @@ impl JobChecker<'_> {
                     && !sets.contains(&set.as_str())
                     && named.iter().any(|(name, _)| name == set.as_str()) =>
             {
-                let what = format!("`{id}` is about graphs, and the set `{set}` has none");
+                let what = format!("`{id}` is about graphs, but the set `{set}` has none");
                 let hint = if sets.is_empty() {
                     "choose another metric".to_owned()
                 } else {
@@ -469,7 +467,7 @@ impl JobChecker<'_> {
             && self.is_sound(&["data.label", "data.favourable"])
         {
             let what = format!(
-                "`{id}` must know which prediction people want, and the job has neither a label \
+                "`{id}` needs the favourable prediction, but the job has neither a label \
                  nor `data.favourable`"
             );
             self.push_problem(
@@ -485,7 +483,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "needs-label",
                 asked,
-                format!("`{id}` needs a label, and `data.label` is `none`"),
+                format!("`{id}` needs a label, but `data.label` is `none`"),
                 "choose a metric without labels, or name the label column",
             );
         } else if !of_graphs
@@ -501,7 +499,8 @@ impl JobChecker<'_> {
             let (what, hint) = match &self.job.metrics.families {
                 Some(_) => (
                     format!(
-                        "`{id}` is of the family `{family}`, which `metrics.families` leaves out"
+                        "`{id}` belongs to the family `{family}`, which is not in \
+                         `metrics.families`"
                     ),
                     format!("add `{family}` to `metrics.families`"),
                 ),
@@ -509,8 +508,8 @@ impl JobChecker<'_> {
                     let words: Vec<&str> =
                         measured.iter().map(|family| family.as_str()).chain([family]).collect();
                     let what = format!(
-                        "`{id}` is of the family `{family}`, which is measured only where \
-                         `metrics.families` names it"
+                        "`{id}` belongs to the family `{family}`, which is measured only if \
+                         `metrics.families` lists it"
                     );
                     (what, format!("write `families: [{}]` below `metrics`", words.join(", ")))
                 }
@@ -526,7 +525,7 @@ impl JobChecker<'_> {
             if !there {
                 let form = if key == "strata" { "strata: COLUMN" } else { "flip_test: {}" };
                 let what =
-                    format!("`{id}` is measured where `metrics.clarify.{key}` stands in the job");
+                    format!("`{id}` is measured only if the job has `metrics.clarify.{key}`");
                 self.push_problem(
                     "not-measured",
                     asked,
@@ -537,7 +536,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// The key that says of whom the metric is asked, and what it names.
+    /// The key that selects the groups of the metric, and what it names.
     fn scope(
         &mut self,
         at: &str,
@@ -579,14 +578,14 @@ impl JobChecker<'_> {
                     scope_key(*scope)
                 },
             );
-            let what = format!("`{}` cannot be asked with `{form}`", metric.id);
+            let what = format!("`{}` cannot be used with `{form}`", metric.id);
             let hint = match metric.scopes {
                 [GateScope::Total] if metric.min_groups > 2 => format!(
-                    "take it out: the metric asks of each person whether a move to any other group \
-                     switches the prediction; of one direction that is `{}`",
+                    "remove it: the metric counts people whose prediction any other group would \
+                     switch; for one direction use `{}`",
                     metric.id.trim_end_matches("_any")
                 ),
-                [GateScope::Total] => "take it out: the metric is asked of everybody".to_owned(),
+                [GateScope::Total] => "remove it: the metric is about all people".to_owned(),
                 scopes => format!("use {}", scope_forms(scopes)),
             };
             self.push_problem("bad-scope", format!("{at}.{key}"), what, hint);
@@ -607,7 +606,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "bad-scope",
                 at,
-                format!("`{at}` does not say of whom `{}` is asked", metric.id),
+                format!("`{at}` does not specify the groups of `{}`", metric.id),
                 format!("add {}", scope_forms(metric.scopes)),
             );
         }
@@ -620,7 +619,7 @@ impl JobChecker<'_> {
                 "bad-scope",
                 format!("{at}.sensitive"),
                 format!("`sensitive` names `{attribute}`, the groups are of `{other}`"),
-                "take `sensitive` out: the groups say it",
+                "remove `sensitive`: the groups imply it",
             );
         }
         named.extend(gate.sensitive.clone());
@@ -683,7 +682,8 @@ impl JobChecker<'_> {
                 || self.favoured_of(attribute) == Some(FavouredGroups::Rest)
                     && metric.also == Some(MetricFamily::Clarify);
             if (is_rest(first) || is_rest(second)) && !measured {
-                let what = format!("`{attribute}` has two groups, so the rest of one is the other");
+                let what =
+                    format!("`{attribute}` has two groups, so the rest of one group is the other");
                 self.push_problem("bad-scope", here, what, "name both groups");
             }
             return;
@@ -708,13 +708,13 @@ impl JobChecker<'_> {
         };
         if !fits {
             let what = format!(
-                "`{}` is not measured between `{first}` and `{second}`: the favoured facet stands \
+                "`{}` is not measured between `{first}` and `{second}`: the favoured facet comes \
                  first",
                 metric.id
             );
             let hint = format!(
-                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` says who is favoured, \
-                 the reference where it is left out"
+                "write `{{{attribute}: {form}}}`; `metrics.clarify.favoured` lists the favoured \
+                 groups; the default is the reference"
             );
             self.push_problem("bad-scope", here, what, hint);
         }
@@ -761,15 +761,15 @@ impl JobChecker<'_> {
         };
         if !as_measured {
             let what = format!(
-                "`{}` is measured as `{second}` over `{first}`, and how its reciprocal changes \
-                 does not follow from how it changes",
+                "`{}` is measured as `{second}` over `{first}`, and its change does not \
+                 determine the change of its reciprocal",
                 metric.id
             );
             let (limit, other) =
                 if gate.fall_at_most.is_some() { ("fall", "rise") } else { ("rise", "fall") };
             let hint = format!(
-                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` in \
-                 the place of `{limit}_at_most`: where one ratio falls the other rises"
+                "write `between: {{{attribute}: [{second}, {first}]}}` and `{other}_at_most` \
+                 instead of `{limit}_at_most`: if one ratio falls, the other rises"
             );
             self.push_problem("bad-scope", here, what, hint);
         }
@@ -800,7 +800,7 @@ impl JobChecker<'_> {
                 "bad-scope",
                 format!("{at}.metric"),
                 what,
-                "with two groups a direction says the same: use `sr`, `psr` or `nsr`",
+                "with two groups a direction is equivalent: use `sr`, `psr` or `nsr`",
             );
         }
     }
@@ -915,6 +915,6 @@ fn scope_forms(scopes: &[GateScope]) -> String {
         })
         .collect();
     let total =
-        if scopes.contains(&GateScope::Total) { ", or none of them for everybody" } else { "" };
+        if scopes.contains(&GateScope::Total) { ", or none of them for all people" } else { "" };
     forms.join(" or ") + total
 }

@@ -35,13 +35,13 @@ impl JobChecker<'_> {
     ) {
         let here = format!("{at}.{}", GraphUncertainBlock::WORD);
         if set.placebo.is_some() {
-            let what = "a placebo repeats a strategy on shuffled groups, and graphs have \
-                        bootstraps of their own";
+            let what = "a placebo repeats a strategy on shuffled groups, but graphs have \
+                        their own bootstraps";
             self.push_problem(
                 "not-offered",
                 format!("{at}.placebo"),
                 what,
-                "take it out: `world_lo` and `world_hi` show how far graphs and refits disagree",
+                "remove it: `world_lo` and `world_hi` show how much graphs and refits disagree",
             );
         }
         self.graph_files(&here, name, graphs);
@@ -57,7 +57,7 @@ impl JobChecker<'_> {
         let [attribute] = attributes.as_slice() else {
             if attributes.len() > 1 {
                 let what = format!(
-                    "a graph-uncertain set changes one attribute, and this one would change {}",
+                    "a graph-uncertain set changes one attribute, but this one would change {}",
                     list(&attributes)
                 );
                 self.push_problem(
@@ -72,14 +72,15 @@ impl JobChecker<'_> {
         let groups = self.job.data.groups_of(attribute);
         if self.job.data.is_derived(self.job.data.column_of(attribute)) {
             let what = format!(
-                "`{attribute}` is derived, and a graph-uncertain set sets a column of the rows"
+                "`{attribute}` is derived, but a graph-uncertain set can set only a column of the \
+                 source"
             );
             self.push_problem(
                 "cannot-set",
                 here,
                 what,
-                "declare the column itself as a sensitive attribute, or derive it before the rows \
-                 come here",
+                "declare the column itself as a sensitive attribute, or derive it before \
+                 the import",
             );
             return;
         }
@@ -119,10 +120,10 @@ impl JobChecker<'_> {
                     continue;
                 }
                 said.push((place.clone(), what.clone()));
-                let hint = if what.ends_with("is no variable of the graph") {
+                let hint = if what.ends_with("is not a variable of the graph") {
                     format!("its variables are {}", list(&names))
                 } else {
-                    "what is known of a graph must hold all at once: take one of them out"
+                    "these statements about the graph contradict each other: remove one of them"
                         .to_owned()
                 };
                 self.push_problem("bad-knowledge", place, what, hint);
@@ -167,18 +168,18 @@ impl JobChecker<'_> {
                 "bad-value",
                 format!("{here}.bootstraps"),
                 what,
-                format!("at most {MOST_BOOTSTRAPS}; 100 are usual"),
+                format!("at most {MOST_BOOTSTRAPS}; 100 is usual"),
             );
         }
         let GraphSource::Boss(boss) = &graphs.discovery else { return };
         if graphs.n_bootstraps() == 0 {
-            let what = "without bootstraps a search finds one class of graphs and says nothing of \
-                        how sure it is";
+            let what = "without bootstraps a search finds one class of graphs and gives no \
+                        measure of its uncertainty";
             self.push_problem(
                 "bad-value",
                 format!("{here}.bootstraps"),
                 what,
-                "write 1 or more; 100 are usual",
+                "write 1 or more; 100 is usual",
             );
         }
         if boss.penalty.get() <= 0.0 {
@@ -205,17 +206,17 @@ impl JobChecker<'_> {
     fn graph_rows(&mut self, here: &str) {
         let data = &self.job.data;
         if data.weight.is_some() {
-            let what = "bootstraps of graphs draw rows one by one, and `data.weight` says that \
-                        rows stand for many";
+            let what = "bootstraps of graphs draw single rows, but with `data.weight` a \
+                        row represents several people";
             self.push_problem(
                 "not-offered",
                 here,
                 what,
-                "take `data.weight` out, or leave the graph-uncertain set out",
+                "remove `data.weight`, or leave the graph-uncertain set out",
             );
         }
         if data.split.as_ref().is_some_and(|split| split.folds.is_some()) {
-            let what = "graphs are learnt from one set of training rows, and `data.split.folds` \
+            let what = "graphs are learnt from one set of training rows, but `data.split.folds` \
                         makes several";
             self.push_problem("not-offered", here, what, "split by `column` or `share`");
         }
@@ -242,7 +243,7 @@ impl JobChecker<'_> {
                 "not-offered",
                 here,
                 what,
-                "take the set or the model out: audit them in jobs of their own",
+                "remove the set or the model, and audit them in separate jobs",
             );
         }
     }
@@ -273,23 +274,23 @@ impl JobChecker<'_> {
             {
                 let (data, place) = (&self.job.data, format!("{at}[{i}]"));
                 if data.label.column().is_some_and(|label| label.column == *column) {
-                    let what = format!("`{column}` is the label, which is no part of the graph");
+                    let what = format!("`{column}` is the label, which is not part of the graph");
                     self.push_problem(
                         "column-twice",
                         place,
                         what,
-                        "take it out: the model stands for it",
+                        "remove it: the model takes its place",
                     );
                 } else if data.is_derived(column) || data.onehot_of(column).is_some() {
                     let what = format!(
-                        "`{column}` follows from other columns by a rule, which no linear equation \
-                         keeps"
+                        "`{column}` is derived from other columns by a rule that no linear \
+                         equation preserves"
                     );
                     self.push_problem(
                         "derived-column",
                         place,
                         what,
-                        "name columns of the rows, or take it out",
+                        "name columns of the rows, or remove it",
                     );
                 } else {
                     let hint =
@@ -303,7 +304,7 @@ impl JobChecker<'_> {
                 }
             }
             if !variables.contains(own) {
-                let what = format!("`{own}` is not in the graph, so nothing can follow from it");
+                let what = format!("`{own}` is not in the graph, so it can have no descendants");
                 self.push_problem("missing-key", at.clone(), what, format!("add `{own}`"));
             }
         }
@@ -317,7 +318,7 @@ impl JobChecker<'_> {
             );
         }
         if variables.len() < 2 {
-            let what = format!("a graph of `{own}` alone moves nothing");
+            let what = format!("a graph with only `{own}` moves nothing");
             self.push_problem(
                 "no-input",
                 at.clone(),
@@ -354,12 +355,12 @@ impl JobChecker<'_> {
                 .collect();
             if !readers.is_empty() {
                 let what = format!(
-                    "`{column}` is computed from `{root}` by a rule that no graph keeps, and {} \
-                     reads it",
+                    "`{column}` is computed from `{root}` by a rule that no graph preserves, and \
+                     {} reads it",
                     all(&readers)
                 );
                 let hint = format!(
-                    "let the models do without it by `omit: [{column}]`, or leave `{root}` out of \
+                    "exclude it from the models by `omit: [{column}]`, or leave `{root}` out of \
                      `variables`"
                 );
                 self.push_problem("derived-column", here, what, hint);
@@ -387,8 +388,8 @@ impl JobChecker<'_> {
             && self.asks_graphs(gate)
         {
             let what = format!(
-                "the gate `{name}` is decided by the interval, and of graphs `{}` has none but the \
-                 one across them",
+                "the gate `{name}` is decided by the interval over people, but `{}` has only \
+                 one over graphs",
                 metric.id
             );
             let by = if gate.against.is_some() { "estimate" } else { "worlds" };
@@ -405,7 +406,7 @@ impl JobChecker<'_> {
     pub(super) fn gate_worlds(&mut self, at: &str, name: &Name, gate: &GateBlock) {
         if !self.asks_graphs(gate) {
             let what = format!(
-                "the gate `{name}` is decided by the interval over graphs and refits, and its set \
+                "the gate `{name}` is decided by the interval over graphs and refits, but its set \
                  has no graphs"
             );
             let sets = self.job.sets();

@@ -13,7 +13,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "not-built",
                 at,
-                "this build of cfaudit does without LightGBM",
+                "this build of cfaudit does not include LightGBM",
                 rebuild("LightGBM", "lightgbm"),
             );
         }

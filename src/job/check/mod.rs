@@ -67,7 +67,7 @@ pub struct KnownMetric {
     pub range: (f64, f64),
     /// Whether it goes by the prediction that people want, so that the job must say which.
     pub by_favourable: bool,
-    /// Of a ratio of two groups which one stands on top; the reference is first, the others as
+    /// Of a ratio of two groups which one is on top; the reference is first, the others as
     /// declared.
     pub ratio: Option<RatioOrder>,
 }
@@ -165,7 +165,7 @@ impl JobPlaces {
         }
     }
 
-    /// Where a dotted path stands (as [`path`] makes it); where it is not written, the nearest
+    /// Where a dotted path stands (as [`path`] makes it); if it is not written, the nearest
     /// block around it.
     pub fn at(&self, path: &str) -> Option<&FilePlace> {
         let mut path = path;
@@ -206,7 +206,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
         decode::make_hole(&mut root, steps);
     }
     let decoded = decode::decode::<Job>(&mut root);
-    // A key with a variable is no good name either: one place, one message.
+    // A key with a variable is not a good name either: one place, one message.
     let seen: Vec<FilePlace> = problems.iter().filter_map(|p| p.place.clone()).collect();
     problems.extend(
         decoded.problems.into_iter().filter(|p| {
@@ -269,7 +269,7 @@ fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
             path: String::new(),
             place: None,
             what,
-            hint: Some("mend these first".to_owned()),
+            hint: Some("correct these first".to_owned()),
         });
     }
     problems
@@ -377,7 +377,7 @@ fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
 /// Never: a job holds nothing that YAML cannot write.
 pub fn to_yaml(job: &Job) -> String {
     let text = serde_yaml::to_string(job)
-        .expect("a job is made of maps with text keys, lists, texts and finite numbers");
+        .expect("a job consists of maps with text keys, lists, texts and finite numbers");
     // Keys hold none: the reader refuses them.
     if text.contains("${") { format!("vars:\n  {DOLLAR}: \"$\"\n{}", literal(&text)) } else { text }
 }
@@ -417,7 +417,7 @@ impl JobChecker<'_> {
         });
     }
 
-    /// Complains about knobs of a block that are refused whatever the rest of the job says.
+    /// Complains about knobs of a block that are refused regardless of the rest of the job.
     fn refused(&mut self, block: &str, refusals: Vec<KnobRefusal>) {
         for KnobRefusal { key, code, what, hint } in refusals {
             let dot = if key.is_empty() { "" } else { "." };
@@ -484,7 +484,7 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "duplicate-value",
                     format!("{path}[{i}]"),
-                    format!("`{}` stands twice in `{path}`", item.as_ref()),
+                    format!("`{}` occurs twice in `{path}`", item.as_ref()),
                     "keep one of them",
                 );
                 return false;

@@ -55,7 +55,7 @@ impl JobChecker<'_> {
         let words: Vec<&str> = named.iter().map(|f| f.as_str()).collect();
         if !self.check_distinct(
             "metrics.families",
-            "family, or leave the key out for all that the job allows",
+            "family, or remove the key to use all that the job allows",
             &words,
         ) {
             return;
@@ -68,16 +68,16 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "needs-label",
                     at,
-                    format!("the family `{word}` needs a label, and `data.label` is `none`"),
-                    "take it out, or name the label column",
+                    format!("the family `{word}` needs a label, but `data.label` is `none`"),
+                    "remove it, or name the label column",
                 );
             } else if no_label && family == MetricFamily::Clarify {
                 self.push_problem(
                     "needs-label",
                     at,
-                    "the family `clarify` must know which prediction is favourable, and \
+                    "the family `clarify` needs the favourable prediction, but \
                      `data.label` is `none`",
-                    "take it out, or name the label column with its `favourable` side",
+                    "remove it, or name the label column with its `favourable` side",
                 );
             } else if family == MetricFamily::CfQuality
                 && !no_set
@@ -88,8 +88,8 @@ impl JobChecker<'_> {
                     "needs-counterfactual",
                     at,
                     "the family `cf_quality` is about sets that move features by distributions, \
-                     and no set here does",
-                    "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+                     but the job has no such set",
+                    "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
                 );
             } else if no_set && (family == MetricFamily::CfQuality || needs_counterfactual(family))
             {
@@ -131,8 +131,8 @@ impl JobChecker<'_> {
             let trained: Vec<String> = trained.collect();
             let hint = format!(
                 "write {} to train one here, `onnx: {{model: FILE}}`, `scores: {{factual: \
-                 {{column: score}}}}` for scores made elsewhere, `command: {{score: [./score]}}` \
-                 for a program, or `python: {{pickle: FILE}}` for a pickled model",
+                 {{column: score}}}}` for scores computed elsewhere, `command: {{score: \
+                 [./score]}}` for a program, or `python: {{pickle: FILE}}` for a pickled model",
                 any(&trained)
             );
             self.push_problem("one-of", at, what, hint);
@@ -179,8 +179,8 @@ impl JobChecker<'_> {
                 "needs-label",
                 at,
                 format!(
-                    "the model `{name}` is trained here and needs a label, and `data.label` is \
-                     `none`"
+                    "the model `{name}` is trained in the run and needs a label, but `data.label` \
+                     is `none`"
                 ),
                 "name the label column, or give the model's scores by `scores`",
             );
@@ -188,12 +188,12 @@ impl JobChecker<'_> {
         match &data.split {
             None if self.is_sound(&["data.split"]) => {
                 let hint = "add `data.split`, such as `{share: {train: 0.8, audit: 0.2}}`: a model \
-                            is not audited on the rows it learned";
+                            is not audited on its training rows";
                 self.push_problem(
                     "needs-split",
                     at,
                     format!(
-                        "the model `{name}` is trained here, and no row is set aside for training"
+                        "the model `{name}` is trained in the run, but there are no training rows"
                     ),
                     hint,
                 );
@@ -205,7 +205,9 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "needs-split",
                     "data.split.share.train",
-                    format!("the model `{name}` is trained here, and no row trains"),
+                    format!(
+                        "the model `{name}` is trained in the run, but there are no training rows"
+                    ),
                     "give `train` a share above 0",
                 );
             }
@@ -279,7 +281,8 @@ impl JobChecker<'_> {
                         "bad-placeholder",
                         here,
                         what,
-                        "put `{counterfactual}` into the path; it stands for the name of the set",
+                        "put `{counterfactual}` into the path; it is replaced by the name of the \
+                         set",
                     );
                 }
             }
@@ -318,7 +321,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 here,
                 format!("a tolerance of `{tolerance}` is below 0"),
-                "write 0 or more; 1.0e-6 leaves room for scores of single precision",
+                "write 0 or more; 1.0e-6 allows for scores in single precision",
             );
         } else {
             self.never_exceeded(here, model, tolerance);
@@ -330,8 +333,8 @@ impl JobChecker<'_> {
                  with nothing",
                 expect.column
             );
-            let hint = "name the column with the scores that the model gave elsewhere, or take \
-                        `expect` out";
+            let hint = "name the column with the scores that the model gave elsewhere, or remove \
+                        `expect`";
             self.push_problem("bad-value", join(at, "column"), what, hint);
         }
     }
@@ -365,8 +368,8 @@ impl JobChecker<'_> {
             self.push_problem(
                 "bad-value",
                 format!("{at}.share"),
-                "a share of `0` asks for no row",
-                "give it a share above 0, or take `recheck` out",
+                "a share of `0` selects no row",
+                "give it a share above 0, or remove `recheck`",
             );
         }
         if recheck.tolerance.get() < 0.0 {
@@ -375,20 +378,20 @@ impl JobChecker<'_> {
                 "bad-value",
                 format!("{at}.tolerance"),
                 what,
-                "write 0 or more; 1.0e-6 leaves room for scores of single precision",
+                "write 0 or more; 1.0e-6 allows for scores in single precision",
             );
         }
         self.never_exceeded(format!("{at}.tolerance"), model, recheck.tolerance.get());
         if scores.counterfactual.is_none() {
             let what = format!(
-                "the model `{name}` asks for rows again in the file of the counterfactuals, and \
-                 names none"
+                "the model `{name}` rechecks rows in the file of the counterfactuals, but names no \
+                 such file"
             );
             self.push_problem(
                 "needs-scores",
                 at,
                 what,
-                "add `counterfactual: {parquet: PATH, column: score}`, or take `recheck` out",
+                "add `counterfactual: {parquet: PATH, column: score}`, or remove `recheck`",
             );
         }
     }
@@ -397,19 +400,19 @@ impl JobChecker<'_> {
     pub(super) fn ask_again(&mut self, at: &str, again: Option<AskAgainBlock>) {
         let Some(again) = again.filter(|_| self.is_sound(&[at])) else { return };
         if again.share.get() == 0.0 {
-            let what = "a share of `0` asks for no row";
-            let hint = "give it a share above 0, or take `recheck` out";
+            let what = "a share of `0` selects no row";
+            let hint = "give it a share above 0, or remove `recheck`";
             self.push_problem("bad-value", format!("{at}.share"), what, hint);
         }
         let repeats = again.repeats.get();
         if repeats > MOST_REPEATS {
             let what = format!("`{repeats}` repeats are too many");
-            let hint = format!("at most {MOST_REPEATS}; 5 are usual");
+            let hint = format!("at most {MOST_REPEATS}; 5 is usual");
             self.push_problem("bad-value", format!("{at}.repeats"), what, hint);
         }
     }
 
-    /// Complains about features that would stand twice in the rows to score, which begin with the
+    /// Complains about features that would occur twice in the rows to score, which begin with the
     /// columns of the key.
     fn score_keys(&mut self, at: &str, scores: &ScoresBlock) {
         let keys: &[&str] = match (&scores.counterfactual, &scores.factual.parquet) {
@@ -423,7 +426,7 @@ impl JobChecker<'_> {
     }
 
     /// Complains about features with the name of a key column of `files`; `why` says that they
-    /// would stand there twice.
+    /// would be there twice.
     pub(super) fn key_columns(&mut self, at: &str, keys: &[&str], files: &str, why: &str) {
         if !self.is_sound(&["data.features", "data.sensitive"]) {
             return;
@@ -460,7 +463,7 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "bad-placeholder",
                     at,
-                    format!("nothing fills `{{{word}}}` in this path"),
+                    format!("`{{{word}}}` is not a placeholder of this path"),
                     hint,
                 );
                 return false;

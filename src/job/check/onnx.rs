@@ -13,7 +13,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "not-built",
                 at,
-                "this build of cfaudit does without ONNX models",
+                "this build of cfaudit does not include ONNX models",
                 rebuild("the ONNX runtime", "onnx"),
             );
         }
@@ -39,7 +39,7 @@ impl JobChecker<'_> {
         for (input, columns) in &onnx.inputs {
             let here = join(&format!("{at}.inputs"), input);
             if columns.is_empty() {
-                let what = format!("the input `{input}` gets no column");
+                let what = format!("the input `{input}` has no column");
                 self.push_problem(
                     "empty-list",
                     here.clone(),

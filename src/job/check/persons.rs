@@ -1,4 +1,4 @@
-//! Checks `data.person`: one role, and nothing beside it whose intervals would take rows for
+//! Checks `data.person`: one role, and nothing next to it whose intervals would take rows for
 //! people.
 
 use crate::job::MetricFamily;
@@ -30,7 +30,7 @@ impl JobChecker<'_> {
         let refuse = |what: &str| {
             format!("{what} are not offered together with `data.person`: they take rows for people")
         };
-        let out = "take it out, or take `data.person` out";
+        let out = "remove it, or remove `data.person`";
         if data.weight.is_some() && self.is_sound(&["data.weight"]) {
             self.push_problem("not-offered", "data.weight", refuse("weights"), out);
         }
@@ -42,7 +42,7 @@ impl JobChecker<'_> {
             && self.is_sound(&["metrics.families"])
         {
             let what = refuse("metrics of the family `clarify`");
-            let hint = "take `clarify` out of `metrics.families`, or take `data.person` out";
+            let hint = "take `clarify` out of `metrics.families`, or remove `data.person`";
             self.push_problem("not-offered", "metrics.families", what, hint);
         }
         for (name, set) in &self.job.counterfactuals {
@@ -51,7 +51,7 @@ impl JobChecker<'_> {
                 continue;
             }
             if set.graphs().is_some() {
-                let what = refuse("sets that rest on causal graphs");
+                let what = refuse("sets that depend on causal graphs");
                 self.push_problem("not-offered", at.clone(), what, out);
             }
             if set.placebo.is_some() {

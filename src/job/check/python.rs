@@ -29,7 +29,7 @@ impl JobChecker<'_> {
             [("positive", python.positive.is_some()), ("columns", !python.columns.is_empty())];
         for (key, _) in of_pickle.into_iter().filter(|(_, there)| *there && python.call.is_some()) {
             let what = format!("`{key}` is for a pickled model, and `call` names a function");
-            let hint = format!("take `{key}` out: the function itself returns the scores");
+            let hint = format!("remove `{key}`: the function itself returns the scores");
             self.push_problem("not-offered", format!("{at}.{key}"), what, hint);
         }
         self.inputs(at, name, &python.omit);

@@ -89,7 +89,7 @@ impl JobChecker<'_> {
         if self.is_sound(&["data.features"]) && !features.continuous.contains(column) {
             let names = features.continuous.iter().map(ColumnName::as_str);
             let what = if self.job.data.listed_features().any(|listed| listed == column) {
-                format!("`{column}` has bins, and is no continuous feature")
+                format!("`{column}` has bins, but is not a continuous feature")
             } else {
                 format!("no continuous feature is called `{column}`")
             };
@@ -108,7 +108,7 @@ impl JobChecker<'_> {
             [("subgroups", recourse.subgroups.support), ("actions", recourse.actions.support)]
         {
             if knobs::share(support).is_none() {
-                let what = format!("a support of `{}` is no share of people", support.get());
+                let what = format!("a support of `{}` is not a share of people", support.get());
                 self.push_problem(
                     "bad-value",
                     format!("{at}.{key}.support"),
@@ -126,22 +126,23 @@ impl JobChecker<'_> {
         let mean = recourse.definitions.mean_recourse.is_some();
         match recourse.no_way_costs {
             Some(cost) if knobs::cost(cost).is_none() => {
-                let what = format!("`{}` is no cost of people without recourse", cost.get());
+                let what =
+                    format!("`{}` is not a valid cost for people without recourse", cost.get());
                 self.push_problem(
                     "bad-value",
                     format!("{at}.no_way_costs"),
                     what,
-                    "write a cost from 0 to 1e9, above that of the dearest action",
+                    "write a cost from 0 to 1e9, above that of the most expensive action",
                 );
             }
             Some(_) if !mean => {
-                let what = "`no_way_costs` is read by the definition `mean-recourse` alone, and it \
+                let what = "only the definition `mean-recourse` uses `no_way_costs`, but it \
                             is not judged";
                 self.push_problem(
                     "bad-value",
                     format!("{at}.no_way_costs"),
                     what,
-                    "add `mean-recourse: {}` to `definitions`, or take it out",
+                    "add `mean-recourse: {}` to `definitions`, or remove it",
                 );
             }
             None if mean => {
@@ -156,7 +157,7 @@ impl JobChecker<'_> {
             _ => {}
         }
         if recourse.level().is_none() {
-            let what = format!("a level of `{}` makes no test", recourse.alpha.get());
+            let what = format!("a level of `{}` does not define a test", recourse.alpha.get());
             self.push_problem(
                 "bad-value",
                 format!("{at}.alpha"),
@@ -209,19 +210,19 @@ impl JobChecker<'_> {
         }
         if self.job.models[name.as_str()].scores.is_some() {
             let what = format!(
-                "the model `{name}` is scores made elsewhere, and recourse asks a model about \
-                 people as they could be"
+                "the model `{name}` has scores computed elsewhere, but recourse needs a model \
+                 that can score changed people"
             );
             self.push_problem(
                 "not-offered",
                 here,
                 what,
-                "name a model that is trained here, an ONNX file, or a command",
+                "name a model that is trained in the run, an ONNX file, or a command",
             );
         }
     }
 
-    /// What recourse sees in a column that may stand in subgroups; `None` where none of that name
+    /// What recourse sees in a column that may be in subgroups; `None` where none of that name
     /// does.
     fn recourse_kind(&self, attribute: &ColumnName, column: &ColumnName) -> Option<RecourseKind> {
         let (data, features) = (&self.job.data, &self.job.data.features);
@@ -249,7 +250,7 @@ impl JobChecker<'_> {
         if features.continuous.contains(column) {
             return Some(RecourseKind::Numbers);
         }
-        // Bins have an order whatever kind the column is listed as.
+        // Bins have an order regardless of the listed kind.
         if let Some((_, recipe @ DerivationRecipe::Bins { .. })) =
             data.derived().iter().find(|(name, _)| name == column)
         {
@@ -258,7 +259,7 @@ impl JobChecker<'_> {
         data.inputs().contains(&column).then_some(RecourseKind::Nominal)
     }
 
-    /// Whether a column is that of the attribute, what it is made of, or made of that.
+    /// Whether a column is that of the attribute, what it is derived from, or made of that.
     fn concerns_attribute(&self, attribute: &ColumnName, column: &ColumnName) -> bool {
         let data = &self.job.data;
         let own = data.roots(data.column_of(attribute));
@@ -292,7 +293,7 @@ impl JobChecker<'_> {
             let what = format!(
                 "`{column}` belongs to the attribute `{attribute}`, which no action changes"
             );
-            self.push_problem("cannot-move", here, what, "take it out");
+            self.push_problem("cannot-move", here, what, "remove it");
         } else if let Some(group) = self.job.data.onehot_of(column) {
             let what = format!(
                 "`{column}` is a column of the one-hot group `{group}`, which changes as one \
@@ -301,12 +302,13 @@ impl JobChecker<'_> {
             let hint = format!("write `{group}` in its place");
             self.push_problem("cannot-move", here, what, hint);
         } else if self.job.data.is_derived(column) && self.follows(column) {
-            let what = format!("`{column}` is derived from a feature and follows it");
+            let what = format!("`{column}` is derived from a feature and changes with it");
             self.push_problem(
                 "derived-column",
                 here,
                 what,
-                "name the feature that it is made of; bins for recourse stand under `data.bins`",
+                "name the feature from which it is derived; list bins for recourse under \
+                 `data.bins`",
             );
         } else {
             let mut names: Vec<&str> =
@@ -330,7 +332,7 @@ impl JobChecker<'_> {
             if matches!(direction, ChangeDirection::Up | ChangeDirection::Down)
                 && seen == RecourseKind::Nominal
             {
-                let what = format!("`{column}` has no order, so it goes neither up nor down");
+                let what = format!("`{column}` has no order, so it can move neither up nor down");
                 self.push_problem(
                     "bad-value",
                     here.clone(),
@@ -366,7 +368,7 @@ impl JobChecker<'_> {
         }
         let moves = |rule: &ColumnChangeRule| rule.direction().0 != ChangeDirection::Never;
         if !recourse.may_change.values().any(moves) && !self.has_problem(&[at]) {
-            let hint = "name what people may change, such as `occupation: any` or `age: up`; a \
+            let hint = "list what people may change, such as `occupation: any` or `age: up`; a \
                         column that is not named may not change";
             self.push_problem(
                 "empty-list",
@@ -380,7 +382,7 @@ impl JobChecker<'_> {
     fn cost(&mut self, at: &str, attribute: &ColumnName, recourse: &RecourseBlock) {
         let below = |cost: Finite| !(0.0..=knobs::MAX_COST).contains(&cost.get());
         if below(recourse.cost.nominal) {
-            let what = format!("`{}` is no cost", recourse.cost.nominal.get());
+            let what = format!("`{}` is not a valid cost", recourse.cost.nominal.get());
             self.push_problem(
                 "bad-value",
                 format!("{at}.nominal"),
@@ -391,7 +393,7 @@ impl JobChecker<'_> {
         for (column, weight) in &recourse.cost.weights {
             let here = join(&format!("{at}.weights"), column.as_str());
             if self.check_recourse_column(&here, attribute, column).is_some() && below(*weight) {
-                let what = format!("`{}` is no weight", weight.get());
+                let what = format!("`{}` is not a valid weight", weight.get());
                 self.push_problem(
                     "bad-value",
                     here,
@@ -406,7 +408,7 @@ impl JobChecker<'_> {
             let (fits, what) = match cost {
                 ColumnCost::RangeShare | ColumnCost::Absolute => (
                     matches!(seen, RecourseKind::Numbers | RecourseKind::OrderedNumbers),
-                    "no numbers here, so these have no difference",
+                    "no numbers, so its values have no difference",
                 ),
                 ColumnCost::Ordinal => (
                     matches!(seen, RecourseKind::Ordered(_) | RecourseKind::OrderedNumbers),
@@ -421,7 +423,8 @@ impl JobChecker<'_> {
                     }
                     RecourseKind::Ordered(_) => "write `ordinal` or `nominal`",
                     RecourseKind::Numbers | RecourseKind::OrderedNumbers => {
-                        "write `range-share`, `absolute` or `nominal`, or cut it under `data.bins`"
+                        "write `range-share`, `absolute` or `nominal`, or define bins under \
+                         `data.bins`"
                     }
                 };
                 self.push_problem("bad-value", here, format!("`{column}` has {what}"), hint);
@@ -432,7 +435,7 @@ impl JobChecker<'_> {
     fn definitions(&mut self, at: &str, definitions: &DefinitionSettings) {
         if !definitions.any() {
             let hint = "name at least one, such as `equal-cost-of-effectiveness: {phi: [0.7]}`, or \
-                        leave the key out for all of them";
+                        remove the key to use all of them";
             self.push_problem("empty-list", at, "no definition of fairness is judged", hint);
         }
         let phis = [
@@ -446,7 +449,7 @@ impl JobChecker<'_> {
             for (i, phi) in
                 phis.phi.iter().enumerate().filter(|(_, phi)| knobs::share(**phi).is_none())
             {
-                let what = format!("`{}` is no share of a group that can be helped", phi.get());
+                let what = format!("`{}` is not a valid share of a group", phi.get());
                 self.push_problem(
                     "bad-value",
                     format!("{here}[{i}]"),
@@ -461,7 +464,7 @@ impl JobChecker<'_> {
             self.push_problem(
                 "empty-list",
                 at.clone(),
-                "no budget is named",
+                "there is no budget",
                 "add `budget_percentiles: [30, 60, 90]`, or `budgets: [...]`",
             );
         }
@@ -507,7 +510,7 @@ impl JobChecker<'_> {
         if let Some(definition) = unseen.first() {
             let has = definition.views().first().map_or("", |view| view.id());
             let what = format!(
-                "`{}` is judged in the view `{has}` alone, which `views` leaves out",
+                "`{}` is judged only in the view `{has}`, which is not in `views`",
                 definition.id()
             );
             let hint = format!("add `{has}` to `views`, or take the definition out");
@@ -555,7 +558,7 @@ impl JobChecker<'_> {
         for key in &there {
             let is_named = !gate.is_of_metric() || gate.metric.is_some() || gate.harm_to.is_some();
             let hint = match about(key) {
-                _ if is_named => "take it out",
+                _ if is_named => "remove it",
                 "patterns" => "add `why: NAME`",
                 _ => "add `recourse: ATTRIBUTE`",
             };
@@ -594,7 +597,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 format!("{at}.score_at_least"),
                 what,
-                "write 0 or more; left out, every score above 0 counts",
+                "write 0 or more; by default every score above 0 counts",
             );
         }
         let blocks = self.job.recourse.keys().map(ColumnName::as_str);
@@ -621,8 +624,8 @@ impl JobChecker<'_> {
                 .map(|d| format!("{} {}", d.id(), d.parameter()).trim_end().to_owned())
                 .collect();
             let hint = format!(
-                "the block judges {}; budgets of gates stand under `budgets`, as percentiles they \
-                 follow from data",
+                "the block judges {}; list budgets of gates under `budgets`; percentile budgets \
+                 depend on the data",
                 list(&names)
             );
             let what = format!(
@@ -635,9 +638,9 @@ impl JobChecker<'_> {
         let Some(view) = gate.view else { return };
         if RecourseCriterion::new(definition, view).is_none() {
             let what = format!("`{}` has no view `{}`", definition.id(), view.as_ref());
-            self.push_problem("bad-scope", format!("{at}.view"), what, "take `view` out");
+            self.push_problem("bad-scope", format!("{at}.view"), what, "remove `view`");
         } else if !block.views.contains(&view) {
-            let what = format!("`recourse.{attribute}.views` leaves `{}` out", view.as_ref());
+            let what = format!("`recourse.{attribute}.views` does not include `{}`", view.as_ref());
             self.push_problem(
                 "not-measured",
                 format!("{at}.view"),

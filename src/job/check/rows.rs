@@ -236,12 +236,12 @@ impl JobChecker<'_> {
                 let place = format!("{here}[{i}]");
                 let other = joined.iter().find(|(known, _)| *known == column);
                 let (what, hint) = if *column == join.on {
-                    (format!("`{column}` is the key, and the rows have it"), "take it out")
+                    (format!("`{column}` is the key, and the rows have it"), "remove it")
                 } else if let Some((_, other)) = other {
                     (format!("`{column}` is joined from `{other}` too"), "keep one of them")
                 } else if data.row_id.as_ref() == Some(column) {
                     let what = format!("`{column}` is the row id, which the rows themselves hold");
-                    (what, "take it out, or name another row id")
+                    (what, "remove it, or name another row id")
                 } else if data.is_derived(column) {
                     let what = format!("a derived column is called `{column}` too");
                     (what, "give the derived column a name of its own")
@@ -269,12 +269,12 @@ impl JobChecker<'_> {
             && self.is_sound(&["data.favourable", "data.label"])
             && self.job.data.label.column().is_some()
         {
-            let what = "the label has a key `favourable` of its own";
+            let what = "the label has its own key `favourable`";
             self.push_problem(
                 "bad-value",
                 "data.favourable",
                 what,
-                "take `data.favourable` out: it is for jobs with `label: none`",
+                "remove `data.favourable`: it is for jobs with `label: none`",
             );
         }
         if self.is_sound(&["data.label"])
@@ -295,7 +295,7 @@ impl JobChecker<'_> {
                     negative.iter().enumerate().filter(|(_, word)| words.contains(word))
                 {
                     let (what, hint) = (
-                        format!("`{word}` counts as positive and as negative"),
+                        format!("`{word}` is listed as positive and as negative"),
                         "keep it in one of the two lists",
                     );
                     self.push_problem(
@@ -337,7 +337,7 @@ impl JobChecker<'_> {
                 self.push_problem(
                     "column-twice",
                     at.clone(),
-                    format!("`{name}` and `{other}` are both made of the column `{column}`"),
+                    format!("`{name}` and `{other}` are both derived from the column `{column}`"),
                     "keep one of the two attributes",
                 );
             }
@@ -414,9 +414,9 @@ impl JobChecker<'_> {
         for (i, (at, kind, column)) in columns.iter().enumerate() {
             if let Some((_, earlier, _)) = columns[..i].iter().find(|(_, _, c)| c == column) {
                 let what = if earlier == kind {
-                    format!("the column `{column}` stands twice under `{kind}`")
+                    format!("the column `{column}` is listed twice under `{kind}`")
                 } else {
-                    format!("the column `{column}` stands under `{earlier}` and under `{kind}`")
+                    format!("the column `{column}` is listed under both `{earlier}` and `{kind}`")
                 };
                 self.push_problem(
                     "column-twice",
@@ -434,9 +434,9 @@ impl JobChecker<'_> {
                 .filter(|_| !may_be_listed && self.is_sound(&["data.sensitive"]));
             if let Some((_, attribute)) = attribute {
                 let hint = if *kind == "ignore" {
-                    "take it out of `ignore`, or do not declare it as sensitive"
+                    "remove it from `ignore`, or do not declare it as sensitive"
                 } else {
-                    "take it out: a sensitive column is a feature already"
+                    "remove it: a sensitive column is already a feature"
                 };
                 self.push_problem(
                     "column-twice",
@@ -467,7 +467,7 @@ impl JobChecker<'_> {
                     "column-twice",
                     at.clone(),
                     format!("the feature `{column}` is derived from the label `{label}`"),
-                    "take it out: a model that sees the label knows the answer",
+                    "remove it: a model must not read the label",
                 );
             }
             if *kind != "ignore"
@@ -479,9 +479,9 @@ impl JobChecker<'_> {
                     at.clone(),
                     format!("the feature `{column}` is {role}"),
                     if *role == "the label" {
-                        "take it out: a model that sees the label knows the answer"
+                        "remove it: a model must not read the label"
                     } else {
-                        "take it out: a column has one role"
+                        "remove it: a column has one role"
                     },
                 );
             }
@@ -510,7 +510,7 @@ impl JobChecker<'_> {
                 group.iter().enumerate().filter(|(_, column)| data.is_derived(column))
             {
                 let what = format!(
-                    "`{column}` is derived, and a one-hot group is made of columns of the source"
+                    "`{column}` is derived, but a one-hot group consists of columns of the source"
                 );
                 self.push_problem(
                     "derived-column",
@@ -543,7 +543,7 @@ impl JobChecker<'_> {
                     at,
                     what,
                     "use `keep`, `drop-row` or `error`; only \
-                     nominal columns have a level `missing`",
+                     nominal columns can have a level `missing`",
                 );
             }
         }
@@ -569,7 +569,7 @@ impl JobChecker<'_> {
                     "empty-list",
                     at.clone(),
                     "the filter has no condition",
-                    "write `{COLUMN: {in: [...]}}`, or take it out",
+                    "write `{COLUMN: {in: [...]}}`, or remove it",
                 );
             }
             for (column, condition) in filter {
@@ -589,7 +589,7 @@ impl JobChecker<'_> {
                     }
                     KeepCondition::Between([low, high]) if low.get() > high.get() => {
                         let what =
-                            format!("no number lies between `{}` and `{}`", low.get(), high.get());
+                            format!("no number is between `{}` and `{}`", low.get(), high.get());
                         self.push_problem(
                             "bad-value",
                             format!("{here}.between"),
@@ -638,8 +638,8 @@ impl JobChecker<'_> {
                     self.push_problem(
                         "bad-split",
                         format!("data.split.{key}"),
-                        format!("`{key}` lists values of a `column`, and there is none"),
-                        format!("take it out, or add `column` in place of `{}`", found[0]),
+                        format!("`{key}` lists values of a `column`, but there is none"),
+                        format!("remove it, or add `column` in place of `{}`", found[0]),
                     );
                 }
             }
@@ -706,20 +706,21 @@ impl JobChecker<'_> {
         if let (Some(train), Some(audit)) = (&split.train, &split.audit)
             && let Some(i) = audit.iter().position(|value| train.contains(value))
         {
-            let what = format!("rows with `{}` would train and be audited", audit[i]);
+            let what =
+                format!("rows with `{}` would be both training rows and audited rows", audit[i]);
             self.push_problem(
                 "bad-split",
                 format!("data.split.audit[{i}]"),
                 what,
-                "name each value on one side only",
+                "list each value on only one side",
             );
         }
         if split.stratify.is_some() {
             self.push_problem(
                 "bad-split",
                 "data.split.stratify",
-                "`stratify` has no meaning where a column decides",
-                "take it out, or split by `share` or `folds`",
+                "`stratify` has no effect if a column defines the split",
+                "remove it, or split by `share` or `folds`",
             );
         }
     }

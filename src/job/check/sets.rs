@@ -41,18 +41,18 @@ impl JobChecker<'_> {
                 format!("at most {MOST_PAIRS}"),
             );
         } else if !self.job.has_fitted_sets() {
-            let what = "pairs of rows are shown of sets that move features, and the job has none";
+            let what = "pairs of rows are shown for sets that move features, but the job has none";
             self.push_problem(
                 "needs-counterfactual",
                 at,
                 what,
-                "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+                "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
             );
         } else if self.is_sound(&["metrics.families"])
             && !families(self.job, self.catalog).contains(&MetricFamily::CfQuality)
         {
-            let what =
-                "pairs of rows stand beside the quality of counterfactuals, which is not measured";
+            let what = "pairs of rows are shown with the quality of counterfactuals, which is not \
+                        measured";
             self.push_problem("not-measured", at, what, "add `cf_quality` to `metrics.families`");
         }
     }
@@ -64,7 +64,8 @@ impl JobChecker<'_> {
         }
         let at = "run.keep_rows";
         if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
-            let what = "rows of counterfactuals are to be kept, and no set of the job makes rows";
+            let what =
+                "`run.keep_rows` keeps rows of counterfactuals, but no set of the job makes rows";
             let hint = "add a set such as `flip: {naive: {}}` (one of causal graphs makes \
                         numbers), or write `outcomes`";
             self.push_problem("needs-counterfactual", at, what, hint);
@@ -117,7 +118,7 @@ impl JobChecker<'_> {
         let here = format!("{at}.sensitive");
         if self.check_distinct(
             &here,
-            "sensitive attribute, or leave the key out for all of them",
+            "sensitive attribute, or remove the key to use all of them",
             attributes,
         ) && self.are_names_sound("data.sensitive")
         {
@@ -135,13 +136,13 @@ impl JobChecker<'_> {
                 "bad-value",
                 format!("{at}.placebo.repeats"),
                 what,
-                format!("at most {MOST_REPEATS}; 20 are usual"),
+                format!("at most {MOST_REPEATS}; 20 is usual"),
             );
         }
         if set.knobs().is_some_and(|knobs| knobs.external_file().is_some()) {
             let what = "a placebo makes counterfactuals again and again, and those of the set are \
                         made elsewhere";
-            let hint = "take it out, or bring a set that you made with shuffled groups";
+            let hint = "remove it, or bring a set that you made with shuffled groups";
             self.push_problem("not-offered", format!("{at}.placebo"), what, hint);
         }
         if set.knobs().is_none() || !self.is_sound(&["models"]) {
@@ -149,15 +150,16 @@ impl JobChecker<'_> {
         }
         let elsewhere = self.job.models.iter().find(|(_, model)| !model.is_trained_here());
         if let Some((name, model)) = elsewhere {
-            let why = model.brought().map_or("made elsewhere", |(_, knobs)| knobs.noun());
+            let why = model.brought().map_or("trained elsewhere", |(_, knobs)| knobs.noun());
             let what = format!(
-                "a placebo makes counterfactuals again and again, and the model `{name}` is {why}"
+                "a placebo generates new counterfactuals several times, but the model `{name}` is \
+                 {why}"
             );
             self.push_problem(
                 "not-offered",
                 format!("{at}.placebo"),
                 what,
-                "take it out: a placebo is offered where all models are trained here",
+                "remove it: a placebo is supported only if all models are trained in the run",
             );
         }
     }
@@ -238,12 +240,12 @@ impl JobChecker<'_> {
         let set_with = |attribute: &&ColumnName| data.set_with(attribute).contains(column);
         if data.is_derived(column) {
             let roots: Vec<String> = data.roots(column).iter().map(ToString::to_string).collect();
-            let what = format!("`{column}` is derived and follows from {}", all(&roots));
+            let what = format!("`{column}` is derived from {}", all(&roots));
             self.push_problem(
                 "derived-column",
                 at,
                 what,
-                format!("name {} instead, or take it out", all(&roots)),
+                format!("name {} instead, or remove it", all(&roots)),
             );
         } else if let Some(group) = data.onehot_of(column) {
             let what = format!("`{column}` is one of the columns of the one-hot group `{group}`");
@@ -268,7 +270,7 @@ impl JobChecker<'_> {
                 "`{column}` is set with {}, so a strategy does not move it",
                 all(attributes)
             );
-            self.push_problem("cannot-move", at, what, "take it out");
+            self.push_problem("cannot-move", at, what, "remove it");
         }
     }
 
@@ -287,7 +289,7 @@ impl JobChecker<'_> {
             );
         }
         for (attribute, number) in found {
-            let what = format!("`{attribute}` is binned from `{number}`, which stays where it is");
+            let what = format!("`{attribute}` is binned from `{number}`, which does not move");
             let hint = format!(
                 "let `{number}` move, or leave `{attribute}` out of the set by `sensitive: [...]`"
             );
@@ -303,8 +305,8 @@ impl JobChecker<'_> {
         match condition {
             ConditionOn::Label | ConditionOn::RawLabel if data.label.column().is_none() => {
                 let what = "the strategy conditions on the label, and `data.label` is `none`";
-                let hint = "write `{prediction: MODEL}` to condition on what a model predicts, or \
-                            `none`; the report says which";
+                let hint = "write `{prediction: MODEL}` to condition on a model's prediction, or \
+                            `none`; the report shows the choice";
                 self.push_problem("needs-label", at, what, hint);
             }
             ConditionOn::Label | ConditionOn::RawLabel | ConditionOn::Nothing => {}
@@ -332,8 +334,8 @@ impl JobChecker<'_> {
                 };
                 if scores_in_file(model) {
                     let what = format!(
-                        "the counterfactuals wait for the scores of `{name}`, which stand in a \
-                         file of their own"
+                        "the counterfactuals depend on the scores of `{name}`, which are \
+                         in a separate file"
                     );
                     let hint = "put the score into a column of the rows and name it by `factual: \
                                 {column: ...}`";
@@ -346,11 +348,11 @@ impl JobChecker<'_> {
                 if !labelled && (trained || data.reference.is_some()) {
                     let what = format!(
                         "the rows that the strategy learns from have no label, and `{name}` \
-                         predicts the audited rows only"
+                         predicts only the audited rows"
                     );
                     let hint = if trained {
-                        "name the label column, add `data.reference` with a label, or take \
-                         `data.split` out: then it learns from the audited rows"
+                        "name the label column, add `data.reference` with a label, or remove \
+                         `data.split`, so that it learns from the audited rows"
                     } else {
                         "name the label of the reference: `reference: {parquet: PATH, label: COL}`"
                     };
@@ -400,7 +402,7 @@ impl JobChecker<'_> {
             let known = features.continuous.iter().chain(ordinal).map(ColumnName::as_str);
             let what = if features.nominal.contains(column) || features.ordinal.contains_key(column)
             {
-                format!("`{column}` has levels, no numbers")
+                format!("`{column}` has levels, not numbers")
             } else {
                 format!("no feature is called `{column}`")
             };
@@ -421,7 +423,7 @@ impl JobChecker<'_> {
                 "cannot-move",
                 at,
                 format!("`{column}` does not move in this set"),
-                "take the check out, or let it move",
+                "remove the check, or let it move",
             );
             return false;
         }
@@ -466,7 +468,7 @@ impl JobChecker<'_> {
                     "cannot-move",
                     at,
                     format!("`{column}` does not move in this set"),
-                    "take it out, or let it move",
+                    "remove it, or let it move",
                 );
                 continue;
             }
@@ -475,7 +477,7 @@ impl JobChecker<'_> {
                     "empty-list",
                     at.clone(),
                     format!("`{column}` has no counterparts"),
-                    "write `{LEVEL: LEVEL}`, or take it out",
+                    "write `{LEVEL: LEVEL}`, or remove it",
                 );
             }
             if let Some(group) = data.features.onehot.get(column) {
@@ -494,7 +496,7 @@ impl JobChecker<'_> {
                 }
             }
             for (from, _) in pairs.iter().filter(|(from, to)| from == to) {
-                let what = format!("`{from}` is named as its own counterpart");
+                let what = format!("`{from}` is its own counterpart");
                 self.push_problem(
                     "bad-value",
                     join(&at, from.as_str()),
@@ -515,13 +517,13 @@ impl JobChecker<'_> {
         let labelled = data.label.column().is_some()
             || data.reference.as_ref().is_some_and(|r| r.label.is_some());
         if !entries.is_empty() && !labelled && self.is_sound(&["data.label", "data.reference"]) {
-            let what = "decorrelating needs the label of the rows that the strategy learns from, \
-                        and `data.label` is `none`";
+            let what = "decorrelating needs the label of the rows from which the strategy learns, \
+                        but `data.label` is `none`";
             self.push_problem(
                 "needs-label",
                 format!("{here}.decorrelate"),
                 what,
-                "take it out, or name a label",
+                "remove it, or name a label",
             );
         }
         for (i, entry) in entries.iter().enumerate() {
@@ -552,10 +554,10 @@ impl JobChecker<'_> {
                     .filter(|a| self.job.data.set_with(a).is_disjoint(&own))
                     .collect();
                 let hint = if others.is_empty() {
-                    "take the entry out".to_owned()
+                    "remove the entry".to_owned()
                 } else {
                     format!(
-                        "take the entry out, or change only {} by `sensitive: [...]`",
+                        "remove the entry, or change only {} by `sensitive: [...]`",
                         list(&others)
                     )
                 };
@@ -577,11 +579,11 @@ impl JobChecker<'_> {
                         .filter(|_| clash.is_none() && !data.is_derived(column))
                     {
                         let what = format!(
-                            "`{column}` says to which group of `{attribute}` a row belongs, which \
-                             the set changes: twins keep it"
+                            "`{column}` determines the group of `{attribute}`, which the set \
+                             changes, but the job keeps the column unchanged"
                         );
                         let hint = format!(
-                            "take it out, or leave `{attribute}` out of the set by `sensitive: \
+                            "remove it, or leave `{attribute}` out of the set by `sensitive: \
                              [...]`"
                         );
                         self.push_problem("cannot-move", at, what, hint);
@@ -591,7 +593,7 @@ impl JobChecker<'_> {
         }
     }
 
-    /// What is said of single columns.
+    /// What is said about single columns.
     pub(super) fn single_columns(&mut self) {
         if !self.is_sound(&["data.columns", "data.features"]) {
             return;
@@ -606,7 +608,7 @@ impl JobChecker<'_> {
         {
             let at = join(&path(&["data", "columns", name.as_str()]), "integer");
             let what = format!(
-                "`integer` is about numbers with distances, and no continuous feature is called \
+                "`integer` applies to continuous features, but no continuous feature is called \
                  `{name}`"
             );
             self.push_problem(
@@ -641,11 +643,11 @@ impl JobChecker<'_> {
             if data.is_derived(name) {
                 let roots: Vec<ColumnName> = data.roots(name).into_iter().collect();
                 let what = format!("`{name}` is derived, and holds names that the job gives");
-                let hint = format!("name the column that it is made of: {}", list(&roots));
+                let hint = format!("name the column from which it is derived: {}", list(&roots));
                 self.push_problem("derived-column", at, what, hint);
             } else if data.row_id.as_ref() == Some(name) {
-                let what = format!("`{name}` is the row id, and ids are compared as they stand");
-                let hint = "take it out: ids that differ in case or blanks are different ids";
+                let what = format!("`{name}` is the row id, and ids are compared unchanged");
+                let hint = "remove it: ids that differ in case or blanks are different ids";
                 self.push_problem("bad-value", at, what, hint);
             } else if numbers {
                 let what = format!("`{name}` holds numbers, which have no letters");
@@ -653,10 +655,10 @@ impl JobChecker<'_> {
                     "bad-value",
                     at,
                     what,
-                    "take it out: `trim` and `case` are for text",
+                    "remove it: `trim` and `case` are for text",
                 );
             } else if !known.contains(name) {
-                let what = format!("no part of the job reads the column `{name}`");
+                let what = format!("no part of the job uses the column `{name}`");
                 let hint =
                     suggest(name.as_str(), "its columns", known.iter().map(ColumnName::as_str));
                 self.push_problem("unknown-column", at, what, hint);
@@ -679,7 +681,7 @@ impl JobChecker<'_> {
             let words: Vec<&str> = positive.iter().map(|word| word.as_str()).collect();
             self.check_distinct("data.reference.positive", "value that counts as positive", &words);
             if reference.label.is_none() && !label && self.is_sound(&["data.label"]) {
-                let what = "values of a label are positive, and the reference has none";
+                let what = "`positive` lists label values, but the reference has no label";
                 self.push_problem("missing-key", at, what, "add `label: COL`");
             }
         }
@@ -702,13 +704,13 @@ impl JobChecker<'_> {
                 "bad-value",
                 at,
                 what,
-                "take it out, or add a set such as `world: {greedy: {condition_on: label}}`",
+                "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
             );
         }
     }
 }
 
-/// Whether the scores of the rows as they are stand in a file that may come later.
+/// Whether the scores of the rows as they are are in a file that may come later.
 fn scores_in_file(model: &ModelBlock) -> bool {
     model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some())
 }

@@ -26,13 +26,14 @@ impl JobChecker<'_> {
                 && data.sensitive.keys().all(|name| data.column_of(name) == column)
             {
                 let what = format!(
-                    "`{column}` is what the groups are made of: every slice would hold one of them"
+                    "the groups are derived from `{column}`: every slice would hold only one of \
+                     them"
                 );
                 self.push_problem(
                     "bad-value",
                     at,
                     what,
-                    "name another column, in whose values the groups meet",
+                    "name another column, whose values occur in several groups",
                 );
             }
         }

@@ -23,7 +23,7 @@ impl JobChecker<'_> {
                         "the scores of the model `{name}` are probabilities of the positive class, \
                          as `{kind}` gives them"
                     );
-                    self.push_problem("not-offered", join(at, key), what, "take it out");
+                    self.push_problem("not-offered", join(at, key), what, "remove it");
                     refused = true;
                 }
             }
@@ -107,7 +107,7 @@ impl JobChecker<'_> {
                 "bad-value",
                 at,
                 what,
-                "1 weighs recall like precision, 2 twice as much",
+                "1 weights recall and precision equally, 2 gives recall twice the weight",
             );
         }
         if model.threshold_rule == ThresholdRule::Gt {
@@ -122,14 +122,14 @@ impl JobChecker<'_> {
         let fixed = "give `threshold` a number";
         if model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some()) {
             let what = format!(
-                "the threshold of the model `{name}` is fitted to training rows, and its file of \
-                 scores is of audited rows"
+                "the threshold of the model `{name}` is fitted to training rows, but its score \
+                 file has only audited rows"
             );
             self.push_problem(
                 "not-offered",
                 at,
                 what,
-                format!("{fixed}, or fit it where the scores are made"),
+                format!("{fixed}, or fit it where the scores are computed"),
             );
             return;
         }
@@ -154,7 +154,7 @@ impl JobChecker<'_> {
         }
         if data.split.is_none() && self.is_sound(&["data.split"]) {
             let what = format!(
-                "the threshold of the model `{name}` is fitted to training rows, and every row is \
+                "the threshold of the model `{name}` is fitted to training rows, but every row is \
                  audited"
             );
             self.push_problem(

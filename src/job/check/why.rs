@@ -67,13 +67,13 @@ impl JobChecker<'_> {
             self.push_problem("needs-label", join(at, "metric"), what, hint);
         }
         if block.share().is_none() {
-            let what = format!("a support of `{}` is no share of people", block.support.get());
+            let what = format!("a support of `{}` is not a share of people", block.support.get());
             let hint = "write a share above 0, such as 0.01 for 1 %";
             self.push_problem("bad-value", join(at, "support"), what, hint);
         }
         if block.longest.get() > LONGEST {
             let what = format!("patterns of `{}` traits are too long", block.longest.get());
-            let hint = format!("write at most {LONGEST}; 3 are usual");
+            let hint = format!("write at most {LONGEST}; 3 is usual");
             self.push_problem("bad-value", join(at, "longest"), what, hint);
         }
         if let WhyColumns::Named(names) = &block.columns
@@ -134,10 +134,9 @@ impl JobChecker<'_> {
         let id = block.metric.id();
         if block.metric.is_of_errors() {
             if block.counterfactual.is_some() {
-                let what =
-                    format!("`{id}` is measured on the rows as they are, without counterfactuals");
+                let what = format!("`{id}` is measured without counterfactuals");
                 let here = join(at, "counterfactual");
-                self.push_problem("bad-scope", here, what, "take `counterfactual` out");
+                self.push_problem("bad-scope", here, what, "remove `counterfactual`");
             }
             if self.job.data.label.column().is_none() && self.is_sound(&["data.label"]) {
                 let what = format!("`{id}` needs a label, and the job has none");

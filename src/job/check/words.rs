@@ -69,7 +69,7 @@ impl JobChecker<'_> {
     fn check_words(&mut self, at: &str, text: Option<&str>) {
         if text.is_some_and(|text| text.trim().is_empty()) {
             let what = format!("`{at}` is empty");
-            self.push_problem("empty-value", at, what, "write the words, or take the key out");
+            self.push_problem("empty-value", at, what, "write the words, or remove the key");
         }
     }
 

@@ -1,5 +1,5 @@
 //! Columns of a file that no model should read, found by their values for `cfaudit new`: what tells
-//! the label, the score or the decision that people got, and what tells people apart.
+//! the label, the score or the decision that people got, and what distinguishes people.
 //!
 //! Choice: rows are compared on a sample drawn by the hash of their number
 //! ([`crate::data::source::file_profile`]), at least [`ROWS_AT_LEAST`] of them. A column is *the
@@ -10,7 +10,7 @@
 //! values that some score divides, where labels are missing for some of its values only, where its
 //! name says so, or where it is one to one with such a column. Of a column with at most
 //! [`SCORE_VALUES_ABOVE`] values each value counts by the share of its rows with a positive label,
-//! missing as a value of its own; of another, whether there is a value counts so. Free text is long
+//! missing as a separate value; of another, whether there is a value counts so. Free text is long
 //! text that mostly differs. `cfaudit check` asks the same of the features of a job.
 
 use std::collections::{HashMap, HashSet};
@@ -107,8 +107,8 @@ pub(crate) fn find(
         if let Some(why) = label.and_then(|(label, positive)| by_label(look, label, positive)) {
             reasons.insert(look.name.clone(), why);
         } else if is_named && has_many_numbers(look) {
-            let why =
-                "its name says that it is a score; move it to continuous if the model may read it";
+            let why = "its name suggests that it is a score; move it to continuous if the model \
+                       may read it";
             reasons.insert(look.name.clone(), why.to_owned());
             scores.push(look);
         }
@@ -119,7 +119,7 @@ pub(crate) fn find(
             score.name != look.name && rank_correlation(look, score).abs() >= SAME_RANK_CORRELATION
         });
         if let (Some(score), false) = (score, reasons.contains_key(&look.name)) {
-            reasons.insert(look.name.clone(), format!("it ranks people as {} does", score.name));
+            reasons.insert(look.name.clone(), format!("it ranks people like {}", score.name));
             scores.push(look);
         }
     }
@@ -127,7 +127,7 @@ pub(crate) fn find(
     for look in others().filter(|look| !reasons.contains_key(&look.name)).collect::<Vec<_>>() {
         let without = label.map_or_else(Vec::new, |(label, _)| values_without_labels(look, label));
         let why = if let Some(score) = scores.iter().find(|score| is_divided_by(look, score)) {
-            format!("it is the decision that {} makes", score.name)
+            format!("it is the decision based on {}", score.name)
         } else if !without.is_empty() {
             let values = without.join(" or ");
             format!("a decision: labels are missing where it is {values}, and nowhere else")
@@ -135,7 +135,7 @@ pub(crate) fn find(
             && is_few(look, 2..=3)
             && parts(&look.name).iter().any(|part| DECISIONS.contains(&part.as_str()))
         {
-            "its name says that it is a decision; move it to nominal if the model may read it"
+            "its name suggests that it is a decision; move it to nominal if the model may read it"
                 .to_owned()
         } else {
             continue;
@@ -146,7 +146,7 @@ pub(crate) fn find(
     for look in others() {
         if let Some((decision, _)) = decisions.iter().find(|(other, _)| is_one_to_one(look, other))
         {
-            let why = || format!("it is {} under another name", decision.name);
+            let why = || format!("it is a copy of {}", decision.name);
             reasons.entry(look.name.clone()).or_insert_with(why);
         }
     }
@@ -159,8 +159,8 @@ pub(crate) fn find(
     LeakyColumns { reasons, decisions: decisions.collect() }
 }
 
-/// Whether the values tell rows apart: texts that all differ, and whole numbers that do, where they
-/// rise, are many or have the name of an id.
+/// Whether the values distinguish rows: texts that all differ, and whole numbers that do, where
+/// they rise, are many or have the name of an id.
 pub(crate) fn tells_rows_apart(look: &ColumnProfile, is_called_so: bool) -> bool {
     let rises = || look.is_ascending || is_called_so || look.sample.len() >= ID_ROWS_AT_LEAST;
     match look.class {
@@ -224,7 +224,7 @@ fn pairs<'a>(
 
 fn by_label(look: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Option<String> {
     if is_one_to_one(look, label) {
-        return Some(format!("it is {} under another name", label.name));
+        return Some(format!("it is a copy of {}", label.name));
     }
     let positive = hash_of(positive);
     let numbers = pairs(look, label).map(|(value, label)| (value.number, label.word == positive));
@@ -232,7 +232,7 @@ fn by_label(look: &ColumnProfile, label: &ColumnProfile, positive: &str) -> Opti
     let both = [by_number, auc(shares_by_value(look, label, positive))];
     let auc = both.into_iter().flatten().map(|auc| auc.max(1.0 - auc)).max_by(f64::total_cmp)?;
     (auc >= SAME_RANK_CORRELATION)
-        .then(|| format!("alone it tells {}: its AUC is {auc:.3}", label.name))
+        .then(|| format!("on its own it predicts {}: its AUC is {auc:.3}", label.name))
 }
 
 /// For each row with a label the share of positive ones among the rows of its value, and whether it
@@ -319,7 +319,7 @@ fn rank_correlation(a: &ColumnProfile, b: &ColumnProfile) -> f64 {
     if norm > 0.0 { sum(&x, &y) / norm } else { 0.0 }
 }
 
-/// Whether the score of each of two or three values lies in a range of its own.
+/// Whether the score of each of two or three values lies in a separate range.
 fn is_divided_by(look: &ColumnProfile, score: &ColumnProfile) -> bool {
     if !is_few(look, 2..=3) {
         return false;

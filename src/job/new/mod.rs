@@ -1,14 +1,14 @@
-//! Writes a first job from a data file, for `cfaudit new`: every choice that was made is told
-//! beside it.
+//! Writes a first job from a data file, for `cfaudit new`: every choice that was made is reported
+//! next to it.
 //!
 //! A job must say which label is positive, which side people want and which group is the reference;
-//! a file does not tell. Where the caller does not say either, the job gets a value all the same,
-//! so that it runs, with the word DECIDE next to it and what else could stand there; each such
+//! a file does not tell. Where the caller does not say either, the job gets a value anyway,
+//! so that it runs, with the word DECIDE next to it and what else could be there; each such
 //! guess is also told to the caller. Columns that no model should read (`leaks`) are left out with
 //! the reason.
 //!
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
-//! attributes: its scores are audited as they stand, without counterfactuals.
+//! attributes: its scores are audited unchanged, without counterfactuals.
 
 pub(crate) mod leaks;
 
@@ -61,7 +61,7 @@ pub struct FirstJob {
     pub guesses: Vec<String>,
 }
 
-/// What people want to be told, and what not.
+/// What people want to see, and what not.
 const WANTED_WORDS: [&str; 22] = [
     "grant",
     "approve",
@@ -117,7 +117,7 @@ const UNWANTED_WORDS: [&str; 25] = [
 /// Words in a name that turn what follows.
 const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
 
-/// Words in the names of columns that tell people apart, and ends of such words.
+/// Words in the names of columns that distinguish people, and ends of such words.
 const ID_WORDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
 const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
 
@@ -170,8 +170,8 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
         (Some(label), _) => column(glance, wishes, label)?,
         (None, true) => column(glance, wishes, "label_value")?,
         (None, false) => {
-            let fault = Fault::new("missing-column", "no column is named as the label")
-                .in_file(&wishes.data);
+            let fault =
+                Fault::new("missing-column", "no label column is given").in_file(&wishes.data);
             return Err(fault
                 .hint(format!("write `--label COLUMN`; {}", columns_in_words(glance)))
                 .into());
@@ -224,8 +224,8 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             .filter(|look| !taken(look) && has_groups(look))
             .map(|look| format!("`{}`", look.name));
         let candidates: Vec<String> = candidates.collect();
-        let fault = Fault::new("missing-column", "no column is named as a sensitive attribute")
-            .in_file(&wishes.data);
+        let fault =
+            Fault::new("missing-column", "no sensitive attribute is given").in_file(&wishes.data);
         let like = if candidates.is_empty() {
             columns_in_words(glance)
         } else {
@@ -276,8 +276,8 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
             let doubt = |look: &ColumnProfile| match &decided {
                 Some(decided) => decided.doubt(),
                 None if are_selective(look, label) => Some(
-                    "labels are missing for one group more often than for another, and no \
-                     column of decisions was found"
+                    "labels are missing for one group more often than for another, and \
+                     no decision column was found"
                         .to_owned(),
                 ),
                 None => None,
@@ -318,7 +318,7 @@ fn column<'a>(
         let fault = Fault::new("duplicate-column", format!("several columns are called `{name}`"))
             .in_file(&wishes.data)
             .in_column(name);
-        return Err(fault.hint("give them names of their own").into());
+        return Err(fault.hint("give them different names").into());
     }
     let found = glance.columns.iter().find(|look| look.name == name);
     found.ok_or_else(|| missing_column_fault(wishes.data.as_ref(), name, &known).into())
@@ -345,7 +345,7 @@ fn has_groups(look: &ColumnProfile) -> bool {
         && (!look.class.is_number() || look.levels.len() == 2)
 }
 
-/// The column that tells rows apart, where its name says that this is what it is for.
+/// The column that distinguishes rows, where its name says that this is what it is for.
 fn id_column<'a>(
     glance: &'a FileProfile,
     roles: [Option<&ColumnProfile>; 2],
@@ -391,12 +391,12 @@ fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Result<()> {
         return Ok(());
     }
     let what = match score.range {
-        Some((lo, hi)) if score.class.is_number() => format!("the scores go from {lo} to {hi}"),
+        Some((lo, hi)) if score.class.is_number() => format!("the scores range from {lo} to {hi}"),
         _ => "the column of scores holds no numbers".to_owned(),
     };
     let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
     Err(fault
-        .hint("a score is a number from 0 to 1, or 0 and 1 for decisions; bring the column there")
+        .hint("a score is a number from 0 to 1, or 0 and 1 for decisions; rescale the column")
         .into())
 }
 
@@ -422,8 +422,8 @@ fn word(text: &str) -> String {
     literal(&quoted)
 }
 
-/// Whether a letter is no letter: control characters, ends of lines, marks of direction; all of
-/// them have four hex digits.
+/// Whether a character is not a letter: control characters, ends of lines, marks of direction; all
+/// of them have four hex digits.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -472,15 +472,15 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
     );
     line!(
         text,
-        "# the lines marked DECIDE hold a guess: nobody but you knows. `cfaudit check JOB` finds \
-         what is wrong, `cfaudit explain` what a word means."
+        "# the lines marked DECIDE contain guesses that only you can confirm. `cfaudit check JOB` \
+         finds errors, `cfaudit explain WORD` explains a term."
     );
     line!(text, "cfaudit: 1");
     line!(text, "name: {}", name(&wishes.data));
     line!(text, "about:");
     line!(
         text,
-        "  decision: What the model decides, in a sentence   # DECIDE: words for the report"
+        "  decision: What the model decides, in a sentence   # DECIDE: wording for the report"
     );
     line!(text, "");
 }
@@ -497,7 +497,7 @@ fn csv_block(path: &str, csv: &CsvBlock) -> (String, String) {
     }
     if csv.encoding != plain.encoding {
         let _ = write!(keys, ", encoding: windows-1252");
-        found.push("the file is no UTF-8");
+        found.push("the file is not valid UTF-8");
     }
     if csv.decimal != plain.decimal {
         let _ = write!(keys, ", decimal: {}", quoted(&csv.decimal.to_string()));
@@ -506,12 +506,12 @@ fn csv_block(path: &str, csv: &CsvBlock) -> (String, String) {
         let _ = write!(keys, ", thousands: {}", quoted(&sign.to_string()));
     }
     if (csv.decimal, csv.thousands) != (plain.decimal, plain.thousands) {
-        found.push("numbers are written so in at least one column: look at the values");
+        found.push("at least one column writes numbers this way: check the values");
     }
     if !csv.null_values.is_empty() {
         let words: Vec<String> = csv.null_values.iter().map(|null| quoted(null.as_str())).collect();
         let _ = write!(keys, ", null_values: [{}]", words.join(", "));
-        found.push("words among numbers, taken for missing");
+        found.push("words among numbers, treated as missing");
     }
     let why = if found.is_empty() { String::new() } else { format!("   # {}", found.join("; ")) };
     (keys, why)
@@ -541,15 +541,15 @@ fn data(
         Some(id) => {
             line!(
                 text,
-                "  row_id: {}   # so that people can be followed from one version to the next",
+                "  row_id: {}   # so that people can be matched between versions",
                 word(&id.name)
             );
         }
         None => {
             line!(
                 text,
-                "  # row_id: COLUMN   # a column that tells people apart, so that they can be \
-                 followed from one version to the next"
+                "  # row_id: COLUMN   # a column that identifies people, so that they \
+                 can be matched between versions"
             );
         }
     }
@@ -580,7 +580,7 @@ fn data(
     );
     if wishes.positive.is_none() {
         guesses.push(format!(
-            "`positive: [{}]` of the label `{}`; `--positive VALUE` says it",
+            "`positive: [{}]` of the label `{}`; set it with `--positive VALUE`",
             word(&positive),
             label.name
         ));
@@ -590,11 +590,11 @@ fn data(
     let mut decide = "";
     if wishes.favourable.is_none() {
         let known = format!("whether people want {} as {}", word(&positive), label.name);
-        line!(text, "    # A guess: the file does not tell {}.", comment_text(&known));
+        line!(text, "    # A guess: the file does not show {}.", comment_text(&known));
         decide = "DECIDE: ";
         guesses.push(format!(
-            "`favourable: {side}`: the file does not tell {known}; `--favourable positive` or \
-             `--favourable negative` says it"
+            "`favourable: {side}`: the file does not show {known}; set it with \
+             `--favourable positive` or `--favourable negative`"
         ));
     }
     line!(
@@ -609,9 +609,9 @@ fn data(
         let wished = wished.filter(|wished| groups.iter().any(|(group, _)| group == wished));
         let wished = wished.as_deref();
         let decide = if wished.is_some() {
-            "the group that others are compared with"
+            "the group with which others are compared"
         } else {
-            "DECIDE: the group that others are compared with; here the largest"
+            "DECIDE: the group with which others are compared; here the largest"
         };
         line!(text, "    {}:", word(&look.name));
         if let Some(remark) = missing_word_remark(look) {
@@ -621,7 +621,7 @@ fn data(
         line!(text, "      reference: {}   # {decide}", word(wished.unwrap_or(largest)));
         if wished.is_none() {
             guesses.push(format!(
-                "`reference: {}`, the largest group of `{}`; `--reference GROUP` says it",
+                "`reference: {}`, the largest group of `{}`; set it with `--reference GROUP`",
                 word(largest),
                 look.name
             ));
@@ -700,8 +700,8 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     let n = look.null_words;
     (n > 0).then(|| {
         format!(
-            "# DECIDE: {n} rows hold a word of `null_values` here, and count as missing; take \
-             the word out there if it is a value"
+            "# DECIDE: {n} rows contain a word of `null_values` here and count as missing; remove \
+             the word from `null_values` if it is a value"
         )
     })
 }
@@ -722,7 +722,7 @@ fn levels<'a>(
         };
         let fault = fault(
             "too-many-levels",
-            format!("the column has {n} different values, and is to have few"),
+            format!("the column has {n} different values, but should have few"),
         );
         return Err(fault
             .hint("derive classes from it first: in a job, `bins` and `map` do that")
@@ -778,14 +778,14 @@ fn groups(look: &ColumnProfile, wishes: &NewJobOptions) -> Result<Vec<(String, u
 fn role(look: &ColumnProfile) -> GuessedRole {
     let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
     match look.class {
-        _ if !usable(&look.name) => ignored("its name cannot stand in a job"),
+        _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
         ValueClass::Empty => ignored("it holds no value"),
-        _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds one value only"),
+        _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
         ValueClass::Text if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it tells rows apart")
+            ignored("it identifies rows")
         }
         _ if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it tells rows apart; move it to continuous if it is a number")
+            ignored("it identifies rows; move it to continuous if it is a number")
         }
         ValueClass::Int | ValueClass::Float if look.has_more_levels || look.levels.len() > 2 => {
             GuessedRole::Continuous
@@ -810,8 +810,8 @@ fn trained(
     let is_nominal: fn(&GuessedRole) -> bool = |role| matches!(role, GuessedRole::Nominal);
     line!(
         text,
-        "  features:          # what the model reads beside the sensitive columns; ordinal: \
-         {{COLUMN: ascending}} for ordered numbers"
+        "  features:          # what the model reads in addition to the sensitive columns; \
+         ordinal: {{COLUMN: ascending}} for ordered numbers"
     );
     if of(is_continuous).next().is_some() {
         line!(text, "    continuous: [{}]", words(of(is_continuous)));
@@ -821,7 +821,7 @@ fn trained(
     }
     let alone = of(is_continuous).chain(of(is_nominal)).next().is_none();
     if alone {
-        line!(text, "    continuous: []   # no column was found that could be one");
+        line!(text, "    continuous: []   # no suitable column was found");
     }
     for (look, role) in roles {
         if let GuessedRole::Ignored(why) = role {
@@ -850,12 +850,12 @@ fn trained(
     }
     line!(text, "  split: {{share: {{train: 0.7, audit: 0.3}}}}");
     line!(text, "");
-    line!(text, "counterfactuals:       # the same people, had they belonged to another group");
+    line!(text, "counterfactuals:       # the same people as members of another group");
     line!(text, "  flip: naive          # only the sensitive column changes");
     line!(
         text,
-        "  # typical: {{greedy: {{condition_on: label}}}}   # every feature takes the value that \
-         is as typical in the other group"
+        "  # typical: {{greedy: {{condition_on: label}}}}   # every feature takes the equally \
+         typical value of the other group"
     );
     line!(text, "");
     line!(text, "models:");
@@ -872,15 +872,15 @@ fn trained(
     }
     line!(
         text,
-        "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # a model of \
-         your own"
+        "  # yours: {{command: {{score: [python3, score.py], watch: [score.py]}}}}   # your own \
+         model"
     );
     line!(text, "");
     line!(text, "gates:");
     for (i, (look, (group, why))) in sensitive.iter().zip(at_risk).enumerate() {
         line!(
             text,
-            "  {}:   # who is refused and would not be as another group, and the reverse",
+            "  {}:   # people who are refused but would not be in the other group, and the reverse",
             gate_name(&look.name, i)
         );
         line!(
@@ -921,7 +921,7 @@ impl Decided<'_> {
     fn doubt(&self) -> Option<String> {
         self.by_words.then(|| {
             format!(
-                "{} is taken for the decision, and {} for its favourable side, by words alone",
+                "only names suggest that {} is the decision and {} its favourable side",
                 self.look.name,
                 self.favourable.join(", ")
             )
@@ -993,7 +993,7 @@ fn at_risk(
         return (group, format!("DECIDE: a guess, {doubt}{why}"));
     }
     if is_guess {
-        guesses.push(format!("{harm_to} follows from `favourable`; change both"));
+        guesses.push(format!("{harm_to} depends on `favourable`; change both"));
     }
     (group, why)
 }
@@ -1022,7 +1022,7 @@ fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_i
         line!(
             text,
             "      # counterfactual: {{parquet: \"scores/{{counterfactual}}.parquet\", column: \
-             score}}   # with it, sets under `counterfactuals` are audited too"
+             score}}   # add it to audit sets under `counterfactuals` too"
         );
     }
     line!(text, "    threshold: 0.5     # DECIDE: the score from which a prediction is positive");
@@ -1030,7 +1030,8 @@ fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_i
     line!(text, "gates:");
     line!(
         text,
-        "  gap:                 # shares of positive predictions, the groups furthest apart"
+        "  gap:                 # difference of the shares of positive predictions, for the groups \
+         furthest apart"
     );
     line!(text, "    metric: demp_difference");
     line!(text, "    model: scored");
@@ -1042,7 +1043,8 @@ fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_i
     line!(text, "    level: warn");
     line!(
         text,
-        "  missed:              # people with {} whom the model misses, the groups furthest apart",
+        "  missed:              # difference of the shares of people with {} whom the model \
+         misses, for the groups furthest apart",
         comment_text(&label.name)
     );
     line!(text, "    metric: fnr_difference");

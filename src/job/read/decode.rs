@@ -2,7 +2,7 @@
 //!
 //! serde stops at the first error. So an error is recorded, the value it is about becomes a
 //! [`YamlValue::Hole`] (an unknown key is removed, a missing key is filled with a hole), and the
-//! tree is read again until nothing new turns up. A hole reads as whatever is asked for, so a value
+//! tree is read again until nothing new turns up. A hole reads as the requested type, so a value
 //! is complained about once, and what is right can still be checked; `damaged` names what cannot.
 //!
 //! Rules: a text takes any scalar as it is written; numbers and booleans are YAML 1.2 core,
@@ -232,13 +232,13 @@ fn type_hint(expected: &str) -> Option<String> {
         "a map" => Some("write names with their values, such as `{NAME: ...}`".to_owned()),
         "`true` or `false`" => Some("`yes`, `no`, `on` and `off` are texts in YAML 1.2".to_owned()),
         "a finite number" => Some(
-            "write it in digits, such as `0.1` for 10 %; for an open end a number beyond all \
-             values: `.inf` and `.nan` are refused"
+            "write it in digits, such as `0.1` for 10 %; for an open end use a number beyond all \
+             values, because `.inf` and `.nan` are refused"
                 .to_owned(),
         ),
         "a list" => Some("put the value into brackets, such as `[a, b]`".to_owned()),
         "a text" => {
-            Some("write one text; quote it if it holds `: ` or begins with a bracket".to_owned())
+            Some("write one text; quote it if it holds `: ` or starts with a bracket".to_owned())
         }
         _ => None,
     }
@@ -255,7 +255,7 @@ fn missing_hint(field: &str) -> String {
         "label" => "label: {column: C, positive: [...], favourable: positive}` or `label: none",
         "sensitive" => "sensitive: {sex: {groups: [Male, Female], reference: Male}}",
         "positive" => {
-            "positive: [...]`, the values that count as positive: they are never guessed; add \
+            "positive: [...]`, the values that count as positive; add \
              `positive: [\">50K\"]"
         }
         "favourable" => "favourable: positive` or `favourable: negative",

@@ -2,7 +2,7 @@
 //!
 //! The format number is looked at before anything else. Paths of `include` are relative to the file
 //! that names them; maps are merged, lists and scalars replaced, a later file wins over an earlier
-//! one and the including file over all. A value that stands alone in a variable
+//! one and the including file over all. A value that consists only of a variable
 //! (`threshold: ${vars.t}`) is read as if its text stood there, so it may be a number.
 
 use std::collections::BTreeSet;
@@ -119,7 +119,7 @@ enum UnreadableFile {
     Io(Error),
 }
 
-/// Whether a path stands for a file that was opened for this process, such as standard input or
+/// Whether a path represents a file that was opened for this process, such as standard input or
 /// `<(...)` of a shell: who opened it has the other end, so a pipe there ends.
 fn is_inherited_file(path: &Path) -> bool {
     path == Path::new("/dev/stdin")
@@ -157,7 +157,7 @@ fn too_long(file: &str, place: Option<FilePlace>) -> JobProblem {
         "yaml-too-large",
         place,
         format!("`{file}` is longer than {} MiB", MAX_BYTES >> 20),
-        "a job describes an audit; data belongs into Parquet or CSV files",
+        "a job describes an audit; data belongs in Parquet or CSV files",
     )
 }
 
@@ -166,8 +166,8 @@ fn no_file(code: &'static str, file: &str, place: Option<FilePlace>) -> JobProbl
     let hint = match &place {
         Some(_) => "name a regular file or a link to one",
         None => {
-            "name a regular file or a link to one; a job from a pipe is read by the name \
-             `/dev/stdin`"
+            "name a regular file or a link to one; use `/dev/stdin` to read a job from a \
+             pipe"
         }
     };
     fault(code, place, what, hint)
@@ -221,7 +221,7 @@ impl IncludeMerge {
                 "empty-file",
                 Some(root.place),
                 format!("`{file}` is empty"),
-                "a job begins with `cfaudit: 1`",
+                "a job starts with `cfaudit: 1`",
             )]);
         }
         if !matches!(root.value, YamlValue::Map(_)) {
@@ -230,7 +230,7 @@ impl IncludeMerge {
                 "wrong-type",
                 Some(root.place),
                 what,
-                "a job is a map that begins with `cfaudit: 1`",
+                "a job is a map that starts with `cfaudit: 1`",
             )]);
         }
         format_number(file, &root, self.chain.len() == 1)?;
@@ -284,7 +284,7 @@ impl IncludeMerge {
         };
         if written.contains("${") {
             let what = format!(
-                "`{written}` holds a variable, and `include` is read before variables are known"
+                "`{written}` contains a variable, but `include` is read before variables are known"
             );
             return Err(one(fault("bad-include", at(), what, "name the file itself")));
         }
@@ -321,7 +321,7 @@ impl IncludeMerge {
                 self.chain[start..].iter().map(|(_, name)| format!("`{name}`")).collect();
             let what =
                 format!("files include each other in a circle: {} -> `{file}`", names.join(" -> "));
-            return Err(one(fault("bad-include", at(), what, "take one of them out of `include`")));
+            return Err(one(fault("bad-include", at(), what, "remove one of them from `include`")));
         }
         if self.includes.len() >= MAX_INCLUDES {
             return Err(one(fault(
@@ -343,7 +343,7 @@ impl IncludeMerge {
 fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<JobProblem>> {
     let fail = |code, at, what: String, hint: &str| Err(vec![fault(code, at, what, hint)]);
     let Some(node) = root.get("cfaudit") else {
-        let what = format!("`{file}` does not say its format");
+        let what = format!("`{file}` does not give its format");
         return if required {
             fail(
                 "bad-format",
@@ -360,9 +360,8 @@ fn format_number(file: &str, root: &YamlNode, required: bool) -> Result<(), Vec<
     match number {
         Some(1..=FORMAT) => Ok(()),
         Some(newer) if newer > FORMAT => {
-            let what = format!(
-                "`{file}` is written in format {newer}, this cfaudit reads format {FORMAT}"
-            );
+            let what =
+                format!("`{file}` has format {newer}, but this cfaudit reads format {FORMAT}");
             fail(
                 "newer-format",
                 at,
@@ -462,8 +461,8 @@ fn apply(root: &mut YamlNode, set: &str) -> Result<(), Vec<JobProblem>> {
         let YamlValue::Map(entries) = &mut node.value else {
             return Err(fail(
                 "bad-set",
-                format!("`{above}` is {found}, not a map that `{key}` could stand in"),
-                format!("set it as a whole: `--set {above}=...`"),
+                format!("`{above}` is {found}, not a map that could contain `{key}`"),
+                format!("set the whole value: `--set {above}=...`"),
             ));
         };
         let known = entries.iter().position(|(k, _)| k.text == *key);
@@ -540,8 +539,7 @@ fn fill(loaded: &mut LoadedJob) {
         let mut text = None;
         match node.scalar() {
             Some(scalar) if scalar.text == "required" && !scalar.quoted => {
-                let what =
-                    format!("the variable `{}` has no default, and no value was given", key.text);
+                let what = format!("the variable `{}` has neither a default nor a value", key.text);
                 let hint = format!("run with `--set {}=VALUE`", key.text);
                 filler.problems.push(JobProblem {
                     path,
@@ -549,7 +547,7 @@ fn fill(loaded: &mut LoadedJob) {
                 });
             }
             Some(scalar) if scalar.text.contains("${") => {
-                let what = format!("the variable `{}` is made of another one", key.text);
+                let what = format!("the variable `{}` refers to another one", key.text);
                 filler.problems.push(JobProblem {
                     path,
                     ..fault(
@@ -584,7 +582,7 @@ fn fill(loaded: &mut LoadedJob) {
         let path = join("vars", &variable.name);
         let what = format!("the variable `{}` is declared and never used", variable.name);
         let hint = format!(
-            "use it as `${{vars.{}}}`, or take it out: setting it would change nothing",
+            "use it as `${{vars.{}}}`, or remove it: setting it would change nothing",
             variable.name
         );
         filler.problems.push(JobProblem {
@@ -616,13 +614,13 @@ impl VariableFiller {
             YamlValue::Map(entries) => {
                 for (key, value) in entries {
                     if key.text.contains("${") {
-                        let what = format!("the key `{}` holds a variable", shorten(&key.text));
+                        let what = format!("the key `{}` contains a variable", shorten(&key.text));
                         self.mark_used(&key.text);
                         self.problem(
                             "bad-variable",
                             &key.place,
                             what,
-                            "variables are filled in values, never in keys".to_owned(),
+                            "variables can be used in values, not in keys".to_owned(),
                         );
                     }
                     self.walk(PathStep::Key(key.text.clone()), value);
@@ -698,7 +696,7 @@ impl VariableFiller {
             ),
             None => (
                 format!("`${{{}}}` is not a variable", shorten(inner)),
-                "only `${vars.NAME}` is filled: there are no environment variables and no \
+                "only `${vars.NAME}` is supported, not environment variables or \
                  expressions"
                     .to_owned(),
             ),

@@ -1,4 +1,4 @@
-//! Reads one value of a tree as whatever type asks for it: serde's side of
+//! Reads one value of a tree as the requested type: serde's side of
 //! [`decode`](super::decode).
 
 use std::fmt;
@@ -148,7 +148,7 @@ fn unexpected(found: Unexpected<'_>) -> String {
     }
 }
 
-/// Reads one node; `owner` is the place of the key it stands under.
+/// Reads one node; `owner` is the place of the key it is under.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeReader<'a> {
     pub(crate) node: &'a YamlNode,
@@ -161,7 +161,7 @@ enum RawNumber {
     Float(f64),
 }
 
-/// A number by the rules of YAML 1.2 core; `None` where the text is no number, `Err` where it is
+/// A number by the rules of YAML 1.2 core; `None` where the text is not a number, `Err` where it is
 /// one that does not fit.
 fn number(text: &str) -> Option<Result<RawNumber, &'static str>> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -230,7 +230,7 @@ impl<'a> NodeReader<'a> {
         let Some(scalar) = self.node.scalar() else { return Err(self.wrong(expected, None)) };
         match number(&scalar.text) {
             Some(_) if scalar.quoted => {
-                Err(self.wrong(expected, Some("leave out the quotes: they make a text of it")))
+                Err(self.wrong(expected, Some("remove the quotes, which make it a text")))
             }
             Some(Ok(number)) => Ok(number),
             Some(Err(_)) => Err(self.wrong(expected, None)),
@@ -607,7 +607,7 @@ impl<'de> de::MapAccess<'de> for BareField<'de> {
     }
 }
 
-/// The fields of a struct that stands in a hole.
+/// The fields of a struct that is in a hole.
 struct HoleFields<'a> {
     hole: NodeReader<'a>,
     fields: &'static [&'static str],

@@ -19,7 +19,7 @@ pub(crate) const MAX_NODES: usize = 250_000;
 /// Deepest nesting of one file.
 pub(crate) const MAX_DEPTH: usize = 64;
 
-const NO_DEEPER: &str = "no block of a job is deeper than ten";
+const NO_DEEPER: &str = "no block of a job has more than ten levels";
 
 const BRACKETS: &str =
     "check the brackets and commas, and quote values that hold `{`, `}`, `[`, `]` or `,`";
@@ -27,7 +27,7 @@ const BRACKETS: &str =
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct YamlNode {
-    /// What stands there.
+    /// The value there.
     pub value: YamlValue,
     /// Where it begins; an alias stands where it is written, what is inside it stands where it was
     /// defined.
@@ -43,7 +43,7 @@ pub enum YamlValue {
     Seq(Vec<YamlNode>),
     /// A map, in the order of the file; keys are unique.
     Map(Vec<(YamlMapKey, YamlNode)>),
-    /// A value that is wrong and already reported; it reads as whatever is asked for, so that the
+    /// A value that is wrong and already reported; it reads as the requested type, so that the
     /// rest can be checked.
     /// The number counts the shapes that were tried.
     Hole(u8),
@@ -54,7 +54,7 @@ pub enum YamlValue {
 pub struct YamlScalar {
     /// The text, escapes resolved.
     pub text: String,
-    /// Whether it is quoted (or a block text), and so is text whatever it looks like.
+    /// Whether it is quoted (or a block text), and so is text regardless of its form.
     pub quoted: bool,
 }
 
@@ -228,7 +228,7 @@ impl YamlBuilder<'_> {
                 "yaml-tag",
                 at,
                 format!("the tag `{tag}` is not supported"),
-                "leave it out; quotes make a text, and a variant is a map with one key, such as \
+                "remove it; quotes make a text, and a variant is a map with one key, such as \
                  `naive: {}`",
             ));
         }
@@ -275,7 +275,7 @@ impl YamlBuilder<'_> {
                     return Err(problem(
                         "yaml-syntax",
                         at,
-                        "an alias stands inside what it names".to_owned(),
+                        "an alias is inside the value that it names".to_owned(),
                         "write the value out",
                     ));
                 };
@@ -319,8 +319,8 @@ impl YamlBuilder<'_> {
             "yaml-too-large",
             at.clone(),
             format!("the file holds more than {MAX_NODES} keys and values"),
-            "a job describes an audit; data belongs into Parquet or CSV files, and an alias copies \
-             all that it names",
+            "a job describes an audit; data belongs in Parquet or CSV files, and an alias copies \
+             the whole value that it names",
         ))
     }
 
@@ -366,14 +366,14 @@ impl YamlBuilder<'_> {
                     }
                     if let Some(line) = open.seen.get(&key.text) {
                         let what = format!(
-                            "the key `{}` stands twice in this map; the first is in line {line}",
+                            "the key `{}` occurs twice in this map; the first is in line {line}",
                             shorten(&key.text)
                         );
                         self.problems.push(*problem(
                             "duplicate-key",
                             key.place,
                             what,
-                            "keep one of them; the other would be ignored in silence",
+                            "keep one of them; the other would be silently ignored",
                         ));
                     } else {
                         open.seen.insert(key.text.clone(), key.place.line);
@@ -386,7 +386,7 @@ impl YamlBuilder<'_> {
                             "yaml-merge-key",
                             node.place,
                             "merge keys (`<<`) are not supported".to_owned(),
-                            "write the keys out, or put them into a file of their own and name it \
+                            "write the keys out, or put them into a separate file and list it \
                              under `include`",
                         ));
                     }
@@ -402,7 +402,7 @@ impl YamlBuilder<'_> {
                         open.key = Some(YamlMapKey { text: scalar.text, place: node.place })
                     }
                     _ => {
-                        let hint = "quote it if it begins with `{` or `[`, such as \"${vars.x}\"";
+                        let hint = "quote it if it starts with `{` or `[`, such as \"${vars.x}\"";
                         return Err(problem(
                             "yaml-key",
                             node.place,
@@ -532,7 +532,7 @@ fn bare_indicator(line: &[char], column: usize, kind: &ErrorKind) -> Option<(usi
 }
 
 fn words(kind: &ErrorKind) -> (String, &'static str) {
-    let indent = "check the indentation: keys of one map stand in the same column, and only spaces \
+    let indent = "check the indentation: keys of one map start in the same column, and only spaces \
                   may indent";
     match kind {
         ErrorKind::TabNotAllowed
@@ -540,7 +540,7 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
         | ErrorKind::TabInIndentation
         | ErrorKind::TabInPlainScalar
         | ErrorKind::TabAtBlockScalarStart => {
-            ("a tab stands where YAML allows only spaces".to_owned(), "indent with spaces")
+            ("there is a tab where YAML allows only spaces".to_owned(), "indent with spaces")
         }
         ErrorKind::UnclosedFlowCollection { open } => {
             (format!("the bracket `{open}` is not closed"), BRACKETS)
@@ -560,8 +560,8 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
             ("a `,` or `]` is missing".to_owned(), BRACKETS)
         }
         ErrorKind::InvalidQuotedScalarIndent => (
-            "a quote that begins above is not closed".to_owned(),
-            "close it; a quoted text that goes on here must be indented",
+            "a quote that starts above is not closed".to_owned(),
+            "close it; a quoted text that continues here must be indented",
         ),
         ErrorKind::UnclosedQuotedScalar => (
             "a quote is not closed".to_owned(),
@@ -569,7 +569,7 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
         ),
         ErrorKind::InvalidTrailingSingleQuotedScalar
         | ErrorKind::InvalidTrailingDoubleQuotedScalar => (
-            "something follows a closing quote".to_owned(),
+            "there is text after a closing quote".to_owned(),
             "put the whole value into one pair of quotes",
         ),
         ErrorKind::UnknownQuotedScalarEscape => (
@@ -577,7 +577,7 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
             "write \\\\ for a backslash, or use '...' quotes",
         ),
         ErrorKind::MappingValueNotAllowed | ErrorKind::InvalidColonPlacement => (
-            "a `:` stands where no key can be".to_owned(),
+            "there is a `:` where no key is allowed".to_owned(),
             "quote values that hold `: `, and check the indentation",
         ),
         ErrorKind::SimpleKeyExpected | ErrorKind::InvalidSimpleKey => {
@@ -592,12 +592,11 @@ fn words(kind: &ErrorKind) -> (String, &'static str) {
             ("this line does not fit the lines above".to_owned(), indent)
         }
         ErrorKind::BlockEntryInFlowCollection => {
-            ("a `- ` item stands inside brackets".to_owned(), BRACKETS)
+            ("there is a `- ` item inside brackets".to_owned(), BRACKETS)
         }
-        ErrorKind::UnknownAnchor => (
-            "an alias names no anchor above it".to_owned(),
-            "quote the value if `*` is meant as text",
-        ),
+        ErrorKind::UnknownAnchor => {
+            ("an alias names no anchor above it".to_owned(), "quote the value if `*` is text")
+        }
         ErrorKind::CommentNotSeparated => (
             "a comment follows a value without a space".to_owned(),
             "write a space before `#`, or quote the value",

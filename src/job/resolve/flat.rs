@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The variable that stands for a dollar in front of a brace, where such a text is no variable.
+/// The variable that represents a dollar in front of a brace, where such a text is not a variable.
 pub(crate) const DOLLAR: &str = "dollar";
 
 /// A text of a job in which every `${` means itself; the job declares the variable [`DOLLAR`].

@@ -1,7 +1,7 @@
 //! What follows from the `data` block: derived columns, the groups of every sensitive attribute,
 //! what a model may read.
 //!
-//! Derived columns stand in one order: those of `derive`, then those that sensitive attributes
+//! Derived columns are in one order: those of `derive`, then those that sensitive attributes
 //! declare in place. Each may be made of columns of the source and of derived ones above it.
 //! Everything here also ends, with less, for jobs that are still to be refused.
 
@@ -22,7 +22,7 @@ pub(crate) const MAX_GROUPS: usize = 65_534;
 
 impl SensitiveBlock {
     /// The form in which the attribute is derived in place; one without any form for an attribute
-    /// that is a column as it stands.
+    /// that is an unchanged column.
     pub fn derivation(&self) -> Derivation {
         Derivation {
             from: self.from.clone(),
@@ -67,7 +67,7 @@ impl Job {
         self.counterfactuals.values().any(|set| set.knobs().is_some())
     }
 
-    /// Whether a counterfactual set rests on causal graphs.
+    /// Whether a counterfactual set depends on causal graphs.
     pub fn has_graph_sets(&self) -> bool {
         self.counterfactuals.values().any(|set| set.graphs().is_some())
     }
@@ -160,7 +160,7 @@ impl DataBlock {
     }
 
     /// Of an attribute and the columns that are set with it the first that changes nothing a model
-    /// is shown: it is mapped from a column that is no feature, or it is binned and its bins are
+    /// is shown: it is mapped from a column that is not a feature, or it is binned and its bins are
     /// none. None where models see every change.
     pub fn first_unseen(&self, name: &ColumnName) -> Option<ColumnName> {
         self.unseen_below(self.column_of(name), &self.inputs(), &mut Vec::new())
@@ -220,7 +220,7 @@ impl DataBlock {
             return None;
         }
         // A sensitive column that is not derived is an input, so a column of the source that is
-        // none is no feature.
+        // none is not a feature.
         let Some((_, recipe)) = self.derived().into_iter().find(|(derived, _)| derived == column)
         else {
             return Some(column.clone());
@@ -273,7 +273,7 @@ impl DataBlock {
         columns.chain(made_here).collect()
     }
 
-    /// What the name of a part of a crossed attribute stands for: an attribute above it, else a
+    /// What the name of a part of a crossed attribute represents: an attribute above it, else a
     /// column.
     fn part(&self, crossed: &ColumnName, part: &ColumnName) -> CrossPart {
         match self.attribute_above(crossed, part) {
@@ -288,7 +288,7 @@ impl DataBlock {
         }
     }
 
-    /// The attribute of this name, where it stands above another one.
+    /// The attribute of this name, where it is above another one.
     pub fn attribute_above(
         &self,
         below: &ColumnName,
@@ -366,10 +366,11 @@ impl DataBlock {
         spellings.filter(|(_, spelling)| !spelling.is_plain()).collect()
     }
 
-    /// The columns of the source that a column is made of; itself where it is one. Sorted.
+    /// The columns of the source that a column is derived from; itself where it is one. Sorted.
     pub fn roots(&self, column: &ColumnName) -> BTreeSet<ColumnName> {
         let mut roots = BTreeSet::from([column.clone()]);
-        // Parents stand above, so one way up replaces every derived column by what it is made of.
+        // Parents are above, so one way up replaces every derived column by what it is derived
+        // from.
         for (name, recipe) in self.derived().iter().rev() {
             if roots.remove(name) {
                 roots.extend(recipe.parents().into_iter().cloned());
@@ -438,7 +439,7 @@ impl DataBlock {
     ) -> (BTreeSet<ColumnName>, BTreeSet<ColumnName>) {
         let mut set = BTreeSet::from([self.column_of(attribute).clone()]);
         let mut binned = BTreeSet::new();
-        // Parents stand above, so one way up meets them all.
+        // Parents are above, so one way up meets them all.
         for (name, recipe) in self.derived().iter().rev() {
             if !set.contains(name) {
                 continue;

@@ -1,4 +1,4 @@
-//! The noise floor: what a strategy gives where group names mean nothing, as a band beside each
+//! The noise floor: what a strategy gives where group names mean nothing, as a band next to each
 //! value.
 //!
 //! A placebo repeats the strategy with group names permuted inside the strata of the label, for

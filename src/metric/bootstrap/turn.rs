@@ -2,7 +2,7 @@
 
 use crate::metric::{Metric, Reads};
 
-/// Which of two groups A and B stands on top of a ratio.
+/// Which of two groups A and B is on top of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioOrder {
     /// A over B.
@@ -35,7 +35,7 @@ impl SwapEffect {
         }
     }
 
-    /// Which group stands on top, of a ratio.
+    /// Which group is on top, of a ratio.
     pub(crate) fn ratio_order(self) -> Option<RatioOrder> {
         match self {
             SwapEffect::Reciprocal(order) => Some(order),

@@ -211,8 +211,8 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "PSR / NSR",
-        reading: "which switch prevails; the name says positive to negative, the formula is the \
-                  other way round",
+        reading: "which switch is more frequent; despite its name (positive to negative) the \
+                  formula is PSR / NSR",
         range: (0.0, f64::INFINITY),
         sign: "above 1: leans to positive switches",
         undefined_when: "PSR or NSR is undefined, or NSR is 0",
@@ -246,7 +246,7 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        formula: "people of whom any counterfactual is predicted otherwise / people with a \
+        formula: "people with a counterfactual whose prediction differs / people with a \
                   counterfactual",
         reading: "share of people whose prediction some other group would switch; measured with \
                   more than two groups",
@@ -255,7 +255,7 @@ pub(crate) const METRICS: &[Metric] = &[
         ..metric("sr_any", "SR_any", "any switch rate", Some(0.0), Reads::AnySwitch(sr_any))
     },
     Metric {
-        formula: "people predicted negative of whom any counterfactual is positive / people \
+        formula: "people predicted negative with a counterfactual predicted positive / people \
                   predicted negative",
         reading: "share of people predicted negative whom some other group would turn positive; \
                   measured with more than two groups",
@@ -271,7 +271,7 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        formula: "people predicted positive of whom any counterfactual is negative / people \
+        formula: "people predicted positive with a counterfactual predicted negative / people \
                   predicted positive",
         reading: "share of people predicted positive whom some other group would turn negative; \
                   measured with more than two groups",

@@ -46,7 +46,7 @@ pub(crate) struct QualityMetric {
 
 const GRAPH_UNCERTAIN_PAPER: &str =
     "Towards Counterfactual Group Fairness, validation of the counterfactuals";
-const TOOLS: &str = "what tools for counterfactual explanations call proximity and sparsity";
+const TOOLS: &str = "called proximity and sparsity in tools for counterfactual explanations";
 const ADDED_BY_CFAUDIT: &str = "cfaudit";
 const FLIPTEST: &str = "Black, Yeom and Fredrikson 2020, FlipTest";
 const NO_VALID: &str = "no counterfactual is valid";
@@ -91,7 +91,7 @@ const fn plausibility(
     reading: &'static str,
 ) -> QualityMetric {
     QualityMetric {
-        undefined_when: "no filter runs, or it gives no verdict",
+        undefined_when: "the set has no filter, or the filter gives no result",
         source: GRAPH_UNCERTAIN_PAPER,
         ..number(id, name, formula, reading)
     }
@@ -117,25 +117,25 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
         "n_cf",
         "counterfactuals made",
         "number of counterfactuals, valid or not",
-        "how many were made",
+        "number of generated counterfactuals",
     ),
     number(
         "n_pairs",
         "rows with a counterfactual",
         "number of distinct (row, target group)",
-        "rows that a counterfactual was made for",
+        "rows for which a counterfactual was generated",
     ),
     number(
         "n_pairs_valid",
         "rows with a valid counterfactual",
         "number of distinct (row, target group) of which at least one counterfactual is valid",
-        "rows that metrics of switches rest on",
+        "rows used by switch metrics",
     ),
     number(
         "n_without_class",
         "rows without a class",
         "number of (row, target group) whose row lacks the class that the set conditions on",
-        "rows that have no counterfactual because their label, or a prediction that stands for it, \
+        "rows without a counterfactual because their label, or the prediction used instead, \
          is missing",
     ),
     QualityMetric {
@@ -146,7 +146,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "share discarded",
             "1 - valid / n_cf",
             "share that the filter (`keep_within`) or a check (`range`, `direction`) found \
-             implausible; they are in no metric",
+             implausible; no metric includes them",
         )
     },
     QualityMetric {
@@ -156,8 +156,8 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "cos_median",
             "median cosine",
             "median of cos(z(o), z(c))",
-            "1: each counterfactual points where its row does, seen from the mean of the \
-             reference; pairs with a length of 0 are left out",
+            "1: each counterfactual has the same direction from the mean of the reference as \
+             its row; pairs with a length of 0 are excluded",
         )
     },
     QualityMetric {
@@ -167,20 +167,20 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "cos_mean",
             "mean cosine",
             "mean of cos(z(o), z(c))",
-            "as the median cosine; far pairs pull it down",
+            "like the median cosine, but distant pairs lower it",
         )
     },
     over_valid(
         "l1_mean",
         "mean L1 distance",
         "mean of sum |z(c) - z(o)|",
-        "how far counterfactuals are from their rows, over all features",
+        "distance of counterfactuals from their rows, over all features",
     ),
     over_valid(
         "l2_mean",
         "mean L2 distance",
         "mean of sqrt(sum (z(c) - z(o))^2)",
-        "how far counterfactuals are from their rows; one large change counts for more than \
+        "distance of counterfactuals from their rows; one large change counts more than \
          several small ones",
     ),
     over_valid(
@@ -195,7 +195,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "unchanged_share",
             "share unchanged",
             "share of c that differ from o in the sensitive attribute only",
-            "for these the set says no more than a naive one",
+            "for these the set gives the same result as a naive set",
         )
     },
     QualityMetric {
@@ -205,7 +205,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "values clamped",
             "mean number of features whose value in o lies beyond the reference rows of its own \
              group and class",
-            "these are treated as the nearest end of what was seen",
+            "these are clamped to the range of the reference",
         )
     },
     QualityMetric {
@@ -214,7 +214,8 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "fallback_mean",
             "class given up",
             "mean number of features mapped without the class",
-            "too few reference rows of the class: base rates of the groups are part of what moved",
+            "too few reference rows of the class: differences of base rates between the groups are \
+             part of the change",
         )
     },
     QualityMetric {
@@ -223,7 +224,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "kept_mean",
             "features kept",
             "mean number of features that could not be moved",
-            "too few reference rows even without the class: these stay as they are",
+            "too few reference rows even without the class: these values stay",
         )
     },
     plausibility("plausibility_05", "plausibility, 5 %", PLAUSIBILITY[0], PLAUSIBILITY_READING),
@@ -254,14 +255,14 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "exact distributions",
             "1 where every distribution of the reference is known exactly, else 0",
             "0: a number has more than 65 536 distinct values, or categories more than 262 144 \
-             combinations, in a stratum; a grid or a sample stands for them",
+             combinations, in a stratum; a grid or a sample is used instead",
         )
     },
     transport(
         "n_without_target",
         "rows without a target",
         "number of (row, target group)",
-        "nothing in the target group could be matched",
+        "no row of the target group could be matched",
     ),
     QualityMetric {
         range: SHARE,
@@ -270,7 +271,8 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "approximate_share",
             "share matched approximately",
             "share of rows in strata with more distinct rows than `max_rows`",
-            "these are matched within blocks, not at the least distance of all",
+            "these are matched within blocks, so the total distance may not be the smallest \
+             possible",
         )
     },
     QualityMetric {
@@ -289,7 +291,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "n_values",
             "values",
             "number of valid counterfactuals with a value of the feature",
-            "what the shares and means rest on",
+            "the cases behind the shares and means",
         )
     },
     QualityMetric {
@@ -299,8 +301,8 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "n_compared",
             "values compared",
             "number of them whose class the target group has",
-            "what distances and `out_of_range` rest on; the rest has a class that no row of the \
-             target group has, and nothing to be compared with",
+            "the cases behind the distances and `out_of_range`; the other cases have a class \
+             that no row of the target group has",
         )
     },
     QualityMetric {
@@ -352,7 +354,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "w1_before",
             "Wasserstein distance, before",
             WASSERSTEIN[0],
-            "how far values would have to travel, on average",
+            "how far values would have to move, on average",
         )
     },
     QualityMetric {
@@ -362,7 +364,7 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
             "w1_after",
             "Wasserstein distance, after",
             WASSERSTEIN[1],
-            "how far values would still have to travel, on average",
+            "how far values would still have to move, on average",
         )
     },
     of_feature(
@@ -370,8 +372,8 @@ pub(crate) const MEASURES: &[QualityMetric] = &[
         "out of range",
         "share of c outside the ends of the target group and class, or with a level that it does \
          not have",
-        "0 for what was mapped; not 0 for what was not allowed to move: this is what the job's \
-         knowledge leaves implausible",
+        "0 for mapped features; above 0 for features that may not move, which can \
+         stay implausible",
     ),
 ];
 
@@ -381,14 +383,13 @@ const PLAUSIBILITY: [&str; 3] = [
     "95 % quantile of the distance of c to the centroid of its target group and class",
 ];
 const PLAUSIBILITY_READING: &str = "on the first principal components, in units of the distance of \
-    the section's own rows; 1 is as far as a real row usually is";
+    the section's own rows; 1 is the typical distance of a real row";
 const PLAUSIBILITY_OF_REAL: [&str; 3] = [
     "5 % quantile of the distance of the reference rows of the target group to their own centroid",
     "median of the distance of the reference rows of the target group to their own centroid",
     "95 % quantile of the distance of the reference rows of the target group to their own centroid",
 ];
-const PLAUSIBILITY_OF_REAL_READING: &str =
-    "what to compare the plausibility of counterfactuals with";
+const PLAUSIBILITY_OF_REAL_READING: &str = "the reference for the plausibility of counterfactuals";
 const DISTANCE: [&str; 2] = [
     "distance of o to R of the target group: Kolmogorov-Smirnov for numbers, total variation for \
      levels; per class, weighted by counterfactuals",
@@ -425,7 +426,7 @@ pub(crate) fn find(id: &str) -> Option<&'static QualityMetric> {
 pub(crate) const NOTHING_TO_AVERAGE: &str = "nothing_to_average";
 /// The set runs no filter.
 pub(crate) const NO_FILTER: &str = "no_filter";
-/// The feature is no number that varies.
+/// The feature is not a number that varies.
 pub(crate) const NOT_NUMERIC: &str = "not_a_number";
 
 /// Why a value is not there: the codes of the tables, and what they mean.
@@ -435,7 +436,7 @@ pub(crate) const REASONS: &[(&str, &str)] = &[
         "There is no valid counterfactual, or no real row to compare with, so nothing can be \
          averaged.",
     ),
-    (NO_FILTER, "The set has no filter (`keep_within`), or the filter gives no verdict."),
+    (NO_FILTER, "The set has no filter (`keep_within`), or the filter gives no result."),
     (NOT_NUMERIC, "The feature has levels, or is a number that never varies in the reference."),
 ];
 
@@ -452,7 +453,7 @@ mod tests {
             let id = measure.id;
             assert!(
                 ids.insert(id) && crate::metric::catalog::find(id).is_none(),
-                "{id} stands twice"
+                "{id} occurs twice"
             );
             assert!(
                 id.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'),

@@ -72,7 +72,7 @@ pub(crate) const METRICS: &[Metric] = &[
         reading: "whether deserving people of the favoured facet get fewer favourable predictions \
                   than deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
-        sign: "above 0 qualified people of the favoured facet are turned down more",
+        sign: "above 0 qualified people of the favoured facet are refused more often",
         undefined_when: "nobody of a facet gets the favourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
         unit: MetricUnit::Signed,
@@ -89,7 +89,7 @@ pub(crate) const METRICS: &[Metric] = &[
         reading: "whether people of the favoured facet get more unfavourable predictions than \
                   deserved, compared with d",
         range: (f64::NEG_INFINITY, f64::INFINITY),
-        sign: "above 0 people of the favoured facet are turned down more than they deserve",
+        sign: "above 0 people of the favoured facet are refused more often than they deserve",
         undefined_when: "nobody of a facet gets the unfavourable prediction",
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
         unit: MetricUnit::Signed,
@@ -110,7 +110,7 @@ pub(crate) const METRICS: &[Metric] = &[
         ..facets("rd", "RD", "recall difference", "TPR_a - TPR_d", Reads::RateDifference(p::tpr))
     },
     Metric {
-        reading: "how much more often undeserving people of d are told so",
+        reading: "how much more often undeserving people of d get the unfavourable prediction",
         undefined_when: "nobody of a facet has the unfavourable label",
         shown: &[At(L::ClarifyDeserts, 4)],
         ..facets(
@@ -156,8 +156,8 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         reading: "how the two kinds of error are mixed: wrongly denied per wrongly granted",
         range: (f64::NEG_INFINITY, f64::INFINITY),
-        sign: "above 0 errors in d are more often denials; which error weighs more is for the \
-               reader",
+        sign: "above 0 errors in d are more often denials; the reader decides which error is \
+               worse",
         undefined_when: "nobody of a facet is wrongly granted the favourable prediction",
         impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Signed,
@@ -173,15 +173,15 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         reading: "whether d has a larger share among those denied than among those granted, \
                   averaged over strata",
-        undefined_when: "a facet has nobody with a stratum, or all predictions are alike",
+        undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
         needs_label: false,
         shown: &[At(L::ClarifyOutcomes, 3)],
         ..facets(
             "cddpl",
             "CDDPL",
             "conditional demographic disparity in predicted labels",
-            "sum over strata k of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share of nobody counts as \
-             0",
+            "sum over strata k of n_k / n (d_k0 / n_k0 - d_k1 / n_k1); a share with an empty \
+             denominator counts as 0",
             Reads::Strata(strata::cddpl),
         )
     },
@@ -203,8 +203,8 @@ pub(crate) const METRICS: &[Metric] = &[
         reading: "strata in which one of the shares of CDDPL does not exist",
         range: (0.0, f64::INFINITY),
         sign: "a number: never negative",
-        undefined_when: "a facet has nobody with a stratum, or all predictions are alike",
-        source: "counted beside CDDPL",
+        undefined_when: "a facet has nobody with a stratum, or all predictions are equal",
+        source: "counted together with CDDPL",
         needs_label: false,
         impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Count,
@@ -222,7 +222,7 @@ pub(crate) const METRICS: &[Metric] = &[
         range: (0.0, 1.0),
         sign: "a share: never negative",
         undefined_when: "nobody has a stratum",
-        source: "counted beside CDDPL",
+        source: "counted together with CDDPL",
         needs_label: false,
         impaired: ImpairedGroupRule::Unstated,
         unit: MetricUnit::Share,
@@ -247,7 +247,7 @@ pub(crate) const METRICS: &[Metric] = &[
         reading: "the flip test with the sign that the library smclarify 0.5 returns",
         sign: "below 0 the disfavoured facet d is worse off",
         undefined_when: "a facet is empty",
-        source: "smclarify 0.5, whose sign is the opposite of the text's",
+        source: "smclarify 0.5, whose sign is opposite to that of the documentation",
         needs_label: false,
         impaired: ImpairedGroupRule::AboveZero(Facet::First),
         shown: &[At(L::ClarifyNotes, 3)],
@@ -324,7 +324,7 @@ pub(crate) fn swap_reason(reason: Undefined) -> Undefined {
     }
 }
 
-/// Flag: the value rests on a sample of the people.
+/// Flag: the value depends on a sample of the people.
 pub(crate) const SAMPLED: &str = "sampled";
 
 #[cfg(test)]

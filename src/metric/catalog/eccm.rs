@@ -77,7 +77,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "TSN / TP",
         reading: "share of true positives that switch",
-        undefined_when: "nobody is rightly predicted positive",
+        undefined_when: "there is no true positive",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
             if_positive: DirectionSide::New,
@@ -95,7 +95,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "FSN / FP",
         reading: "share of false positives that switch",
-        undefined_when: "nobody is wrongly predicted positive",
+        undefined_when: "there is no false positive",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
             if_positive: DirectionSide::Original,
@@ -113,7 +113,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "TSP / TN",
         reading: "share of true negatives that switch",
-        undefined_when: "nobody is rightly predicted negative",
+        undefined_when: "there is no true negative",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
             if_positive: DirectionSide::New,
@@ -130,7 +130,7 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "FSP / FN",
         reading: "share of false negatives that switch",
-        undefined_when: "nobody is wrongly predicted negative",
+        undefined_when: "there is no false negative",
         impaired: ImpairedGroupRule::Switch {
             worse: WorseEnd::High,
             if_positive: DirectionSide::Original,

@@ -1,9 +1,9 @@
 //! How far the causal graphs of a counterfactual set agree: entropies and numbers of graphs.
 //!
 //! Source: "Counterfactual Fairness with Graph Uncertainty" (CF-GU), section 3.1. Values come from
-//! the bag of graphs (`causal::entropy`, `causal::bag`), once per set and attribute, whatever the
-//! models; the list here says what they mean, so that tables, gates and `cfaudit explain` know them
-//! as they know any metric.
+//! the bag of graphs (`causal::entropy`, `causal::bag`), once per set and attribute, regardless of
+//! the models; the list here says what they mean, so that tables, gates and `cfaudit explain` know
+//! them as they know any metric.
 
 use super::place::PageList as L;
 use super::place::PagePlace::At;
@@ -46,17 +46,17 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum over edges of h(p) / (number of edges that occur), h(p) = -p log2 p - (1 - \
                   p) log2 (1 - p), p = share of graphs with the edge",
-        reading: "how far the graphs disagree on their edges: 0 all agree, 1 every edge is there \
+        reading: "how much the graphs disagree on their edges: 0 all agree, 1 every edge is \
                   in half of them",
         unit: MetricUnit::Number,
         shown: &[At(L::GraphsFound, 4)],
         ..metric("h_g", "H_G", "normalised entropy of the edges", (0.0, 1.0), PAPER)
     },
     Metric {
-        formula: "h_g after each graph was cut down to the sensitive attribute, what follows from \
-                  it, and all edges among these",
-        reading: "how far the graphs disagree on the edges below the attribute; it does not rank \
-                  rates by how sure they are: where it is low, rates of single graphs may still \
+        formula: "h_g with each graph restricted to the sensitive attribute, its descendants, \
+                  and the edges among these",
+        reading: "how much the graphs disagree on the edges below the attribute; it does not \
+                  rank the uncertainty of rates: even if it is low, rates of single graphs may \
                   differ widely",
         unit: MetricUnit::Number,
         shown: &[At(L::GraphsFound, 5)],
@@ -69,19 +69,19 @@ pub(crate) const METRICS: &[Metric] = &[
         )
     },
     Metric {
-        formula: "number of graphs of all bootstraps, each as often as it occurs",
-        reading: "how many worlds there are: every metric has a value in each of them",
+        formula: "number of graphs of all bootstraps, counted with multiplicity",
+        reading: "number of worlds: every metric has a value in each of them",
         shown: &[At(L::GraphsFound, 1)],
         ..metric("n_graphs", "M", "graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
         formula: "number of different graphs",
-        reading: "how many pictures the bootstraps draw",
+        reading: "how many different graphs the bootstraps give",
         shown: &[At(L::GraphsFound, 2)],
         ..metric("n_graphs_distinct", "M_distinct", "different graphs", (0.0, f64::INFINITY), ADDED)
     },
     Metric {
-        formula: "number of different classes of graphs that the score cannot tell apart (CPDAGs \
+        formula: "number of different classes of graphs that the score cannot distinguish (CPDAGs \
                   under knowledge)",
         reading: "how many different results the search had",
         shown: &[At(L::GraphsFound, 3)],

@@ -3,8 +3,8 @@
 //! A is the reference group or the earlier declared one, B the other, or all others together. Every
 //! performance metric says which gaps exist of it; here they are made, as a metric and what makes a
 //! gap of it: the difference A - B, the ratio A / B, the distance to all. The parities of the
-//! papers are such gaps under names of their own. Signs are kept: the absolute value is for the
-//! reader. How the values are made, also over more than two groups at once, stands in
+//! papers are such gaps under their own names. Signs are kept: the absolute value is for the
+//! reader. How the values are made, also over more than two groups at once, is in
 //! [`gaps`](crate::metric::value::gaps) and [`worst`](crate::metric::value::worst).
 //!
 //! Choice: a gap whose part is undefined is undefined itself, also equalized odds, where a maximum
@@ -108,7 +108,7 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
         GapTransform::ToTotal => Metric {
             name: text(format!("distance to all in {called}")),
             formula: text(format!("max |{symbol}_group - {symbol}_all|")),
-            reading: "how far the group that is furthest from everybody together is from them",
+            reading: "largest distance of a group from all people together",
             range: (0.0, width),
             sign: "a distance: never negative",
             undefined_when: "the metric is undefined for all groups together, or in each of them",
@@ -124,7 +124,7 @@ fn gap(base: &Metric, transform: GapTransform, shown: &'static [PagePlace]) -> O
     })
 }
 
-/// The parities that are a gap of one metric, under names of their own: what is made of what, and
+/// The parities that are a gap of one metric, under their own names: what is derived from what, and
 /// what its record says in place of the gap's.
 fn parities() -> impl Iterator<Item = Metric> {
     use GapTransform::{Difference, Ratio};
@@ -156,7 +156,7 @@ fn parities() -> impl Iterator<Item = Metric> {
                       positive predictions",
             range: (0.0, 1.0),
             ideal: Some(1.0),
-            sign: "without direction: the smaller rate stands above",
+            sign: "without direction: smaller over larger rate",
             undefined_when: "a group is empty, or nobody is predicted positive in either",
             source: "Uniform Guidelines on Employee Selection Procedures 1978, 29 CFR 1607.4 D; \
                      fairlearn's demographic_parity_ratio",

@@ -124,7 +124,7 @@ mod tests {
         }
     }
 
-    /// What the page prints in a scope other than its own rests on these.
+    /// What the page prints in a scope other than its own depends on these.
     #[test]
     fn gaps_are_those_that_their_bases_name() {
         let is_gap = |id: &str, base: &str, transform: GapTransform| {

@@ -210,7 +210,7 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "(TPR + TNR) / 2",
-        reading: "accuracy with both labels weighing the same",
+        reading: "accuracy with equal weight for both labels",
         undefined_when: "TPR or TNR is undefined",
         source: "Brodersen et al. 2010, The balanced accuracy and its posterior distribution",
         shown: &[At(L::GroupRows, 4), At(L::ArmPerformance, 2)],

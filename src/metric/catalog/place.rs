@@ -15,7 +15,7 @@ pub enum PageList {
     ClarifyOutcomes,
     /// Clarify: what people get and deserve.
     ClarifyDeserts,
-    /// Clarify: what stands next to its metrics, where it says something.
+    /// Clarify: what is next to its metrics, where it says something.
     ClarifyNotes,
     /// Clarify: what is one value of everybody.
     ClarifyTotals,
@@ -25,7 +25,7 @@ pub enum PageList {
     SwitchColumns,
     /// Switches whose whiskers are drawn on one axis.
     SwitchWhiskers,
-    /// People of whom any counterfactual switches; the first orders the groups.
+    /// People with any counterfactual that switches; the first orders the groups.
     AnySwitches,
     /// How far scores move.
     ScoreShifts,
@@ -91,10 +91,10 @@ impl PageList {
 pub enum PagePlace {
     /// In a list, at this place of it, from 1 on.
     At(PageList, u8),
-    /// A gap of two groups in a column of its own, in the row of [`PageList::GroupRows`] of the
+    /// A gap of two groups in a separate column, in the row of [`PageList::GroupRows`] of the
     /// metric that it is a gap of.
     BesideBase,
-    /// A distance to all in a column of its own, in the row of [`PageList::WidestGaps`] of the
+    /// A distance to all in a separate column, in the row of [`PageList::WidestGaps`] of the
     /// difference of the same metric.
     BesideWidest,
     /// In no list: tables hold it, and the page names it where a gate or a comparison does.

@@ -8,7 +8,7 @@
 //! Choice: the papers leave binning, base and root of JSCD open. It is the Jensen-Shannon
 //! *distance* (square root, natural logarithm) between the two vectors of scores, each scaled to
 //! sum 1, paired by person: the only reading that reproduces the published tables. It ignores a
-//! common factor, and a total is no mean of its directions.
+//! common factor, and a total is not a mean of its directions.
 //!
 //! Every term is rounded to a multiple of 2^-52 and added as a whole number, so that any partition
 //! of the pairs gives the same bits. Kullback-Leibler needs one pass: sum p ln(p/q) = (sum s
@@ -43,7 +43,7 @@ pub(crate) fn change_edge(i: usize) -> f64 {
 const JSCD_MAX: f64 = 0.832_554_611_157_697_8;
 
 const JOURNAL_TABLES: &str = "Towards Counterfactual Group Fairness, eq. 6 and Table 2";
-const ADDED: &str = "an addition of cfaudit, printed beside JSCD because JSCD ignores a common \
+const ADDED: &str = "an addition of cfaudit, printed next to JSCD because JSCD ignores a common \
     factor of all scores";
 const NO_PAIR: &str = "there is no pair of scores";
 
@@ -80,7 +80,7 @@ const fn metric(
 pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(mean (c - s)^2)",
-        reading: "how far a score typically moves, large moves weighing more",
+        reading: "how far a score typically moves; large moves have more weight",
         source: JOURNAL_TABLES,
         shown: &[At(L::ScoreShifts, 1), At(L::ClassSwitches, 7), At(L::ArmShifts, 1)],
         ..metric("rmscd", "RMSCD", "root mean squared counterfactual difference", (0.0, 1.0), rmscd)
@@ -101,7 +101,7 @@ pub(crate) const METRICS: &[Metric] = &[
     },
     Metric {
         formula: "sum p ln(p/q), p = s / sum s, q = c / sum c, over the pairs",
-        reading: "divergence of the scores, shared out over people, in nats",
+        reading: "divergence of the scores, distributed over people, in nats",
         undefined_when: "there is no pair, all scores of one side are 0, or a score falls to 0",
         source: "Kullback and Leibler 1951, On information and sufficiency; paired as JSCD",
         shown: &[At(L::ScoreShifts, 5)],
@@ -110,8 +110,8 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sqrt(sum p ln(p/m) / 2 + sum q ln(q/m) / 2), m = (p + q) / 2, p = s / sum s, q = \
                   c / sum c, over the pairs",
-        reading: "distance of the scores, shared out over people; a common factor of all scores \
-                  does not show, and a total is no mean of its directions",
+        reading: "distance of the scores, distributed over people; ignores a common factor of all \
+                  scores, and a total is not a mean of its directions",
         undefined_when: "there is no pair, or all scores of one side are 0",
         source: JOURNAL_TABLES,
         shown: &[At(L::ScoreShifts, 4), At(L::ClassSwitches, 8), At(L::ArmShifts, 3)],
@@ -120,8 +120,8 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "sum p log2(p/m) / 2 + sum q log2(q/m) / 2 over the shares p, q of 50 equal bins, \
                   m = (p + q) / 2",
-        reading: "divergence of the two histograms of scores, in bits; who moved where does not \
-                  show",
+        reading: "divergence of the two histograms of scores, in bits; ignores who moved \
+                  where",
         shown: &[At(L::ScoreShifts, 6)],
         ..metric(
             "jsd_hist",

@@ -4,7 +4,7 @@
 //! Every term is that of [`shift`](crate::metric::evidence::shift), bit for bit: the same formulas
 //! in the same order of operations. The logarithm is that of `libm` written without branches, for
 //! numbers that are neither zero, subnormal nor infinite. Pairs whose scores are far apart need a
-//! logarithm where the others need a series: they are put side by side first. The few numbers that
+//! logarithm where the others need a series: they are collected first. The few numbers that
 //! the logarithm does not know go through the formulas one by one.
 //!
 //! A term of at most 1 in size becomes whole units of 2^-52 (see
@@ -37,7 +37,7 @@ const WIDEST: usize = 8;
 
 const UNITS: f64 = (1_u64 << 52) as f64;
 
-/// Pairs of one direction, side by side.
+/// Pairs of one direction, together.
 #[derive(Debug, Clone)]
 pub(crate) struct PairChunk {
     n: usize,
@@ -122,7 +122,7 @@ struct ChunkRoom {
 }
 
 impl ChunkRoom {
-    /// Lists the positions of pairs that are far apart, or whose square is no number.
+    /// Lists the positions of pairs that are far apart, or whose square is not a number.
     #[inline(always)]
     fn far(&mut self, n: usize) -> usize {
         let mut far = 0;

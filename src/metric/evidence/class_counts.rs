@@ -3,7 +3,7 @@
 //!
 //! Groups are numbered in reference order, classes as declared. The rules are those of two classes
 //! ([`counts`](crate::metric::evidence::counts)): people without a label count wherever no label is
-//! needed, and stand in a matrix of their own.
+//! needed, and are in a separate matrix.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -276,7 +276,7 @@ impl SwitchClassCounts {
         person: &ClassPerson<'_>,
         counterfactuals: &[ClassCounterfactual<'_>],
     ) {
-        // People without a label stand behind those of the last class.
+        // People without a label are behind those of the last class.
         let label = person.label.unwrap_or(self.classes);
         let Some(predicted) = person.predicted else { return };
         let mut outcomes = BTreeMap::new();

@@ -4,11 +4,11 @@
 //! Groups are numbered in reference order: the reference group is 0, the others follow as declared.
 //! Any partition of the rows, merged in any order, gives equal evidence.
 //!
-//! Choice: each metric counts everybody it can. People without a label stand in cells of their own:
-//! metrics that do not tell labels apart read these too, all others leave them out. Scores are
+//! Choice: each metric counts everybody it can. People without a label are in their own cells:
+//! metrics that do not distinguish labels read these too, all others leave them out. Scores are
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
-//! Where people have weights, they are counted all the same, and what they weigh is summed beside
+//! Where people have weights, they are counted anyway, and what they weigh is summed separately
 //! in whole units ([`weights`](super::weights)).
 
 use serde::{Deserialize, Serialize};
@@ -154,8 +154,8 @@ impl FactualCounts {
         FactualCounts { strata: Some(strata), ..self }
     }
 
-    /// Adds the stratum of a row of a group, beside the row itself, with what it weighs in whole
-    /// units. `key` is the person's own. Rows without a prediction are passed over.
+    /// Adds the stratum of a row of a group, in addition to the row itself, with what it weighs in
+    /// whole units. `key` is the person's own. Rows without a prediction are passed over.
     pub(crate) fn add_stratum(
         &mut self,
         group: usize,
@@ -168,8 +168,8 @@ impl FactualCounts {
         }
     }
 
-    /// Adds what a row of a group weighs in whole units, beside the row itself. `key` is the
-    /// person's own.
+    /// Adds what a row of a group weighs in whole units, in addition to the row itself. `key` is
+    /// the person's own.
     pub(crate) fn add_weight(
         &mut self,
         group: usize,
@@ -185,7 +185,8 @@ impl FactualCounts {
         }
     }
 
-    /// Adds a row of a group for the comparison of models and to its person, beside the row itself.
+    /// Adds a row of a group for the comparison of models and to its person, in addition to the row
+    /// itself.
     /// `key` is the person's own.
     pub(crate) fn add_paired(
         &mut self,
@@ -413,7 +414,7 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds what the person weighs, beside the person. `key` is the person's own.
+    /// Adds what the person weighs, in addition to the person. `key` is the person's own.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].
@@ -491,8 +492,8 @@ impl CounterfactualCounts {
         }
     }
 
-    /// Adds the row for the comparison of models and to its person, beside the row. `key` is the
-    /// person's own.
+    /// Adds the row for the comparison of models and to its person, in addition to the row. `key`
+    /// is the person's own.
     ///
     /// # Panics
     /// As [`CounterfactualCounts::add`].

@@ -24,11 +24,11 @@ use crate::metric::evidence::shift::{DivergenceSums, ScoreBalance, ShiftSums};
 use crate::metric::scope::ScopeIndex;
 use crate::num::fixed::FixedSum;
 
-/// Up to this change of the logarithm of the ratio of sums the expansion stands for the exact
+/// Up to this change of the logarithm of the ratio of sums the expansion represents the exact
 /// value.
 pub(crate) const EXACT_STEP: f64 = 0.05;
 
-/// Beyond this change it stands for nothing.
+/// Beyond this change it represents nothing.
 pub(crate) const MAX_STEP: f64 = 0.25;
 
 /// The value of an expansion at v.

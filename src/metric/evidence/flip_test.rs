@@ -12,8 +12,8 @@
 //! where facet a has at least twice as many people, else 1 (the library's rule for k = 5). People
 //! without a value of some feature have no distance: they are left out and counted. Beyond
 //! [`FlipTestSettings::max_people`] people a sample is drawn, those with the lowest hashes of their
-//! keys, over all groups together. Neighbours have one vote each, whatever their weights; people of
-//! facet d count as often as they weigh.
+//! keys, over all groups together. Neighbours have one vote each, regardless of their weights;
+//! people of facet d count as often as they weigh.
 //!
 //! The interval is that of the people of facet d, drawn with replacement while their neighbours
 //! stay as they are: it does not know that other people of facet a would have voted otherwise.
@@ -293,8 +293,8 @@ impl PreparedFlipTest {
     }
 }
 
-/// What the neighbours say of a prediction: 0 it would turn positive, 1 it would turn negative, 2
-/// it would stay.
+/// What the neighbours say about a prediction: 0 it would turn positive, 1 it would turn negative,
+/// 2 it would stay.
 fn vote_cell(predicted: bool, vote: bool) -> usize {
     match (predicted, vote) {
         (false, true) => 0,

@@ -1,8 +1,9 @@
-//! Are labels missing by chance? A lender knows repayment of granted loans only: then whatever
-//! needs a label tells of some people alone.
+//! Are labels missing by chance? A lender knows repayment of granted loans only: then metrics
+//! that need a label cover only some people.
 //!
 //! Two shares of missing labels are compared, of each two groups (people with a group) and of the
-//! two decisions (people with a group and a score), everybody counting once whatever their weight.
+//! two decisions (people with a group and a score), everybody counting once regardless of their
+//! weight.
 //! Labels are *selective* where for any of these pairs Newcombe's 95 % interval of the difference
 //! leaves out 0 and the difference is one point or more, compared in whole numbers: 0.11 - 0.10 is
 //! below 0.01 in doubles.
@@ -79,7 +80,7 @@ pub(crate) fn share(missing: u64, n: u64) -> Rate {
     Rate { numerator: missing, denominator: n, empty: Undefined::EmptyGroup }
 }
 
-/// Whether two shares differ by one point or more, and not by chance alone.
+/// Whether two shares differ by one point or more, and not by chance.
 pub(crate) fn shares_differ(a: Rate, b: Rate) -> bool {
     let cross = |x: Rate, y: Rate| u128::from(x.numerator) * u128::from(y.denominator);
     let apart = cross(a, b).abs_diff(cross(b, a));

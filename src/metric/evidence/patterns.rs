@@ -4,7 +4,7 @@
 //! A pattern is a person's group, label and prediction, and for every target group how many of
 //! their counterfactuals are predicted positive, negative, or have no score. From the number of
 //! people per pattern follow the cells of every scope (in some of which a person counts once per
-//! counterfactual), the people of whom anything switches, and an exact multinomial bootstrap that
+//! counterfactual), the people with any switch, and an exact multinomial bootstrap that
 //! resamples people, not counterfactuals.
 //!
 //! Choice: with at most sixty groups and one counterfactual per target a pattern is a number of two
@@ -328,12 +328,12 @@ impl AnySwitch {
         }
     }
 
-    /// Where people stand in [`AnySwitch::from_cells`].
+    /// Where people are in [`AnySwitch::from_cells`].
     pub(crate) fn index(predicted: bool, switches: bool) -> usize {
         2 * usize::from(predicted) + usize::from(switches)
     }
 
-    /// Where the people of a kind stand in it, by the cells that one of them fills.
+    /// Where the people of a kind are in it, by the cells that one of them fills.
     pub(crate) fn index_of(kind: &SwitchCells) -> usize {
         let eccm = Eccm(*kind);
         AnySwitch::index(eccm.cp() + eccm.sn() > 0, eccm.sp() + eccm.sn() > 0)
@@ -436,7 +436,7 @@ impl CellProfiles {
         Eccm(cells)
     }
 
-    /// Whether somebody counts more than once, so that counts are no sums of independent cases.
+    /// Whether somebody counts more than once, so that counts are not sums of independent cases.
     pub(crate) fn has_repeats(&self) -> bool {
         self.0.iter().any(|(kind, _)| kind.iter().sum::<u64>() > 1)
     }

@@ -145,7 +145,7 @@ pub(crate) type ConfusionCells = [u64; CONFUSION_CELLS];
 pub struct EccmCell {
     /// The papers' name; without a label that of the counterfactual matrix.
     pub name: &'static str,
-    /// The label; none where it is not known.
+    /// The label; none if it is not known.
     pub label: Option<bool>,
     /// The factual prediction.
     pub predicted: bool,
@@ -211,7 +211,7 @@ impl Eccm {
         self.0[..8].iter().sum()
     }
 
-    /// Positive before and after, whatever the label.
+    /// Positive before and after, regardless of the label.
     pub fn cp(&self) -> u64 {
         self.tcp() + self.fcp() + self.0[11]
     }

@@ -11,8 +11,8 @@ pub(crate) const SCORE_BINS: usize = 50;
 /// Bins of the histogram of changes: edges (i - 40)/40.
 pub(crate) const CHANGE_BINS: usize = 80;
 
-/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, whatever the
-/// other score is.
+/// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, regardless of
+/// the other score is.
 pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 
 /// What is summed over the pairs of one direction in the first pass, each as often as the person
@@ -412,7 +412,7 @@ pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
     let mut coefficients = [0.0; ORDER];
     coefficients[0] = term(a, b);
     let t = b / (a + b);
-    // Nothing moves with v where b is 0, or so small beside a that its share is lost.
+    // Nothing moves with v where b is 0, or so small compared with a that its share is lost.
     if b == 0.0 || t == 0.0 {
         return coefficients;
     }

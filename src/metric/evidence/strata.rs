@@ -264,7 +264,7 @@ impl FacetStratum {
     }
 }
 
-/// What the strata have in common that values are made of: rows, or why there is no value.
+/// What the strata have in common that values are computed from: rows, or why there is no value.
 fn rows_or_reason(strata: &[FacetStratum]) -> Result<u64, Undefined> {
     let sum = |side: fn(&FacetStratum) -> u64| strata.iter().map(side).sum::<u64>();
     let facets = [sum(|s| s.a[0] + s.a[1]), sum(|s| s.d[0] + s.d[1])];
@@ -319,7 +319,7 @@ pub(crate) fn undefined_rows(strata: &[FacetStratum]) -> Rate {
     }
 }
 
-/// As it is written: a cell a line, ascending.
+/// Original written: a cell a line, ascending.
 #[derive(Serialize, Deserialize)]
 struct StratumWeightsRepr {
     cut: u64,

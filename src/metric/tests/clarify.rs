@@ -205,7 +205,7 @@ fn aliases_are_equal() {
     assert!(measured.iter().any(|m| m.metric.id == "dppl" && m.scope == MetricScope::Pair(1, 0)));
 }
 
-/// What each comparison is made of.
+/// What each comparison is derived from.
 #[test]
 fn the_rest_is_all_other_groups() {
     let groups = [

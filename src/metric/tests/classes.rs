@@ -21,7 +21,7 @@ use crate::param::{Count, Seed};
 use crate::tests::{json, shared};
 use serde_json::Value as Json;
 
-/// A person by key, with counterfactuals; scores stand beside, so that they can be lent out.
+/// A person by key, with counterfactuals; scores are next to, so that they can be lent out.
 #[derive(Clone, Default)]
 struct ClassTestPerson {
     key: u64,

@@ -4,7 +4,7 @@
 //! The head of [`interval`](crate::metric::interval) states what `CFAUDIT_TRIALS=20000`
 //! gives (4000 of them for the bootstrap), printed with `--nocapture`; fewer samples must agree.
 //! Intervals of scores, of people with weights, of two models and of several classes are simulated
-//! beside their engines.
+//! next to their engines.
 
 use crate::metric::Reads;
 use crate::metric::catalog::find;

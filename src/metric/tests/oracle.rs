@@ -1,6 +1,6 @@
 //! Published figures, and values that other programs computed from real and from awkward data.
 //!
-//! Clarify's metrics, one group against the rest and worst cases stand in [`super::clarify`],
+//! Clarify's metrics, one group against the rest and worst cases are in [`super::clarify`],
 //! several classes in [`super::classes`].
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) fn parquet(path: PathBuf) -> OracleColumns {
     columns
 }
 
-/// The id that the oracle's name stands for.
+/// The id that the oracle's name represents.
 pub(super) fn id(name: &str) -> String {
     match name {
         "JSD_hist_bits" => "jsd_hist".to_owned(),
@@ -82,7 +82,7 @@ pub(super) fn id(name: &str) -> String {
     }
 }
 
-/// Names of the oracle that are no metrics: counts, intervals, and variants that the papers do not
+/// Names of the oracle that are not metrics: counts, intervals, and variants that the papers do not
 /// use.
 pub(super) fn is_metric(name: &str) -> bool {
     let count = name.len() <= 3 && CELLS.iter().any(|cell| cell.name == name)

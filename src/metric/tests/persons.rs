@@ -115,7 +115,7 @@ fn intervals_are_those_of_the_definitions() {
     for case in json(expected("persons/expected.json")).as_array().unwrap() {
         let name = case["case"].as_str().unwrap();
         let Some(rows) = rows_of(name) else {
-            // `check` refuses weights beside persons.
+            // `check` refuses weights next to persons.
             assert_eq!(case["weighted"], true, "{name}");
             continue;
         };
@@ -202,7 +202,7 @@ fn a_person_with_one_row_is_a_person() {
     assert!(formulas > 20, "{formulas}");
 }
 
-/// What is small is told by persons, and any partition of the rows gives the same.
+/// What is small is reported by persons, and any partition of the rows gives the same.
 #[test]
 fn small_is_told_by_persons() {
     // 12 persons of group 0 with 20 rows each, 40 of group 1 with one; three of group 0 have cases.

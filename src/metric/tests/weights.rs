@@ -117,7 +117,8 @@ fn unweighed(
         settings,
     )
     .measured;
-    // Neighbours have one vote each, whatever their weights: the flip test has tests of its own.
+    // Neighbours have one vote each, regardless of their weights: the flip test has tests of its
+    // own.
     all.into_iter().filter(|m| !matches!(m.metric.reads, Reads::Flips { .. })).collect()
 }
 

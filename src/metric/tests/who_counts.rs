@@ -67,7 +67,7 @@ fn case(
         features: Vec::new(),
         groups: groups.len(),
     };
-    // A column that is empty throughout stands for no counterfactual.
+    // A column that is empty throughout represents no counterfactual.
     let steps = [(1, "score_cf"), (2, "score_cf_2"), (3, "score_cf_3"), (4, "score_cf_4")];
     let steps: Vec<(usize, &str)> = steps
         .into_iter()
@@ -209,7 +209,7 @@ impl CheckedCounts {
         }
     }
 
-    /// How many people stand behind a value.
+    /// How many people are behind a value.
     fn n_rows(
         &mut self,
         found: &CountingResult,
@@ -642,7 +642,7 @@ fn check_difference([a, b]: [Rate; 2], expected: &Json) {
     );
 }
 
-/// The rule of selective labels on counts alone.
+/// The rule of selective labels only on counts.
 #[test]
 fn one_point_is_compared_in_whole_numbers() {
     let folder = metrics_folder();

@@ -152,14 +152,14 @@ impl<'a> MeasureContext<'a> {
         basis: impl FnOnce() -> IntervalBasis,
     ) -> (Option<ValueInterval>, String) {
         if self.settings.level.is_none() {
-            return (None, "none: not asked for".to_owned());
+            return (None, "none: not requested".to_owned());
         }
         if value.is_err() {
             return (None, "none: the value is undefined".to_owned());
         }
         let (interval, words) = self.describe_basis(basis());
         match (interval, value) {
-            // Replicates may have a bias of their own.
+            // Replicates may have their own bias.
             (Some(ValueInterval { lo, hi, .. }), Ok(value)) if value < lo || value > hi => (
                 None,
                 "boundary: the value lies outside the percentiles of its replicates".to_owned(),
@@ -173,8 +173,8 @@ impl<'a> MeasureContext<'a> {
             IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
             IntervalBasis::SumsOfGraphs => (
                 None,
-                "none: scores in every graph are kept as sums of everybody, from which no \
-                 people can be drawn"
+                "none: scores in every graph are stored as sums over all people, so \
+                 people cannot be resampled"
                     .to_owned(),
             ),
             IntervalBasis::Formula(None) => {
@@ -192,7 +192,7 @@ impl<'a> MeasureContext<'a> {
                 ),
             ),
             IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n) => {
-                (None, format!("boundary: all {n} bootstrap replicates agree"))
+                (None, format!("boundary: all {n} bootstrap replicates are equal"))
             }
             IntervalBasis::Replicates(Err(NoIntervalReason::TooManyUndefined), n) => {
                 (None, format!("boundary: more than 5 % of {n} bootstrap replicates are undefined"))
@@ -200,7 +200,7 @@ impl<'a> MeasureContext<'a> {
         }
     }
 
-    /// The percentiles of replicates at a level of their own.
+    /// The percentiles of replicates at a separate level.
     pub(crate) fn percentile_at(
         &self,
         level: f64,
@@ -226,8 +226,8 @@ impl<'a> MeasureContext<'a> {
     }
 }
 
-/// Whether an interval leaves out the ideal and lies beyond what noise alone gives, so that the
-/// value says whom it puts at a disadvantage.
+/// Whether an interval leaves out the ideal and lies beyond what noise gives, so that the
+/// value shows which group is at a disadvantage.
 pub(crate) fn is_clear(
     ideal: Option<f64>,
     ends: Option<(f64, f64)>,
@@ -238,7 +238,7 @@ pub(crate) fn is_clear(
     lo > ideal.max(band.1) || hi < ideal.min(band.0)
 }
 
-/// What the formulas say of rows of which a person may have several.
+/// What the formulas say about rows of which a person may have several.
 const OF_PERSONS: &str = ", rows divided by the design effect of persons (Rao and Scott)";
 
 fn interval_text(interval: ValueInterval) -> String {
@@ -252,15 +252,15 @@ fn interval_text(interval: ValueInterval) -> String {
     match interval.method {
         IntervalProcedure::Wilson => "Wilson score".to_owned(),
         IntervalProcedure::WilsonPeople { weighed: false } => {
-            "Wilson score on people, because no case counts or all do".to_owned()
+            "Wilson score on people, because the rate is 0 or 1".to_owned()
         }
         IntervalProcedure::WilsonPeople { weighed: true } => {
-            "Wilson score on the effective number of people (Kish), because no case counts or all \
-             do"
+            "Wilson score on the effective number of people (Kish), because the rate is 0 or \
+             1"
             .to_owned()
         }
         IntervalProcedure::WilsonMoved => {
-            "from the Wilson score of the share of people whose score moves, because none does"
+            "from the Wilson score of the share of people whose score moves, because no score moves"
                 .to_owned()
         }
         IntervalProcedure::WilsonPersons => format!("Wilson score{OF_PERSONS}"),

@@ -1,11 +1,11 @@
 //! How far score metrics differ between two runs that share people, and how sure is that?
 //!
-//! How often a person, or a block of people, counts in a replicate follows from the key, the
-//! replicate and the seed alone. So two runs that are drawn with one seed take whom they share
-//! equally often, and the difference of their values in a replicate holds what one person adds to
-//! both: the paired bootstrap. Who is in one run only counts for that one. Both are drawn in the
-//! same way, people one by one or by blocks. Divergences of histograms are moved to the difference
-//! as each of them is to its value (see [`redraw`](crate::metric::bootstrap::redraw)).
+//! How often a person, or a block of people, counts in a replicate follows only from the key,
+//! the replicate and the seed. So two runs that are drawn with one seed draw the people they
+//! share equally often, and the difference of their values in a replicate holds what one person
+//! adds to both: the paired bootstrap. Who is in one run only counts for that one. Both are drawn
+//! in the same way, people one by one or by blocks. Divergences of histograms are moved to the
+//! difference as each of them is to its value (see [`redraw`](crate::metric::bootstrap::redraw)).
 //!
 //! Coverage is that of the percentiles of each run; see the tests for a mean, which they hold as
 //! often as they promise.

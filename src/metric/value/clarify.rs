@@ -36,7 +36,7 @@ impl FactualMeasurement<'_> {
             let mut out = Vec::new();
             let (a, d) = facets_of(scope);
             let (of_a, of_d) = (of(a), of(d));
-            // The family group has measured the pairs that stand in reference order.
+            // The family group has measured the pairs that are in reference order.
             let known = families.contains(&MetricFamily::Group)
                 && matches!(scope, MetricScope::Pair(a, d) if a < d);
             out.extend(find("di").filter(|_| !known).map(|di| self.gap(di, scope, of_a, of_d)));
@@ -186,7 +186,7 @@ impl FactualMeasurement<'_> {
         let (interval, mut ci_method) =
             self.context.interval(value, || drawn.percentile(&self.context, of));
         if interval.is_some() {
-            ci_method.push_str(", their neighbours as they are");
+            ci_method.push_str(", their neighbours fixed");
         }
         let neighbours = if facet.neighbours == 1 {
             "1 neighbour".to_owned()
@@ -203,7 +203,7 @@ impl FactualMeasurement<'_> {
         }
         if flips.missing > 0 {
             ci_method.push_str(&format!(
-                "; {} people without a value of some feature are left out",
+                "; {} people without a value of some feature are excluded",
                 flips.missing
             ));
         }

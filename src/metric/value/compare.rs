@@ -8,7 +8,7 @@
 //! little about their difference. People fall into the blocks of
 //! [`weights`](crate::metric::evidence::weights), the same for both models, and in every replicate
 //! a block counts equally often for both: the paired bootstrap. Replicates without a value of one
-//! model are left out, as everywhere. A person whom one of the models does not score counts for the
+//! model are left out, as everywhere. A person that one of the models does not score counts for the
 //! other, so the people are not the same, which the blocks tell: then there is no interval, and the
 //! reason says so. Coverage of 95 % intervals, simulated with 600 samples (see the tests) where the
 //! models agree on nine of ten people: of 300 people a rate 96.5 %, a switch rate 93.5 %; where the
@@ -63,8 +63,8 @@ pub(crate) struct ComparedValue {
     pub ci_method: String,
 }
 
-/// The people of one scope under one model: what values are made of, and what their worlds are
-/// drawn from.
+/// The people of one scope under one model: what values are computed from, and what their worlds
+/// are drawn from.
 struct ComparedSide<const N: usize> {
     people: [u64; N],
     /// None where nobody has a weight.
@@ -126,7 +126,7 @@ fn blocks_of_groups(
 
 /// The same of two runs, which may share only some of their people: who is in one of them counts
 /// for that one. Blocks are drawn together and do not depend on each other, so the interval holds
-/// for any share, as far as people are missing from a run by chance.
+/// for any share, if people are missing from a run by chance.
 pub(crate) fn change_factual(
     first: &FactualCounts,
     second: &FactualCounts,
@@ -392,7 +392,7 @@ fn compared(
         Some(ValueInterval {
             method: IntervalProcedure::Newcombe | IntervalProcedure::NewcombePersons,
             ..
-        }) => ci_method.push_str(", as if of other people: one of the rates is 0 or 1"),
+        }) => ci_method.push_str(", as for independent people: one of the rates is 0 or 1"),
         Some(_) => ci_method.push_str(", the same for both models"),
         None => {}
     }

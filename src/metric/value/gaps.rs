@@ -1,6 +1,6 @@
 //! Two subjects compared: a pair of groups, a group and all others, or the two facets of Clarify.
 //!
-//! A stands first. Clarify's metrics are about favourable labels and predictions: where the
+//! A is first. Clarify's metrics are about favourable labels and predictions: where the
 //! negative prediction is the favourable one they see both classes under each other's names.
 
 use super::ask::{IntervalBasis, is_clear};
@@ -38,7 +38,7 @@ pub(crate) fn value(
             let [x, y] = of.map(|rate| difference(rate(a).value(), rate(b).value()));
             combine(x, y, |x, y| Ok(x.abs().max(y.abs())))
         }
-        _ => unreachable!("`{}` is no metric of two groups", metric.id),
+        _ => unreachable!("`{}` is not a metric of two groups", metric.id),
     }
 }
 
@@ -58,7 +58,7 @@ fn rates_behind(
     }
 }
 
-/// The two rates that may stand behind a gap of two groups, the one on top or in front first: by
+/// The two rates that may be behind a gap of two groups, the one on top or in front first: by
 /// which prediction is the favourable one.
 pub(crate) fn rates_of_gap(metric: &Metric, a: &Confusion, b: &Confusion) -> Vec<[Rate; 2]> {
     let of = |favourable| {

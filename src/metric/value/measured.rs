@@ -5,14 +5,14 @@
 //! for [`clarify`](crate::metric::catalog::clarify) the favoured facet first), `worst_case` and,
 //! with more than two groups, `one_vs_rest`. The families with counterfactuals are in
 //! [`switches`](super::switches).
-//! Which interval a value gets stands in [`interval`](crate::metric::interval).
+//! Which interval a value gets is in [`interval`](crate::metric::interval).
 //!
-//! Where people have weights, values are made of what they weigh; flags and cases are about people
-//! all the same.
+//! Where people have weights, values are computed from what they weigh; flags and cases are about
+//! people anyway.
 //!
 //! Streams of chance are named by scope, so that a value does not depend on which other values are
 //! asked for, nor on the thread that makes it: work is shared among the threads of the pool that
-//! the caller stands in, and values keep their order.
+//! the caller is in, and values keep their order.
 
 use rayon::prelude::*;
 
@@ -39,12 +39,12 @@ pub(crate) struct MeasuredValue {
     pub metric: &'static Metric,
     /// The value, or why there is none.
     pub value: MetricValue,
-    /// Count on top of a rate; none where the value is no rate of counts.
+    /// Count on top of a rate; none where the value is not a rate of counts.
     pub numerator: Option<u64>,
     /// Count below a rate.
     pub denominator: Option<u64>,
-    /// What those on top of a rate and those below it weigh in whole units, which the value is made
-    /// of; none where nobody has a weight.
+    /// What those on top of a rate and those below it weigh in whole units, which the value is
+    /// derived from; none where nobody has a weight.
     pub weights: Option<(u64, u64)>,
     /// People behind it; their rows where a person may have several.
     pub n_rows: u64,
@@ -54,7 +54,8 @@ pub(crate) struct MeasuredValue {
     pub interval: Option<ValueInterval>,
     /// The method of the interval in full, or why there is none.
     pub ci_method: String,
-    /// The value without disparity in this scope: of a difference 0, whatever the metric's own is.
+    /// The value without disparity in this scope: of a difference 0, regardless of that of the
+    /// metric.
     pub ideal: Option<f64>,
     /// [`SMALL_GROUP`], [`SMALL_DENOMINATOR`].
     pub flags: Vec<&'static str>,
@@ -65,7 +66,7 @@ pub(crate) struct MeasuredValue {
     /// People, or persons, whose prediction switches, of a rate those it counts, of a difference
     /// those of the worse direction; none of what is about no switch.
     pub switched: Option<u64>,
-    /// What noise alone gives; none where no placebo was asked for.
+    /// What noise gives; none where no placebo was asked for.
     pub placebo: Option<PlaceboBand>,
     /// Who holds a value of the scope `worst_case`; none in every other scope.
     pub furthest: Option<FurthestGroups>,
@@ -76,7 +77,7 @@ pub(crate) struct MeasuredValue {
 pub(crate) struct PersonBasis {
     /// Persons with a row behind it.
     pub n: u64,
-    /// Persons with a row below the rate; none where the value is no rate of counts.
+    /// Persons with a row below the rate; none where the value is not a rate of counts.
     pub denominator: Option<u64>,
     /// Rows below the rate over their design effect: as many independent cases would be as sure.
     /// None where the interval is made otherwise.
@@ -94,7 +95,7 @@ impl PersonBasis {
     }
 }
 
-/// How many people and cases stand behind a value.
+/// How many people and cases are behind a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ValuePeople {
     /// People in all; their rows where a person may have several.
@@ -128,7 +129,8 @@ impl ValuePeople {
         }
     }
 
-    /// The same of one subject whose people have several rows: what is small is told by persons.
+    /// The same of one subject whose people have several rows: what is small is reported by
+    /// persons.
     pub(crate) fn with_person_basis(self, of: Option<PersonBasis>) -> Self {
         let Some(of) = of else { return self };
         ValuePeople {
@@ -159,7 +161,7 @@ impl ValuePeople {
 
 impl MeasuredValue {
     /// A value of a metric in a scope, with its interval or why there is none: the one place where
-    /// a measured value is put together. It is no rate, impairs nobody and has no placebo until
+    /// a measured value is put together. It is not a rate, impairs nobody and has no placebo until
     /// the methods below say so.
     pub(crate) fn new(
         context: &MeasureContext<'_>,
@@ -204,7 +206,7 @@ impl MeasuredValue {
         MeasuredValue { impaired, ..self }
     }
 
-    /// People whose prediction switches, and what noise alone gives.
+    /// People whose prediction switches, and what noise gives.
     pub(crate) fn with_switches(self, switched: Option<u64>, placebo: Option<PlaceboBand>) -> Self {
         MeasuredValue { switched, placebo, ..self }
     }
@@ -362,7 +364,7 @@ impl FactualSubject {
         )
     }
 
-    /// What values are made of.
+    /// What values are computed from.
     pub(crate) fn cells(&self) -> &Confusion {
         self.weight.as_ref().unwrap_or(&self.people)
     }
@@ -413,7 +415,7 @@ impl FactualMeasurement<'_> {
         let of = |c: &Confusion| match metric.reads {
             Reads::Rate(rate) => rate(&seen(c)).value(),
             Reads::Score(score) | Reads::Benefit(score) => score(&seen(c)),
-            _ => unreachable!("`{}` is no metric of one group", metric.id),
+            _ => unreachable!("`{}` is not a metric of one group", metric.id),
         };
         let value = match subject.weight {
             None => of(&subject.people),

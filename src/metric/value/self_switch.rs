@@ -14,7 +14,7 @@
 //! an unbiased estimate of: the switch rate that a set would have in which nobody changes.
 //! Interval: Wilson's on n' people, n' = R (1 - R) / Var R with the variance of a ratio of sums
 //! over people (Cochran 1977, section 6.3), at most the number of people.
-//! Choice: never more than the people, for pairs of one person's answers are no further people;
+//! Choice: never more than the people, for pairs of one person's answers are not further people;
 //! where all rows agree, so that the variance says nothing, it is all of them.
 
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson_of_share};

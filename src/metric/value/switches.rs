@@ -2,9 +2,9 @@
 //! group and the rest, and all together.
 //!
 //! Where a person counts more than once (one group to the rest, the total of more than two groups,
-//! several counterfactuals), rates are no independent cases: their interval is the bootstrap of
+//! several counterfactuals), rates are not independent cases: their interval is the bootstrap of
 //! people, or Wilson's on people where no case counts or all do. Where people have weights, values
-//! are made of what they weigh. Score metrics have the one of
+//! are computed from what they weigh. Score metrics have the one of
 //! [`redraw`](crate::metric::bootstrap::redraw), or where nobody's score moves that of the share of
 //! people who move.
 
@@ -170,7 +170,7 @@ impl ScopeEvidence {
             .collect()
     }
 
-    /// The evidence that values are made of.
+    /// The evidence that values are computed from.
     fn of_values(counts: &CounterfactualCounts, second: Option<&ShiftPass>) -> Vec<ScopeEvidence> {
         ScopeEvidence::weighted(counts, second)
             .unwrap_or_else(|| ScopeEvidence::of_people(counts, &counts.cell_profiles(), second))
@@ -358,7 +358,7 @@ impl<'a> ScopePeople<'a> {
         self.profiles.counted(metric.needs_label)
     }
 
-    /// How many people stand below a rate: their effective number where they weigh differently.
+    /// How many people are below a rate: their effective number where they weigh differently.
     fn effective_people(&self, rate: impl Fn(&SwitchCells) -> Rate) -> f64 {
         match (self.weights, &self.persons) {
             (None, None) => self.profiles.denominator(rate) as f64,
@@ -416,7 +416,7 @@ pub(crate) fn unmoved(metric: &Metric, people: f64, z: f64) -> Option<ValueInter
     }
 }
 
-/// Everything that values are made of.
+/// Everything that values are computed from.
 struct SwitchMeasurement<'a> {
     context: MeasureContext<'a>,
     scope_index: ScopeIndex,

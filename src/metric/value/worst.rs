@@ -5,7 +5,7 @@
 //! of a group - value of all|. With two groups these are the gap of the pair without its sign.
 //!
 //! Choice: groups in which the metric is undefined are left out and counted; where fewer than two
-//! are left there is no difference, no ratio and no distance (a single group is no proof of
+//! are left there is no difference, no ratio and no distance (a single group does not prove
 //! parity). Of several groups with the same value the first holds it; where all have the same none
 //! does. Flags are those of the two groups that hold the value: a small one may hold it by chance.
 //! The interval is the percentile bootstrap of all groups, each with its number of people; the
@@ -117,7 +117,7 @@ fn ratio(spread: &GroupSpread) -> MetricValue {
 }
 
 fn widest(groups: &[Confusion], of: [fn(&Confusion) -> Rate; 2]) -> WorstValue {
-    // A group that lacks one of the two rates has no part in either.
+    // A group that lacks one of the two rates is excluded from both.
     let both = |c: &Confusion| of[0](c).value().and(of[1](c).value());
     let [x, y] =
         of.map(|rate| furthest_value(groups, |c| both(c).and(rate(c).value()), difference));
@@ -168,11 +168,11 @@ fn find(metric: &Metric, favourable: FavourableClass, groups: &[Confusion]) -> W
         Reads::WidestGap(of) => widest(groups, of),
         Reads::RateToTotal(rate) => furthest_from_total(groups, |c| rate(c).value()),
         Reads::ScoreToTotal(score) => furthest_from_total(groups, score),
-        _ => unreachable!("`{}` is no metric of groups", metric.id),
+        _ => unreachable!("`{}` is not a metric of groups", metric.id),
     }
 }
 
-/// The rate behind a metric that is made of one.
+/// The rate behind a metric that is derived from one.
 fn rate(metric: &Metric, favourable: FavourableClass, c: &Confusion) -> Option<Rate> {
     match metric.reads {
         Reads::RateDifference(rate)
@@ -301,7 +301,7 @@ mod tests {
         check("fpr_ratio", 0.0, held(Some(2), Some(1), 0));
         check("demp_min_ratio", 0.125, held(Some(2), Some(3), 0));
         check("di", 0.125, held(Some(2), Some(3), 0));
-        // Without the third group, which has no TPR, the FPR spreads as far as the TPR: the first
+        // Without the third group, which has no TPR, the FPR spreads as much as the TPR: the first
         // of both counts.
         check("eodds", 0.5, held(Some(1), Some(3), 1));
         // All: TPR 6 of 12.

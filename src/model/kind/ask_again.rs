@@ -19,7 +19,7 @@ pub struct AskAgainBlock {
     pub share: Fraction,
 }
 
-/// The most repeats: each is a process of its own where the model is a program.
+/// The most repeats: each is a separate process where the model is a program.
 pub(crate) const MOST_REPEATS: u64 = 100;
 
 fn five() -> Count {

@@ -33,12 +33,12 @@ pub struct BoostingBlock {
     /// Penalty on the squared values of leaves, 0 or above.
     #[serde(default = "nothing")]
     pub l2: Finite,
-    /// Share of the training rows that each tree sees, above 0; below 1 drawn anew for every tree
+    /// Share of the training rows that each tree sees, above 0; below 1 drawn again for every tree
     /// by the seed.
     #[serde(default = "all")]
     pub row_share: Fraction,
-    /// Share of the encoded columns that each tree sees, above 0; below 1 drawn anew for every tree
-    /// by the seed.
+    /// Share of the encoded columns that each tree sees, above 0; below 1 drawn again for every
+    /// tree by the seed.
     #[serde(default = "all")]
     pub column_share: Fraction,
     /// Columns that the model does not see.

@@ -1,5 +1,5 @@
 //! The block `command` of a model: any program; and what the rest asks of the kinds of models that
-//! are made elsewhere, which may be programs underneath.
+//! are trained elsewhere, which may be programs underneath.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct CommandBlock {
     /// The trained model: a file or folder, hashed like those under `watch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The program that trains, in the place of `model`, and its arguments: gets the training rows
+    /// The program that trains, instead of `model`, and its arguments: gets the training rows
     /// with a last column `label` (1 = positive, 0 = negative) and writes a file or folder to
     /// `{model}`. With folds it runs once per fold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct CommandBlock {
     /// Columns that the program does not see.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub omit: Vec<ColumnName>,
-    /// Scores some rows again. Left out: one in a hundred, once, and where the answers differ gates
+    /// Scores some rows again. Default: one in a hundred, once, and where the answers differ gates
     /// on the model are inconclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<AskAgainBlock>,
@@ -57,8 +57,8 @@ pub(crate) fn an_hour() -> TimeLimit {
     TimeLimit::seconds(3600).expect("an hour is a time limit")
 }
 
-/// The block of a model in a job that is made elsewhere: what the rest of the program asks of its
-/// kind.
+/// The block of a model in a job that is trained elsewhere: what the rest of the program asks of
+/// its kind.
 pub trait BroughtKnobs {
     /// Columns that the model does not see; none for scores, which read what they like.
     fn omit(&self) -> Option<&[ColumnName]>;

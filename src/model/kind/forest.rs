@@ -81,7 +81,7 @@ impl TrainedKnobs for ForestBlock {
     fn refusals(&self) -> Vec<KnobRefusal> {
         let whole = (self.row_share.get() == 1.0).then(|| {
             let hint = "write a share below 1; 0.632 is what a bootstrap sample holds";
-            let what = "a forest whose trees all see every row";
+            let what = "a forest in which every tree uses all rows";
             KnobRefusal::new("row_share", "bad-value", what, hint)
         });
         let own = trees::not_built("forest").into_iter();

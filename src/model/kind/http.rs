@@ -16,7 +16,7 @@ use crate::param::{ColumnName, CommandArgument, Fraction, TimeLimit, Word};
 pub struct HttpBlock {
     /// The address, `http://` or `https://`.
     pub url: String,
-    /// The version of the model that answers: another one asks anew.
+    /// The version of the model that answers: another one asks again.
     pub version: Word,
     /// What requests and answers look like.
     pub protocol: HttpProtocol,

@@ -1,4 +1,4 @@
-//! The block `lightgbm` of a model: a model file of LightGBM, made elsewhere and scored here.
+//! The block `lightgbm` of a model: a model file of LightGBM, trained elsewhere and scored here.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::param::{ColumnName, Word};
 pub struct LightgbmBlock {
     /// The file.
     pub file: String,
-    /// The columns that the model gets, in order. Left out: those of the names that the file holds.
+    /// The columns that the model gets, in order. Default: those of the names that the file holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnName>,
 }

@@ -48,7 +48,7 @@ macro_rules! model_kinds {
                 $other_variant:ident($other_block:ty);)+
         }
     ) => {
-        /// A model to audit: exactly one kind beside the common keys.
+        /// A model to audit: exactly one kind in addition to the common keys.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct ModelBlock {
@@ -68,17 +68,17 @@ macro_rules! model_kinds {
             #[serde(default)]
             pub threshold_rule: ThresholdRule,
             /// What the numbers of scores and thresholds are: `{from: 300, to: 850}`, or
-            /// `log-odds`. Left out: probabilities of the positive class. Decisions compare these
+            /// `log-odds`. Default: probabilities of the positive class. Decisions compare these
             /// numbers; metrics that need scores of [0, 1] take the share of the scale.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub scale: Option<ScaleBlock>,
             /// Which end of the scale people want: `higher` or `lower`. Where that end is not the
-            /// positive prediction's, a prediction is positive at or below the threshold. Left out:
+            /// positive prediction's, a prediction is positive at or below the threshold. Default:
             /// high scores mean the positive prediction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub better: Option<BetterEnd>,
-            /// Scores that the model is known to give: the run compares its own with them. Left
-            /// out: nothing is compared.
+            /// Scores that the model is known to give: the run compares its own with them. Default:
+            /// nothing is compared.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub expect: Option<ExpectBlock>,
         }
@@ -114,7 +114,7 @@ macro_rules! model_kinds {
                 }
             }
 
-            /// The knobs, where the model is made elsewhere.
+            /// The knobs, if the model is trained elsewhere.
             pub fn brought(self) -> Option<&'a dyn BroughtKnobs> {
                 match self {
                     $(ModelKind::$variant(_) => None,)+
@@ -150,7 +150,7 @@ model_kinds! {
         onnx = "onnx": Onnx(OnnxBlock);
         /// A model file of LightGBM.
         lightgbm = "lightgbm": Lightgbm(LightgbmBlock);
-        /// Scores made elsewhere.
+        /// Scores computed elsewhere.
         scores = "scores": Scores(ScoresBlock);
         /// Any program: rows in, scores out.
         command = "command": Command(CommandBlock);
@@ -173,7 +173,7 @@ impl ModelBlock {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.trained_here()?)))
     }
 
-    /// Its kind and its knobs, where it is made elsewhere.
+    /// Its kind and its knobs, if it is trained elsewhere.
     pub fn brought(&self) -> Option<(ModelKind<'_>, &dyn BroughtKnobs)> {
         self.kinds().into_iter().find_map(|kind| Some((kind, kind.brought()?)))
     }
@@ -195,13 +195,13 @@ impl ModelBlock {
         self.trained_here().is_some()
     }
 
-    /// Whether it is made of trees that the run grows.
+    /// Whether it is derived from trees that the run grows.
     pub fn grows_trees(&self) -> bool {
         self.trained_here().is_some_and(|(_, knobs)| knobs.grows_trees())
     }
 
-    /// The inputs that a model run here does without; `None` for scores made elsewhere, which read
-    /// what they like.
+    /// The inputs that a model run here does without; `None` for scores computed elsewhere, which
+    /// read what they like.
     pub fn omitted(&self) -> Option<&[ColumnName]> {
         let trained = self.trained_here().map(|(_, knobs)| knobs.omit());
         trained.or_else(|| self.brought().and_then(|(_, knobs)| knobs.omit()))

@@ -10,7 +10,7 @@ import os
 import pickle
 import sys
 
-# Scores alone go to standard output: what the model prints goes to standard error.
+# Only scores go to standard output: what the model prints goes to standard error.
 OUTPUT = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
 sys.stdout = sys.stderr

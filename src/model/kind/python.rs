@@ -22,19 +22,19 @@ pub struct PythonBlock {
     /// rows and returns one number in [0, 1] for each, the probability of the positive class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<String>,
-    /// In the place of `call`: a pickled model with `predict_proba`, such as a scikit-learn
+    /// Instead of `call`: a pickled model with `predict_proba`, such as a scikit-learn
     /// pipeline. Loading a pickle runs what is in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pickle: Option<String>,
-    /// The positive class of a pickled model, as its `classes_` name it. Left out: the classes must
+    /// The positive class of a pickled model, as its `classes_` name it. Default: the classes must
     /// be 0 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<Word>,
-    /// The columns of a pickled model that knows them by their position, in order. Left out: those
+    /// The columns of a pickled model that knows them by their position, in order. Default: those
     /// that it names itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub columns: Vec<ColumnName>,
-    /// The interpreter. Left out: that of the environment VIRTUAL_ENV, else `python3`.
+    /// The interpreter. Default: that of the environment VIRTUAL_ENV, else `python3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<String>,
     /// Further files, folders or globs that decide the scores: when one changes, it runs again.

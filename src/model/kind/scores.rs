@@ -1,4 +1,4 @@
-//! The block `scores` of a model: scores made elsewhere.
+//! The block `scores` of a model: scores computed elsewhere.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::model::kind::command::BroughtKnobs;
 use crate::param::{ColumnName, Finite, Fraction, Word};
 
-/// Scores made elsewhere: numbers in [0, 1], the probability of the positive class, or of each of
-/// several; null where a row cannot be scored. Where a file is not there yet the run writes the
+/// Scores computed elsewhere: numbers in [0, 1], the probability of the positive class, or of each
+/// of several; null where a row cannot be scored. Where a file is not there yet the run writes the
 /// rows to score into `to-score/` of the output folder and ends with status 4.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScoresBlock {
     /// The scores of the rows as they are.
     pub factual: FactualScores,
-    /// The scores of the counterfactuals. Left out: only families without counterfactuals can be
+    /// The scores of the counterfactuals. Default: only families without counterfactuals can be
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualScores>,
     /// Asks for some factual rows again in the file of the counterfactuals, to catch scores of
-    /// another model version. Left out: none.
+    /// another model version. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recheck: Option<RecheckBlock>,
 }
@@ -51,14 +51,14 @@ fn one_in_a_million() -> Finite {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactualScores {
-    /// A Parquet file with the columns `row_id` and `column`, one line for every audited row; left
-    /// out: `column` is a column of the rows.
+    /// A Parquet file with the columns `row_id` and `column`, one line for every audited row;
+    /// default: `column` is a column of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parquet: Option<String>,
     /// The column that holds the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
-    /// In the place of `column` where `data.label` has `classes`: the column with the score of each
+    /// Instead of `column` where `data.label` has `classes`: the column with the score of each
     /// class, `{Low: p_low, High: p_high}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<IndexMap<Word, ColumnName>>,
@@ -69,13 +69,13 @@ pub struct FactualScores {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CounterfactualScores {
-    /// The Parquet file, one line for every counterfactual; `{counterfactual}` stands for the name
+    /// The Parquet file, one line for every counterfactual; `{counterfactual}` represents the name
     /// of the set.
     pub parquet: String,
     /// The column that holds the score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<ColumnName>,
-    /// In the place of `column` where `data.label` has `classes`: the column with the score of each
+    /// Instead of `column` where `data.label` has `classes`: the column with the score of each
     /// class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<IndexMap<Word, ColumnName>>,
@@ -87,7 +87,7 @@ impl BroughtKnobs for ScoresBlock {
     }
 
     fn noun(&self) -> &'static str {
-        "scores made elsewhere"
+        "scores computed elsewhere"
     }
 
     fn words(&self, classes: Option<&[Word]>) -> String {
@@ -107,7 +107,7 @@ impl BroughtKnobs for ScoresBlock {
             || "no scores of counterfactuals".to_owned(),
             |c| format!("{} of {}", columns(c.score_columns(classes)), c.parquet),
         );
-        format!("scores made elsewhere: {factual}; counterfactuals: {other}")
+        format!("scores computed elsewhere: {factual}; counterfactuals: {other}")
     }
 
     fn is_asked_twice(&self) -> bool {

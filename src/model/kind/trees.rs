@@ -26,15 +26,16 @@ pub(super) fn smallest_leaf() -> Count {
 /// What to do where the program was built without a library.
 pub(crate) fn rebuild(library: &str, feature: &str) -> String {
     format!(
-        "build it with `cargo build --features {feature}` ({library}; `make` fetches what that \
-         takes), or use another kind of model"
+        "build it with `cargo build --features {feature}` ({library}; `make` fetches its build \
+         tools), or use another kind of model"
     )
 }
 
 /// A kind of model that this build does without.
 pub(super) fn not_built(kind: &str) -> Option<KnobRefusal> {
     (!cfg!(feature = "lightgbm")).then(|| {
-        let what = format!("this build of cfaudit does without LightGBM, which trains `{kind}`");
+        let what =
+            format!("this build of cfaudit does not include LightGBM, which trains `{kind}`");
         KnobRefusal::new("", "not-built", what, rebuild("LightGBM", "lightgbm"))
     })
 }
@@ -62,22 +63,22 @@ impl TreeKnobs {
             ("smallest_leaf", smallest_leaf, MOST_ROWS),
         ] {
             if count.get() > most {
-                let what = format!("`{}` is more than LightGBM takes", count.get());
+                let what = format!("`{}` is more than LightGBM accepts", count.get());
                 refuse(key, what, &format!("write at most {most}"));
             }
         }
         if leaves.get() < 2 {
-            let what = "a tree of one leaf says the same to everybody".to_owned();
+            let what = "a tree with one leaf gives the same score to all rows".to_owned();
             refuse("leaves", what, "write 2 or more; 31 is usual");
         }
         if smallest_leaf.get() < SMALLEST_LEAF {
             let rows = smallest_leaf.get();
-            let what = format!("leaves of `{rows}` rows are smaller than this program grows");
+            let what = format!("leaves of `{rows}` rows are too small");
             refuse("smallest_leaf", what, "write 20 or more");
         }
         for (key, share) in [("row_share", row_share), ("column_share", column_share)] {
             if share.get() == 0.0 {
-                let what = "a share of `0` shows a tree nothing".to_owned();
+                let what = "a share of `0` leaves a tree no data".to_owned();
                 refuse(key, what, "write a share above 0");
             }
         }
@@ -98,7 +99,7 @@ impl TreeKnobs {
     /// one that has them all.
     ///
     /// # Errors
-    /// The text is no artifact of such a model; says why.
+    /// The text is not an artifact of such a model; says why.
     pub(super) fn missing_trees(&self, json: &str) -> Result<Option<(u64, u64)>, String> {
         let (grown, asked) = (TreesModel::from_json(json)?.n_trees() as u64, self.trees.get());
         Ok((grown < asked).then_some((grown, asked)))

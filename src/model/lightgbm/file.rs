@@ -1,4 +1,4 @@
-//! A model file of LightGBM: what it says of its columns, and scores by the library.
+//! A model file of LightGBM: what it says about its columns, and scores by the library.
 //!
 //! The library reads the file and walks its trees; here its columns are found among the features of
 //! the rows. A column that the file names gets the feature of that name, blanks written as `_` as
@@ -7,7 +7,7 @@
 //! is a missing value, as in LightGBM's own package. Where it is not clear which list belongs to
 //! which column, the file is refused.
 //! Choice: the library's handle of a model cannot be shared by threads, so each block of rows reads
-//! the model anew; on blocks of 65,536 rows that is some hundredth of the time.
+//! the model again; on blocks of 65,536 rows that is some hundredth of the time.
 //! Source: `src/io/gbdt_model_text.cpp` and `python-package/lightgbm/basic.py` of LightGBM 4.
 
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ struct ModelColumn {
     codes: Option<Vec<f64>>,
 }
 
-/// What the file says of its columns.
+/// What the file says about its columns.
 #[derive(Debug, Clone, PartialEq)]
 struct LightgbmHead {
     names: Vec<String>,
@@ -87,9 +87,7 @@ impl LightgbmHead {
             value("feature_names").unwrap_or_default().split(' ').map(str::to_owned).collect();
         let infos: Vec<&str> = value("feature_infos").unwrap_or_default().split(' ').collect();
         if names.len() != infos.len() || names.iter().any(String::is_empty) {
-            return Err(
-                fault("its columns and what it says of them do not match".to_owned()).into()
-            );
+            return Err(fault("its columns and their descriptions do not match".to_owned()).into());
         }
         let listed = parameter(text, "categorical_feature").unwrap_or_default();
         let listed: Option<BTreeSet<usize>> = listed
@@ -189,8 +187,8 @@ impl LightgbmParams {
                 found.ok_or_else(|| {
                     fault(
                         format!(
-                            "the model is to get the column `{name}`, which is none of its \
-                             inputs"
+                            "the model is to get the column `{name}`, which is not a model column \
+                             of the job"
                         ),
                         "name features and sensitive columns",
                     )
@@ -237,9 +235,11 @@ fn numbers_of(path: &Path, feature: &Feature) -> Result<Option<Vec<f64>>> {
     };
     let codes: Option<Vec<f64>> = feature.levels.iter().map(number).collect();
     codes.map(Some).ok_or_else(|| {
-        let what =
-            format!("the column `{}` holds text, and the model takes numbers for it", feature.name);
-        let hint = "which number stands for a text is not in the file: train it with the column as \
+        let what = format!(
+            "the column `{}` holds text, but the model expects numbers for it",
+            feature.name
+        );
+        let hint = "which number represents a text is not in the file: train it with the column as \
                     the type `category`, or ask it by `python`";
         unclear(path, what).hint(hint).into()
     })

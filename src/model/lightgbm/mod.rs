@@ -13,7 +13,7 @@
 //! the training is refused here.
 //! Cost: 4 bytes for each training row and encoded column while the library copies them, then 1
 //! byte; time is linear in rows, columns and trees. Training cannot be stopped half-way, so it runs
-//! on a thread of its own: an interrupted run ends at once and abandons that thread.
+//! on a separate thread: an interrupted run ends at once and abandons that thread.
 
 pub(crate) mod file;
 
@@ -94,8 +94,8 @@ impl TreesTrainer {
         let matrix = LightgbmMatrix::encode(&encoder, rows)?;
         if !matrix.can_split() {
             let what = format!(
-                "none of the {} training rows' columns can be split for trees: no cut has \
-                 {MIN_SIDE_ROWS} rows on either side",
+                "none of the {} training rows' columns can be split for trees: no split has \
+                 {MIN_SIDE_ROWS} rows on both sides",
                 matrix.labels.len()
             );
             let hint = "train on more rows, or on columns that vary; `logistic` needs fewer";
@@ -111,8 +111,8 @@ impl TreesTrainer {
             // A model of the job also gets an issue in the run; for an arm of an experiment this
             // line is the only report.
             tracing::debug!(
-                "{n} of {} trees: the columns that the next ones drew could not be cut; ask for a \
-                 larger `column_share`",
+                "{n} of {} trees: the next trees could not split on the columns that they drew; \
+                 use a larger `column_share`",
                 self.trees
             );
         }
@@ -277,8 +277,8 @@ mod library {
             }
         };
         grown.map_err(|e| {
-            let hint = "the values, weights or number of the training rows may be beyond what \
-                        LightGBM takes: see `cfaudit data`";
+            let hint = "the values, weights or number of the training rows may exceed the limits \
+                        of LightGBM: see `cfaudit data`";
             Fault::new("training-failed", format!("LightGBM did not train: {e}")).hint(hint).into()
         })
     }
@@ -313,7 +313,7 @@ mod library {
         _: &dyn Fn() -> Result<()>,
     ) -> Result<String> {
         drop(matrix.weights);
-        Err(Fault::new("training-failed", "this build of cfaudit does without LightGBM").into())
+        Err(Fault::new("training-failed", "this build of cfaudit does not include LightGBM").into())
     }
 }
 

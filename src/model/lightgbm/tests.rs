@@ -184,7 +184,7 @@ fn faults_of_the_data_are_said() {
     assert!(all.contains("one-class"), "{all}");
     let few: Vec<usize> = (0..39).collect();
     let few = said(rows().take(&few), labels()[..39].to_vec(), boosting());
-    assert!(few.contains("39 training rows") && few.contains("20 rows on either side"), "{few}");
+    assert!(few.contains("39 training rows") && few.contains("20 rows on both sides"), "{few}");
     let same = FeatureRows {
         n: N as usize,
         columns: vec![

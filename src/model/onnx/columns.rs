@@ -37,8 +37,8 @@ impl OnnxParams {
                 .map(|name| {
                     find(name).ok_or_else(|| {
                         let what = format!(
-                            "the input `{input}` of the model is to get the column \
-                             `{name}`, which is none of its inputs"
+                            "the input `{input}` of the model should get the column `{name}`, \
+                             which is not a model column of the job"
                         );
                         Error::from(
                             self.fault("bad-model", what)
@@ -52,8 +52,8 @@ impl OnnxParams {
                 None if only => seen.clone(),
                 None => {
                     let what =
-                        format!("the model has an input `{input}`, and no column has this name");
-                    let hint = format!("say which columns it gets: `inputs: {{{input}: [...]}}`");
+                        format!("the model has an input `{input}`, but no column has this name");
+                    let hint = format!("specify its columns: `inputs: {{{input}: [...]}}`");
                     return Err(self.fault("bad-model", what).hint(hint).into());
                 }
             },
@@ -93,7 +93,7 @@ impl OnnxParams {
                     feature.levels.iter().map(|level| level.parse().ok()).collect();
                 let Some(levels) = levels else {
                     let what = format!(
-                        "the column `{}` holds text, and the model takes numbers for it",
+                        "the column `{}` holds text, but the model expects numbers for it",
                         feature.name
                     );
                     let hint = "leave the column out by `omit`, or export the model with an input \
@@ -135,7 +135,7 @@ impl OnnxParams {
                     if x.is_nan() { "a missing value".to_owned() } else { format!("`{x}`") },
                 );
                 let what = format!(
-                    "the column `{name}` holds {found}, and the model takes whole numbers for it"
+                    "the column `{name}` holds {found}, but the model expects whole numbers for it"
                 );
                 let hint = "fill or drop such rows (`data.missing`), or export the model with an \
                             input of floats";
@@ -156,7 +156,7 @@ impl OnnxParams {
         let feature = &self.features[column];
         let FeatureColumn::Code(codes) = &rows.columns[column] else {
             let what = format!(
-                "the column `{}` holds numbers, and the model takes text for it",
+                "the column `{}` holds numbers, but the model expects text for it",
                 feature.name
             );
             return Err(self
@@ -181,11 +181,11 @@ impl OnnxParams {
                 None => format!("the model gives {width} probabilities a row"),
                 Some(word) => format!(
                     "the model gives {width} probabilities a row, and `{word}` \
-                     is no position among them"
+                     is not a position among them"
                 ),
             };
             let hint = format!(
-                "say which is that of the positive class: `positive: 0` to `positive: {}`",
+                "specify which is that of the positive class: `positive: 0` to `positive: {}`",
                 width.saturating_sub(1)
             );
             self.fault("bad-model", what).hint(hint).into()

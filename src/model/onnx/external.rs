@@ -149,7 +149,7 @@ impl<R: Read + Seek> ProtobufWalk<R> {
         if key == b"location" {
             self.found.insert(
                 String::from_utf8(value)
-                    .map_err(|_| "the name of a file is no UTF-8".to_owned())?,
+                    .map_err(|_| "the name of a file is not valid UTF-8".to_owned())?,
             );
         }
         Ok(())

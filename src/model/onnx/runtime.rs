@@ -53,10 +53,10 @@ impl OnnxScorer {
         let input = |input: &ort::value::Outlet| {
             let (name, kind) = (input.name().to_owned(), input.dtype());
             let (Some(element), Some(shape)) = (kind.tensor_type(), kind.tensor_shape()) else {
-                return Err(Error::from(
-                    params
-                        .fault("bad-model", format!("the input `{name}` of the model is no table")),
-                ));
+                return Err(Error::from(params.fault(
+                    "bad-model",
+                    format!("the input `{name}` of the model is not a table"),
+                )));
             };
             let width = shape.get(1).copied().and_then(|width| usize::try_from(width).ok());
             Ok((name, element, shape.len() < 2, width))
@@ -99,7 +99,10 @@ impl OnnxScorer {
         let Some(output) = outputs.remove(self.output.as_str()) else {
             return Err(self
                 .params
-                .fault("bad-model", format!("the model gave no output `{}`", self.output))
+                .fault(
+                    "bad-model",
+                    format!("the model did not return the output `{}`", self.output),
+                )
                 .into());
         };
         self.read(output, range.len(), scores)
@@ -246,8 +249,10 @@ impl OnnxScorer {
         found.map(f64::from).ok_or_else(|| {
             let what = match positive {
                 Some(word) => format!("the model knows no class `{word}`"),
-                None => "the model names its classes, and the job does not say which is positive"
-                    .to_owned(),
+                None => {
+                    "the model names its classes, but the job does not specify the positive one"
+                        .to_owned()
+                }
             };
             params
                 .fault("bad-model", what)
@@ -328,8 +333,7 @@ pub(super) fn load_library(libraries: &[PathBuf], params: &OnnxParams) -> Result
     }
     let what = match tried.as_slice() {
         [one] => format!("the ONNX runtime cannot be loaded: {one}"),
-        _ => "the library of the ONNX runtime, version 1.18 or newer, is nowhere to be found"
-            .to_owned(),
+        _ => "the library of the ONNX runtime, version 1.18 or newer, was not found".to_owned(),
     };
     Err(params.fault("no-runtime", what).hint(INSTALL_HINT).into())
 }
@@ -343,11 +347,12 @@ fn open_session(params: &OnnxParams, environment: &Environment) -> Result<Sessio
             .commit_from_file(&params.path)
     };
     session().map_err(|e: ort::Error| {
-        let hint = "the file must be an ONNX model with operators that the installed runtime knows";
+        let hint =
+            "the file must be an ONNX model with operators that the installed runtime supports";
         params
             .fault(
                 "bad-model",
-                format!("the ONNX runtime does not take the model: {}", first_line(&e)),
+                format!("the ONNX runtime does not accept the model: {}", first_line(&e)),
             )
             .hint(hint)
             .into()
@@ -381,7 +386,7 @@ fn output(params: &OnnxParams, session: &Session) -> Result<String> {
     match (named.as_slice(), of_numbers.as_slice()) {
         ([one], _) | ([], [one]) => Ok((*one).to_owned()),
         _ => Err(params
-            .fault("bad-model", "it is not clear which output of the model holds the probabilities")
+            .fault("bad-model", "several outputs of the model may hold the probabilities")
             .hint(hint)
             .into()),
     }

@@ -47,7 +47,7 @@ fn params(model: &str) -> OnnxParams {
     }
 }
 
-/// The places of the library; `None`, with a message, where it is not installed.
+/// The places of the library; `None`, with a message, if it is not installed.
 fn installed() -> Option<Vec<PathBuf>> {
     let libraries = libraries();
     match OnnxScorer::load(params("linear"), &libraries) {
@@ -153,7 +153,7 @@ fn what_does_not_fit_is_said() {
     said(
         |p| p.inputs = vec![("X".to_owned(), vec!["age".to_owned(), "job".to_owned()])],
         "linear",
-        &["`job`", "none of its inputs"],
+        &["`job`", "not a model column of the job"],
     );
     said(
         |p| {
@@ -175,9 +175,9 @@ fn what_does_not_fit_is_said() {
     );
     said(|p| p.output = Some("label".to_owned()), "zipmap", &["no output `label`"]);
     said(|p| p.positive = Some("2".to_owned()), "linear", &["`2` is no position"]);
-    said(|p| p.positive = None, "zipmap", &["which is positive", "`bad`, `good`"]);
+    said(|p| p.positive = None, "zipmap", &["the positive one", "`bad`, `good`"]);
     said(|p| p.positive = Some("fine".to_owned()), "zipmap", &["no class `fine`"]);
-    said(|p| p.path.set_file_name("make.py"), "linear", &["does not take the model", "make.py"]);
+    said(|p| p.path.set_file_name("make.py"), "linear", &["does not accept the model", "make.py"]);
     said(|p| p.path.set_file_name("absent.onnx"), "linear", &["bad-model", "absent.onnx"]);
 }
 
@@ -190,7 +190,7 @@ fn an_absent_library_is_said_with_the_way_to_get_it() {
     let text = said(&[]);
     assert!(
         text.contains("no-runtime")
-            && text.contains("nowhere to be found")
+            && text.contains("was not found")
             && text.contains("pip install onnxruntime"),
         "{text}"
     );

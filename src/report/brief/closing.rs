@@ -27,17 +27,18 @@ pub(crate) fn not_shown(
         ));
     } else if results.is_empty() {
         say(
-            "No test changes who people are: nothing here says what the model does with the entry \
-             itself."
+            "No test changes only this entry: the audit does not show direct use of the attribute \
+             by the model."
                 .to_owned(),
         );
     }
     if m.level.is_some() {
-        say("Intervals say how results differ for other people of the same kind. They take the \
-             model as given."
+        say("Intervals show how results would vary with other people from the same population. \
+             They take the model as given."
             .to_owned());
     } else {
-        say("The job asks for no intervals: how results differ for other people is not shown."
+        say("The job requests no intervals: the audit does not show how results would vary with \
+             other people."
             .to_owned());
     }
     let discards = results.iter().any(|result| {
@@ -51,15 +52,17 @@ pub(crate) fn not_shown(
     });
     if discards {
         say(
-            "People without a valid counterpart are left out of the tests that move features; the \
-             tables count them."
+            "People without a valid counterfactual are excluded from the tests that move features; \
+             the tables count them."
                 .to_owned(),
         );
     }
     if has("graph-uncertain") {
-        say("The causal graphs are estimates from the same data. A cause that the data do not hold \
-             is in none of them."
-            .to_owned());
+        say(
+            "The causal graphs are estimated from the same data. They cannot contain a cause that \
+             is not in the data."
+                .to_owned(),
+        );
     }
     if has("greedy") || has("plausible") || has("transport") {
         say(
@@ -69,21 +72,22 @@ pub(crate) fn not_shown(
         );
     }
     if m.models.iter().any(|model| model.kind == "scores") {
-        say("Scores were made elsewhere: this audit did not run that model.".to_owned());
+        say("Scores were computed elsewhere: this audit did not run that model.".to_owned());
     }
     if m.label.is_none() {
-        say("The data hold no outcome, so nothing here says who was judged rightly.".to_owned());
+        say("The data contain no outcome, so this audit does not show who was judged correctly."
+            .to_owned());
     }
     if audit.issues.iter().any(|issue| issue.code.as_str() == "selective-labels") {
-        say("Results that need an outcome speak only of people who have one.".to_owned());
+        say("Results that need an outcome cover only people who have one.".to_owned());
     }
     if !audit.recourse.comparisons.is_empty() {
-        say("Recourse says what the model would decide about changed entries. It is neither advice \
-             nor a forecast."
+        say("Recourse shows what the model would decide about changed entries. It is neither \
+             advice nor a forecast."
             .to_owned());
     }
     if !m.experiments.is_empty() {
-        say("Retrained models were measured here and are not in use.".to_owned());
+        say("Retrained models were measured only for this audit and are not in use.".to_owned());
     }
     for limitation in &m.words.limitations {
         said.push(RichText::from("From the job: ").quote(limitation.trim()));

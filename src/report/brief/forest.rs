@@ -14,7 +14,7 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::words::{RichText, short};
 use crate::report::read::audit::AuditFolder;
 
-/// Rows on the page; the others stand in the annex.
+/// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 24;
 
 /// The height that the second printed page has for them, in rows, and that of a heading.
@@ -24,7 +24,7 @@ const HEADING: f64 = 1.6;
 /// Results without a switch that the last line names.
 const NOBODY_AT_MOST: usize = 4;
 
-/// The block that a result stands in: who, of whom, as whom.
+/// The block that a result is in: who, in which group, as which group.
 fn block(result: &HarmResult) -> (String, SwitchSide, String, String) {
     let key = &result.key;
     (key.attribute.clone(), result.side, key.from.clone(), key.to.clone())
@@ -114,7 +114,7 @@ fn notes(
             .strong(voice.set_label(set))
             .text(format!(": {}.", clause.strip_prefix("when ").unwrap_or(&clause)));
     }
-    words = words.text(" Most people harmed first.");
+    words = words.text(" Sorted by the number of people harmed.");
     let level = audit.manifest.level.map_or_else(String::new, |level| {
         format!("{} interval for other people", number::level(level).replace('\u{202f}', "\u{a0}"))
     });
@@ -183,7 +183,7 @@ pub(crate) fn blocks(
     let mut last = Vec::new();
     if some.len() > rows {
         let n = some.len() - rows;
-        last.push(format!("And {n} more in the tables; each harms fewer people.").into());
+        last.push(format!("{n} more are in the tables; each harms fewer people.").into());
     }
     if !nobody.is_empty() {
         let name = |result: &&HarmResult| {
@@ -209,14 +209,14 @@ pub(crate) fn blocks(
         bodies.push(PlotBody { block: false, lines });
     }
     if !bodies.is_empty() {
-        let label = "All results, most people harmed first".to_owned();
+        let label = "All results, sorted by the number of people harmed".to_owned();
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "forest", bodies }).into());
     }
     blocks
 }
 
-/// The heading: who is worse off in all that was tested, where the tables name one group of one
-/// attribute alone.
+/// The heading: who is worse off in all that was tested, where the tables name only one group of
+/// one attribute.
 pub(crate) fn heading(results: &[HarmResult], voice: &AuditVoice<'_>) -> RichText {
     let named: BTreeSet<(&str, &str)> = results
         .iter()

@@ -15,7 +15,7 @@ use crate::report::read::panel::{ReportedValue, ResultKey};
 /// The share of some people of a group who would be decided otherwise as members of another.
 #[derive(Debug, Clone)]
 pub(crate) struct HarmResult {
-    /// Where it stands in the tables.
+    /// Where it is in the tables.
     pub(crate) key: ResultKey,
     /// The metric.
     pub(crate) metric: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct HarmResult {
     pub(crate) counts: Option<(i64, i64)>,
     /// Of how many people.
     pub(crate) whole: i64,
-    /// What shuffled groups alone give.
+    /// the result of shuffled groups.
     pub(crate) placebo: Option<(f64, f64)>,
     /// The group at a disadvantage, where the tables name one.
     pub(crate) worse: Option<String>,

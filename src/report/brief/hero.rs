@@ -35,11 +35,11 @@ pub(crate) enum HeroFinding<'a> {
     Total(&'a AuditLimit),
     /// What a limit judges otherwise.
     Limit(&'a AuditLimit),
-    /// Nobody would be decided otherwise in any test.
+    /// No decision would change in any test.
     Nobody,
     /// No difference is clear.
     NothingClear,
-    /// Nothing was measured that a finding could rest on.
+    /// Nothing was measured that a finding could depend on.
     Nothing,
 }
 
@@ -125,7 +125,7 @@ impl<'a> BriefInputs<'a> {
         })
     }
 
-    /// A result as a sentence without its end, and what a broken limit says of a group.
+    /// A result as a sentence without its end, and what a broken limit says about a group.
     pub(crate) fn switch_words(&self, result: &HarmResult, opens: bool) -> RichText {
         let (voice, key) = (self.voice, &result.key);
         let attribute = key.attribute.as_str();
@@ -270,8 +270,7 @@ impl<'a> BriefInputs<'a> {
                     format!("; {}", ends_text(NumberFormat::Share, ends))
                 });
                 let share = value_text(NumberFormat::Share, value, interval);
-                let words =
-                    if limit.verdict == "inconclusive" { "It cannot be told: " } else { "" };
+                let words = if limit.verdict == "inconclusive" { "Cannot tell: " } else { "" };
                 RichText::from(words)
                     .strong(format!("{} of {}", count(part_n), people(self.audit, whole)))
                     .text(" ")
@@ -287,7 +286,7 @@ impl<'a> BriefInputs<'a> {
                 RichText::from(format!("{words}No difference between the groups is clear."))
             }
             HeroFinding::Nothing => {
-                RichText::from("Nothing was measured that says how groups are treated.")
+                RichText::from("No measure of how groups are treated was computed.")
             }
         }
     }
@@ -329,7 +328,7 @@ impl<'a> BriefInputs<'a> {
             .text(format!("{clause}."))
     }
 
-    /// What stands below the sentence: what the test changes, a finding that no limit judges where
+    /// What is below the sentence: what the test changes, a finding that no limit judges where
     /// it harms more people, and what the intervals are about.
     pub(crate) fn hero_test(&self, finding: &HeroFinding<'_>) -> RichText {
         let mut parts: Vec<RichText> = Vec::new();
@@ -344,8 +343,8 @@ impl<'a> BriefInputs<'a> {
                     self.results.iter().all(|r| self.voice.is_of_the_entry(&r.key.set));
                 if only_entry {
                     parts.push(
-                        "That is no sign of fairness: a test that changes one entry cannot see \
-                         effects through other columns."
+                        "This does not show fairness: a test that changes one entry does not \
+                         detect effects through other columns."
                             .into(),
                     );
                 }
@@ -362,7 +361,7 @@ impl<'a> BriefInputs<'a> {
         });
         if let Some(more) = more.filter(|_| !self.limits.is_empty()) {
             parts.push(
-                RichText::from("No limit is set for the result that harms most people: ")
+                RichText::from("No limit is set for the result that harms the most people: ")
                     .and(self.switch_words(more, false))
                     .text("."),
             );
@@ -427,7 +426,8 @@ impl<'a> BriefInputs<'a> {
                 voice.set_label(&key.set)
             ));
         if voice.set(&key.set).is_some_and(|set| set.strategy == "graph-uncertain") {
-            words = words.text(" By the mean of each person\u{2019}s score over graphs.");
+            words =
+                words.text(" Decisions use the mean of each person\u{2019}s score over graphs.");
         }
         if self.audit.manifest.weight.is_some() {
             words = words.text(" People are counted once each, without weights.");
@@ -539,7 +539,7 @@ impl<'a> BriefInputs<'a> {
         }
         let more = rows.len().saturating_sub(GROUPS_AT_MOST);
         if more > 0 {
-            lines.push(PlotLine::Fold(format!("And {more} more groups in the tables.").into()));
+            lines.push(PlotLine::Fold(format!("{more} more groups are in the tables.").into()));
         }
         let caption = self
             .caption(key)

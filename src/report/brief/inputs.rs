@@ -32,7 +32,7 @@ impl BriefInputs<'_> {
         if self.annex { format!("{ANNEX}#{anchor}") } else { String::new() }
     }
 
-    /// A link into the annex, or its words alone.
+    /// A link into the annex, or only its words.
     pub(crate) fn link(&self, words: RichText, text: &str, anchor: &str) -> RichText {
         if self.annex {
             words.link_out(text, format!("{ANNEX}#{anchor}"))

@@ -39,7 +39,7 @@ pub(crate) enum LimitBound {
 /// A value that a gate judges.
 #[derive(Debug, Clone)]
 pub(crate) struct LimitPart {
-    /// Where it stands in the tables.
+    /// Where it is in the tables.
     pub(crate) key: ResultKey,
     /// The metric.
     pub(crate) metric: String,
@@ -49,7 +49,7 @@ pub(crate) struct LimitPart {
     pub(crate) interval: Option<(f64, f64)>,
     /// Cases on top and below.
     pub(crate) counts: Option<(i64, i64)>,
-    /// Cases below, where graphs differ in what stands on top.
+    /// Cases below, where graphs differ in what is on top.
     pub(crate) whole: Option<i64>,
     /// What the value was before.
     pub(crate) before: Option<f64>,
@@ -76,7 +76,7 @@ pub(crate) struct AuditLimit {
     pub(crate) decides: String,
     /// Why, in words.
     pub(crate) reason: String,
-    /// What the job says of it.
+    /// What the job says about it.
     pub(crate) note: Option<String>,
     /// The part that decides, then the other part of a gate on harm about the same two groups.
     pub(crate) parts: Vec<LimitPart>,
@@ -412,7 +412,7 @@ impl AuditLimit {
                 voice.group(attribute, &key.from),
                 voice.as_group(attribute, &key.to)
             ),
-            "sr" => "people decided otherwise".to_owned(),
+            "sr" => "people with a different decision".to_owned(),
             "di" if both => format!(
                 "share of {} over that of {}",
                 voice.group(attribute, &key.from),
@@ -569,7 +569,7 @@ pub(crate) fn table(
         let words = if n == 1 {
             format!("1 further limit is kept: {}", folded[0])
         } else {
-            format!("{n} further limits are kept; they stand in the tables.")
+            format!("{n} further limits are kept; they are in the tables.")
         };
         let lines = vec![PlotLine::Fold(RichText::new().quote(words))];
         table.bodies.push(PlotBody { block: true, lines });
@@ -587,7 +587,7 @@ pub(crate) fn tally(limits: &[AuditLimit]) -> String {
     let is = |n: usize| if n == 1 { "is" } else { "are" };
     let mut words = String::new();
     if all == 0 {
-        return "The job sets no limit: this page reports and does not judge.".to_owned();
+        return "The job sets no limit: this page only reports.".to_owned();
     }
     if broken > 0 {
         let warn = limits.iter().filter(|l| l.verdict == "fail" && l.warns).count();

@@ -14,7 +14,7 @@ use crate::report::section::groups;
 /// The share of a group with the favourable decision.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupFavourableShare {
-    /// Where it stands in the tables.
+    /// Where it is in the tables.
     pub(crate) key: ResultKey,
     /// The share and its interval.
     pub(crate) point: PlotPoint,

@@ -146,7 +146,7 @@ impl<'a> AuditVoice<'a> {
     /// What they would do: `would be refused`, `would be granted the loan`.
     pub(crate) fn would(&self, side: SwitchSide) -> String {
         match (&self.decision, side) {
-            (_, SwitchSide::Either) => "would be predicted otherwise".to_owned(),
+            (_, SwitchSide::Either) => "would be predicted differently".to_owned(),
             (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
                 format!("would be {favourable}{}", self.object())
             }
@@ -253,7 +253,7 @@ impl<'a> AuditVoice<'a> {
                 let paired = if set.strategy == "transport" { ", paired" } else { "" };
                 format!("{} follow{paired}", AuditVoice::features(set))
             }
-            "greedy" => "all that differs follows".to_owned(),
+            "greedy" => "everything that differs changes too".to_owned(),
             "transport" => "paired people".to_owned(),
             "graph-uncertain" => match set.name.split_once('/') {
                 Some((_, scenario)) => format!("causal graphs, {}", short(scenario)),
@@ -278,16 +278,17 @@ impl<'a> AuditVoice<'a> {
         match set.strategy.as_str() {
             "naive" => format!("when only the entry for {called} changes"),
             "transport" => {
-                format!("when {} are those of a similar person", AuditVoice::features(set))
+                format!(
+                    "when {} are replaced by those of a similar person",
+                    AuditVoice::features(set)
+                )
             }
             "graph-uncertain" => {
                 let scenario =
                     set.name.split_once('/').map_or_else(String::new, |(_, scenario)| {
                         format!(" (knowledge: {})", short(scenario))
                     });
-                format!(
-                    "when all that follows from {called} in causal graphs changes too{scenario}"
-                )
+                format!("when all effects of {called} in causal graphs change too{scenario}")
             }
             _ => format!("when {} change too", AuditVoice::features(set)),
         }
@@ -299,21 +300,23 @@ impl<'a> AuditVoice<'a> {
         let Some(set) = self.set(name) else { return String::new() };
         match set.strategy.as_str() {
             "naive" => {
-                format!("This test changes only the entry for {called} and asks the model again.")
+                format!(
+                    "This test changes only the entry for {called} and scores each person again."
+                )
             }
             "greedy" | "plausible" => format!(
-                "This test also gives {} the place in the other group that they have in the own \
-                 one, and asks the model again.",
+                "This test also moves {} to the same quantile in the other group, \
+                 and scores each person again.",
                 AuditVoice::features(set)
             ),
             "transport" => format!(
-                "This test gives each person {} of a similar person in the other group, and asks \
-                 the model again.",
+                "This test gives each person {} of a similar person in the other group, and scores \
+                 the person again.",
                 AuditVoice::features(set)
             ),
             "graph-uncertain" => format!(
-                "This test changes {called} and all that follows from it in each of many possible \
-                 causal graphs, and averages the answers."
+                "This test changes {called} and all its effects in each of many possible causal \
+                 graphs, and averages the results."
             ),
             _ => String::new(),
         }

@@ -1,8 +1,8 @@
-//! Small drawings beside the numbers of the annex, and what its other drawings share: labels,
+//! Small drawings next to the numbers of the annex, and what its other drawings share: labels,
 //! coordinates, ticks.
 //!
 //! A drawing that says something is `role="img"` with `<title>` and `<desc>`; one that repeats the
-//! words beside it is hidden from screen readers.
+//! words next to it is hidden from screen readers.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ pub(crate) fn at(x: f64) -> String {
 }
 
 /// The mark of a verdict: a cross where a limit is broken, a tick where it is kept, a question mark
-/// where neither can be told, else a dash. It repeats the word beside it, so it is hidden from
+/// where neither can be decided, else a dash. It repeats the word next to it, so it is hidden from
 /// screen readers.
 pub(crate) fn verdict(class: &str, css: &str) -> String {
     let icon = match class {
@@ -62,7 +62,7 @@ pub(crate) struct IntervalWhisker {
     pub(crate) value: f64,
     /// Its interval.
     pub(crate) interval: Option<(f64, f64)>,
-    /// What noise alone gives.
+    /// What noise gives.
     pub(crate) noise: Option<(f64, f64)>,
 }
 
@@ -78,7 +78,7 @@ fn small(end: f64, inside: &str) -> String {
 }
 
 /// Up to two values with their intervals on one axis from 0 to `end`: the first a dot, the second a
-/// ring; what noise alone gives is a band behind each. The numbers stand beside it, so it is hidden
+/// ring; what noise gives is a band behind each. The numbers are next to it, so it is hidden
 /// from screen readers.
 pub(crate) fn whiskers(values: &[IntervalWhisker], end: f64) -> String {
     let scale = PlotScale::new(0.0, end);
@@ -106,7 +106,7 @@ pub(crate) fn whiskers(values: &[IntervalWhisker], end: f64) -> String {
 }
 
 /// An old value as a ring and a new one as a dot, joined, on an axis from 0 to `end`. The numbers
-/// stand beside it, so it is hidden from screen readers.
+/// are next to it, so it is hidden from screen readers.
 pub(crate) fn dumbbell(old: f64, new: f64, end: f64) -> String {
     let scale = PlotScale::new(0.0, end);
     let [old, new] = [old, new].map(|v| scale.x(v));

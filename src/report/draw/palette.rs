@@ -2,7 +2,7 @@
 //! that meets.
 //!
 //! Two themes; print always uses the light one. Lost and gained have the same lightness, so hatch,
-//! shape, place and word tell them apart on a grey print. The seven steps of the tables of shares
+//! shape, place and word distinguish them on a grey print. The seven steps of the tables of shares
 //! are greys without the middle of the scale, where neither dark nor light text reaches 5:1.
 
 /// The colours of one theme, as `#rrggbb`. Two hues say one thing each: lost and gained. A verdict

@@ -1,7 +1,7 @@
-//! Charts that stand alone: shares before and after, who switches as a mosaic, the ladder of
+//! Charts that are alone: shares before and after, who switches as a mosaic, the ladder of
 //! assumptions, distributions of scores, the trade-off of retraining, curves of recourse.
 //!
-//! As in [`super::plot`] nothing is scaled but curves, and each drawing is told by `title` and
+//! As in [`super::plot`] nothing is scaled but curves, and each drawing is described by `title` and
 //! `desc`.
 
 use std::fmt::Write as _;
@@ -131,7 +131,7 @@ pub(crate) fn share_bars(
         svg += r#"<text x="0" dx="8" y="45" class="mut">nobody switches</text>"#;
     }
     let desc = format!(
-        "{} of {} as they are, {} as the other group: {} {}, {} {}.",
+        "{} of {} with the actual group, {} with the other group: {} {}, {} {}.",
         count(counts.held()),
         count(all),
         count(counts.held_after()),
@@ -527,7 +527,7 @@ pub(crate) fn score_bars(
         guide(&mut svg, "ln thin", scale.at(*value), label);
     }
     let desc = format!(
-        "{} scores as people are, {} as the other group.",
+        "{} scores with the actual group, {} with the other group.",
         count(cases(original).n),
         count(cases(counterfactual).n)
     );
@@ -635,7 +635,7 @@ pub(crate) fn trade_off(title: &str, arms: &[TradeOffArm], limit: Option<(f64, &
             );
         }
         let (shape, class) = if i == 0 { ("ring", "m open") } else { ("dot", "m") };
-        // A name that would stand on another one goes below its dot.
+        // A name that would be on another one goes below its dot.
         let near = |(px, py): &(f64, f64)| (px - x).abs() < 18.0 && (py - (at - 8.0)).abs() < 14.0;
         let label = if placed.iter().any(near) { at + 18.0 } else { at - 8.0 };
         placed.push((x, label));

@@ -1,9 +1,9 @@
 //! The kit of all charts of the page: a linear scale in per cent of the plot's width, round axes,
-//! and the marks that stand on it.
+//! and the marks that are on it.
 //!
 //! Nothing is scaled: an `svg` is as wide as its cell and has a fixed height, every mark is a
 //! `rect`, `line`, `use` or `text` whose x is a per cent of the plot, `100 (v - lo) / (hi - lo)`,
-//! so text keeps its size on a phone and on paper. Only curves stand in an inner `svg` with a
+//! so text keeps its size on a phone and on paper. Only curves are in an inner `svg` with a
 //! `viewBox` that is stretched. Colours come from the classes of the style sheet. Each distinction
 //! is made twice: lost is hatched and points down, gained is plain and points up.
 
@@ -77,7 +77,7 @@ impl AxisUnit {
 
     /// A value on the axis without its unit.
     pub(crate) fn label(self, value: f64) -> String {
-        // What rounding left of a product is no digit.
+        // What rounding left of a product is not a digit.
         let shown = (value * self.factor() * 1e9).round() / 1e9;
         let text = format!("{}", shown.abs());
         if shown < 0.0 { format!("\u{2212}{text}") } else { text }
@@ -98,7 +98,7 @@ pub(crate) struct PlotScale {
 }
 
 impl PlotScale {
-    /// From `lo` to `hi`; a scale without width, or of what is no number, is one from 0 to 1.
+    /// From `lo` to `hi`; a scale without width, or of what is not a number, is one from 0 to 1.
     pub(crate) fn new(lo: f64, hi: f64) -> Self {
         let sound = lo.is_finite() && hi.is_finite() && hi > lo;
         if sound { PlotScale { lo, hi } } else { PlotScale { lo: 0.0, hi: 1.0 } }
@@ -124,7 +124,7 @@ impl PlotScale {
         (self.lo, self.hi)
     }
 
-    /// Per cent of the width, 0 to 100: what lies outside stands at the end.
+    /// Per cent of the width, 0 to 100: what lies outside is at the end.
     pub(crate) fn at(self, value: f64) -> f64 {
         let share = (value - self.lo) / (self.hi - self.lo) * 100.0;
         if share.is_finite() { share.clamp(0.0, 100.0) } else { 0.0 }
@@ -276,7 +276,7 @@ pub(crate) fn mark(scale: PlotScale, value: f64, shape: &str, class: &str, dy: f
     )
 }
 
-/// A drawing of one row of a table, told by its title.
+/// A drawing of one row of a table, described by its title.
 fn row(title: &str, inside: &str) -> String {
     format!(r#"<svg role="img"><title>{}</title>{inside}</svg>"#, escape(title))
 }
@@ -332,7 +332,7 @@ pub(crate) fn bullet(
     row(title, &svg)
 }
 
-/// A share of people who switch: its intervals, what shuffled groups alone give as a band behind,
+/// A share of people who switch: its intervals, the result of shuffled groups as a band behind,
 /// and the limit where there is one.
 pub(crate) fn forest_row(
     scale: PlotScale,
@@ -503,7 +503,7 @@ pub(crate) fn key(kind: KeyShape) -> &'static str {
     }
 }
 
-/// What a key stands for.
+/// What a key represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyShape {
     /// A value with the interval of people.

@@ -30,11 +30,11 @@ const ROW: f64 = 16.0;
 /// Letters of three numbers below an axis that stay apart.
 const AXIS_LETTERS: usize = 30;
 
-/// Levels that are drawn one by one; a drawing has no room for more, the table beside it shows them
-/// all.
+/// Levels that are drawn one by one; a drawing has no room for more, the table next to it shows
+/// them all.
 const LEVELS_DRAWN: usize = 8;
 
-/// What the levels that are not told apart are called.
+/// What the levels that are not distinguished are called.
 pub(crate) const OTHERS: &str = "(all others)";
 
 /// Text cut to so many letters.

@@ -35,9 +35,9 @@ pub(crate) struct TrendLimit<'a> {
     pub(crate) label: &'a str,
 }
 
-/// The trend of a value over the runs of a job, the last of them this one: runs stand at equal
+/// The trend of a value over the runs of a job, the last of them this one: runs are at equal
 /// distances in their order. A square is a run that broke its limit; `last` is the value of the
-/// last run in words; a dashed line stands before the first run of a version.
+/// last run in words; a dashed line is before the first run of a version.
 pub(crate) fn trend(
     (title, desc): (&str, &str),
     runs: &[TrendRun],

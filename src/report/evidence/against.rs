@@ -11,7 +11,7 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::{RichText, short};
 
-/// Rows on the page; the others stand in the annex.
+/// Rows on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 12;
 
 /// A value before and after.
@@ -91,7 +91,7 @@ pub(super) fn section(
     let worse = found.iter().filter(|c| c.clear && c.reading == "worse").count();
     let better = found.iter().filter(|c| c.clear && c.reading == "better").count();
     let lead = if found.is_empty() {
-        format!("Nothing can be compared with {version}.")
+        format!("No value can be compared with {version}.")
     } else {
         format!(
             "Since {version}: {worse} of {} values are clearly worse, {better} clearly better.",
@@ -129,7 +129,7 @@ pub(super) fn section(
         let bodies = vec![PlotBody { block: false, lines }];
         blocks.push(BriefBlock::Plots(PlotTable { label, class: "", bodies }).into());
     }
-    let note = RichText::from("What differs in the job, and all values: ");
+    let note = RichText::from("Differences between the jobs, and all values: ");
     let note = inputs.link(note, "Against the last version", "against");
     blocks.push(PageBlock::Note(note.text(".")));
     Some(BriefSection {

@@ -11,7 +11,7 @@ use crate::report::page::number::NumberFormat;
 use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotTable};
 use crate::report::page::words::{RichText, short};
 
-/// Rows of groups on the page; the others stand in the annex.
+/// Rows of groups on the page; the others are in the annex.
 const ROWS_AT_MOST: usize = 30;
 
 fn share(of: &GroupFavourableShare) -> String {
@@ -36,7 +36,7 @@ fn lead(inputs: &BriefInputs<'_>) -> RichText {
     ))
 }
 
-/// What stands next to the name of a model: how far its groups are apart.
+/// What is next to the name of a model: how far its groups are apart.
 fn apart(inputs: &BriefInputs<'_>, of: &ModelShares) -> String {
     match of.clear_gap(inputs.audit) {
         Some(gap) => {
@@ -103,7 +103,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let mut note = RichText::new();
     if left > 0 {
         note = note
-            .text(format!("{left} more combinations of model and attribute stand in the tables. "));
+            .text(format!("{left} more combinations of model and attribute are in the tables. "));
     }
     note = inputs.link(
         note.text("Accuracy, rates and ratios of each group: "),

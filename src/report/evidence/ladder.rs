@@ -102,7 +102,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let text = |of: &HarmResult| value_text(NumberFormat::Share, of.point.value, of.point.interval);
     let of =
         |of: &HarmResult| format!("{}, {}", short(&of.key.model), voice.set_label(&of.key.set));
-    // Where other graphs and refits overlap, too, nothing is told apart.
+    // Where other graphs and refits overlap, too, nothing is distinguished.
     let (below, above) = (
         low.point.extent().fold(f64::NEG_INFINITY, f64::max),
         high.point.extent().fold(f64::INFINITY, f64::min),

@@ -24,7 +24,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     blocks.push(PageBlock::Note(inputs.link(note, "Recourse", "recourse").text(".")));
     Some(BriefSection {
         id: "recourse",
-        title: "Recourse: who has a way out?".into(),
+        title: "Recourse: who can change the decision?".into(),
         short: "Recourse",
         blocks,
     })

@@ -120,7 +120,7 @@ fn changes(
             ("favoured_by_group", "direction") => {
                 (voice.switch_label(SwitchSide::Lost, attribute, pair), true, true)
             }
-            ("acc", "total") => ("people judged right".to_owned(), false, false),
+            ("acc", "total") => ("people judged correctly".to_owned(), false, false),
             ("demp_difference" | "eopp_difference" | "acc_difference", "pair") => {
                 let name = glossary.show(metric).name;
                 let [from, to] = [pair.0, pair.1].map(|group| voice.group(attribute, group));
@@ -175,7 +175,7 @@ fn lead(arms: &[TradeOffArm], rate: &str, changes: &[ArmRateChange]) -> RichText
         let right: Vec<String> =
             others.iter().map(|arm| format!("{} ({})", share(&arm.right), arm.name)).collect();
         words += &format!(
-            " People judged right: {} before, {} after.",
+            " People judged correctly: {} before, {} after.",
             share(&base.right),
             right.join(", ")
         );
@@ -316,7 +316,7 @@ pub(super) fn section(
         if arms.len() > 1 {
             let caption = RichText::new()
                 .strong(title.clone())
-                .text(" (across) and people who are judged right (up).");
+                .text(" (across) and people who are judged correctly (up).");
             let limit = limit.as_ref().map(|(value, label)| (*value, label.as_str()));
             let drawing = trade_off(&format!("{title}, and accuracy, of each arm"), &arms, limit);
             blocks.push(BriefBlock::Wide(caption, drawing).into());

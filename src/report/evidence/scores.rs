@@ -91,7 +91,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             title: heading(&what, "scores"),
         });
     }
-    // In the numbers of the model, where these are no probabilities.
+    // In the numbers of the model, where these are not probabilities.
     let moved = |shares: f64| match model_of(first).and_then(|model| model.scale) {
         None => (shares, ""),
         Some(scale) => match scale.user_change(shares) {
@@ -117,7 +117,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         .key(KeyShape::Line, "as the other group");
     let note = inputs.link(
         RichText::from(
-            "What lies beyond 99 % is counted in the bars at the ends. All directions: ",
+            "Values beyond the central 99 % are counted in the bars at the ends. All directions: ",
         ),
         "How far scores move",
         "scores",

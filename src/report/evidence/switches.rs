@@ -14,7 +14,7 @@ use crate::report::page::words::{RichText, short};
 use crate::report::read::panel::ResultKey;
 use crate::report::read::words::people;
 
-/// Directions that are drawn; the others stand in the annex.
+/// Directions that are drawn; the others are in the annex.
 const MOSAICS_AT_MOST: usize = 12;
 
 /// Combinations without a switch that have a line.
@@ -58,7 +58,7 @@ fn still(inputs: &BriefInputs<'_>) -> Vec<RichText> {
             format!(" (at most {})", value_text(NumberFormat::Share, hi, Some((0.0, hi))))
         });
         said.push(RichText::new().quote(format!(
-            "{}, {}: none of {} would be decided otherwise{most}.",
+            "{}, {}: none of {} would be decided differently{most}.",
             capital(&inputs.voice.model(&key.model)),
             inputs.voice.set_label(&key.set),
             people(inputs.audit, whole)
@@ -104,7 +104,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         ));
         let more = found.len().saturating_sub(MOSAICS_AT_MOST);
         let note = if more > 0 {
-            note.text(format!("{more} more directions stand in the tables. "))
+            note.text(format!("{more} more directions are in the tables. "))
         } else {
             note
         };
@@ -115,13 +115,13 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         );
         blocks.push(PageBlock::Note(note.text(".")));
     } else {
-        let words = "Nobody would be decided otherwise in any test.";
+        let words = "No decision would change in any test.";
         blocks.push(BriefBlock::Lead(words.into()).into());
     }
     blocks.extend(still.into_iter().take(STILL_AT_MOST).map(PageBlock::Text));
     Some(BriefSection {
         id: "switches",
-        title: "Who would be decided otherwise?".into(),
+        title: "Whose decision would change?".into(),
         short: "Who switches",
         blocks,
     })

@@ -14,7 +14,7 @@ use crate::report::page::plots::{BriefBlock, PlotBody, PlotLine, PlotRow, PlotTa
 use crate::report::page::words::{RichText, short};
 use crate::table::why::SwitchPatternRow;
 
-/// Blocks that are shown; the others stand in the table.
+/// Blocks that are shown; the others are in the table.
 const BLOCKS_AT_MOST: usize = 6;
 
 /// What a block tells, of its second half.
@@ -98,7 +98,9 @@ fn first_sentence(inputs: &BriefInputs<'_>, block: &ToldBlock<'_>) -> String {
     let Some(row) = block.told.first() else {
         let found = match block.confirmed {
             0 => "No trait was confirmed that goes with more switches",
-            _ => "No confirmed pattern clearly exceeds the shorter patterns that it is made of",
+            _ => {
+                "No confirmed pattern clearly exceeds the shorter patterns that it is derived from"
+            }
         };
         let rate = format!("{} of {} {}", count(of.k), count(of.n), switch(inputs, of));
         return format!("{found} among {who}: {rate}.");

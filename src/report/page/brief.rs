@@ -1,4 +1,4 @@
-//! The page of brief and evidence: its sections, and `report.html` as they stand on it.
+//! The page of brief and evidence: its sections, and `report.html` as they are on it.
 
 use minijinja::context;
 use minijinja::value::Value;
@@ -34,7 +34,7 @@ pub(crate) struct BriefPage {
     pub(crate) version: Option<String>,
     /// The decision in words.
     pub(crate) decision: Option<String>,
-    /// What stands below the title.
+    /// What is below the title.
     pub(crate) facts: Vec<(&'static str, RichText)>,
     /// Whether rows are made up.
     pub(crate) stand_in: bool,
@@ -71,7 +71,7 @@ impl BriefPage {
                 values(&section.blocks, &mut tables)));
         }
         if self.evidence.is_empty() {
-            // The contents stand behind the brief all the same.
+            // The contents are behind the brief anyway.
             sections.push(context!(first_evidence => true, end => true));
         }
         let entries = |sections: &[BriefSection], numbered: bool| -> Value {

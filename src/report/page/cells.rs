@@ -27,8 +27,8 @@ pub(crate) fn cell(measure: Option<&ReportedValue>, kind: NumberFormat) -> PageC
     PageCell { main: kind.value(value).into(), small, ..PageCell::default() }
 }
 
-/// What stands below the values of a table that shows these: counts, intervals and their level, as
-/// far as there are any.
+/// What is below the values of a table that shows these: counts, intervals and their level, if
+/// there are any.
 pub(crate) fn level_in_words<'a>(measures: impl IntoIterator<Item = &'a ReportedValue>) -> String {
     let (mut levels, mut weighted, mut counted) = (Vec::new(), false, false);
     for measure in measures.into_iter().filter(|m| m.value.is_some()) {
@@ -45,10 +45,10 @@ pub(crate) fn level_in_words<'a>(measures: impl IntoIterator<Item = &'a Reported
     };
     match (counted, weighted) {
         (_, true) if interval.is_empty() => {
-            "; shares are weighted, below each stand the cases counted".to_owned()
+            "; shares are weighted, with the number of cases below each share".to_owned()
         }
         (_, true) => format!(
-            "; shares are weighted, below each value stand the cases counted and {interval}"
+            "; shares are weighted, with the number of cases and {interval} below each value"
         ),
         (true, _) if interval.is_empty() => "; below each share its counts".to_owned(),
         (true, _) => format!("; below each value its counts and {interval}"),

@@ -1,7 +1,7 @@
 //! The page as blocks, and the blocks as one self-contained HTML file: no script, no network,
 //! everything escaped.
 //!
-//! Sections build [`PageBlock`]s; the templates beside this file lay them out. Text is escaped by
+//! Sections build [`PageBlock`]s; the templates next to this file lay them out. Text is escaped by
 //! the template engine, after [`visible`] has made control characters visible; only drawings, made
 //! and escaped by [`crate::report::draw::chart`], go in as they are.
 
@@ -33,15 +33,15 @@ pub(crate) struct SectionPage {
     pub(super) run: String,
     /// Version of the program.
     pub(super) program: String,
-    /// The catalog data set that stand-in data took the place of.
+    /// The catalog data set that stand-in data replaced.
     pub(super) stand_in: Option<String>,
-    /// Whether rows of people stand on it, because the job asks for them.
+    /// Whether rows of people are on it, because the job asks for them.
     pub(super) has_rows: bool,
     /// Whether it shows less than usual, to stay small.
     pub(super) thrifty: bool,
-    /// Whether it is larger than it should be all the same.
+    /// Whether it is larger than it should be anyway.
     pub(super) too_large: bool,
-    /// Whether it is the annex of the page that stands next to it.
+    /// Whether it is the annex of the page that is next to it.
     pub(super) is_annex: bool,
     /// The sections in order.
     pub(super) sections: Vec<PageSection>,
@@ -69,7 +69,7 @@ pub(crate) enum PageBlock {
     Verdict { class: &'static str, drawing: String, word: &'static str, sentence: RichText },
     /// A numbered list of sentences.
     Findings(Vec<RichText>),
-    /// Names and what they stand for.
+    /// Names and what they represent.
     Facts(Vec<(RichText, RichText)>),
     /// A table.
     Table(PageTable),
@@ -81,7 +81,7 @@ pub(crate) enum PageBlock {
     Figure(PageFigure),
     /// What opens on demand, and always in print.
     Fold(&'static str, Vec<PageBlock>),
-    /// Text as it stands in a file.
+    /// Text as it is in a file.
     Code(&'static str, String),
     /// Metrics with formula and source.
     Glossary(Vec<GlossaryEntry>),
@@ -295,7 +295,7 @@ fn table_value(table: &PageTable, tables: &mut usize) -> Value {
     let shown: Vec<usize> = (0..table.head.len())
         .filter(|&column| column == 0 || table.says_something(column))
         .collect();
-    // Where a page is narrow the cells of a table of words stand below each other, each with the
+    // Where a page is narrow the cells of a table of words are below each other, each with the
     // head of its column.
     let heads: Vec<String> =
         if table.prose { table.head.iter().map(RichText::plain).collect() } else { Vec::new() };

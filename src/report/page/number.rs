@@ -24,7 +24,7 @@ pub(crate) enum NumberFormat {
     FeatureUnit,
 }
 
-/// Decimals up to which the ends of an interval are told apart; beyond they are powers of ten.
+/// Decimals up to which the ends of an interval are distinguished; beyond they are powers of ten.
 const MOST_DECIMALS: usize = 8;
 
 /// A difference of shares or scores below this is what rounding left: zero.
@@ -116,8 +116,8 @@ impl NumberFormat {
     /// Both ends of the interval of `value`, with as many decimals as the value: `8.2 to 20.2`.
     /// Where an end would look as if it were 0 or 100 per cent and is not, both get as many more as
     /// show it, up to three: `0.03 to 1.20`. Where both would read as the same number and are not,
-    /// or as if both were 0, they get as many as tell them apart: `-0.0001 to +0.0001`, `99.9996 to
-    /// 100`.
+    /// or as if both were 0, they get as many as distinguish them: `-0.0001 to +0.0001`,
+    /// `99.9996 to 100`.
     pub(crate) fn interval(self, value: f64, lo: f64, hi: f64) -> String {
         let percent = self.scale() > 1.0;
         let of_value = match self.decimals(self.scaled(value)) {
@@ -190,7 +190,7 @@ fn decimals(value: f64) -> Option<usize> {
     exponent(value).map(|e| usize::try_from((2 - e).clamp(0, 8)).unwrap_or(0))
 }
 
-/// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 stand alone.
+/// Three significant digits: `13.1`, `0.0588`, `1 230`, `4.20 × 10⁻⁷`; 0, 1 and 100 are alone.
 pub(crate) fn three_digits(value: f64) -> String {
     let Some(e) = exponent(value) else {
         return if value == 0.0 { "0".to_owned() } else { "not finite".to_owned() };
@@ -224,7 +224,7 @@ pub(crate) fn on_axis(value: f64, width: f64) -> String {
         return three_digits(value);
     };
     match usize::try_from(2 - e) {
-        // Far below 1 the digits that count would stand behind a row of zeros.
+        // Far below 1 the digits that count would be behind a row of zeros.
         Ok(6..=12) if value.abs() < 100.0 * width && value != 0.0 => {
             let mantissa = fixed(value / power_of_ten(e), 2);
             let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');

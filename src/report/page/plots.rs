@@ -13,7 +13,7 @@ pub(crate) enum VerdictBadge {
     Fail,
     /// It is kept.
     Pass,
-    /// Neither can be told.
+    /// Neither can be decided.
     CannotTell,
     /// It was not checked.
     NotChecked,
@@ -80,7 +80,7 @@ pub(crate) struct PlotBody {
 pub(crate) enum PlotLine {
     /// The numbers of the axis.
     Axis(String),
-    /// A question, what is said of it, whether it only warns, and its verdict.
+    /// A question, what is said about it, whether it only warns, and its verdict.
     Question(RichText, RichText, bool, VerdictBadge),
     /// A heading over the rows that follow.
     Sub(RichText),
@@ -95,7 +95,7 @@ pub(crate) enum PlotLine {
 pub(crate) struct PlotRow {
     /// What it is.
     pub(crate) label: RichText,
-    /// Whether it stands below a question.
+    /// Whether it is below a question.
     pub(crate) inset: bool,
     /// Whether two whiskers need a higher row.
     pub(crate) two: bool,
@@ -109,7 +109,7 @@ pub(crate) struct PlotRow {
     pub(crate) href: String,
     /// The interval in words.
     pub(crate) ends: String,
-    /// What else stands in the last column.
+    /// What else is in the last column.
     pub(crate) tail: RichText,
 }
 

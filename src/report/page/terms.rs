@@ -78,9 +78,9 @@ pub(crate) fn kind(metric: &str, scope: &str) -> NumberFormat {
     }
 }
 
-/// Which of two groups stands above in a ratio, as words after the name of a metric: `first` and
-/// `second` are what the groups are called; empty for what is no ratio, because a difference is the
-/// first minus the second.
+/// Which of two groups is above in a ratio, as words after the name of a metric: `first` and
+/// `second` are what the groups are called; empty for what is not a ratio, because a difference is
+/// the first minus the second.
 pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String {
     match find(metric) {
         Some(metric) if matches!(metric.reads, Reads::RateMinRatio(_)) => {
@@ -94,7 +94,7 @@ pub(crate) fn above_and_below(metric: &str, first: &str, second: &str) -> String
     }
 }
 
-/// What a row says that rests on labels which are missing for some people more often than for
+/// What a row says that depends on labels which are missing for some people more often than for
 /// others; none of other rows.
 pub(crate) fn missing_labels(row: &ComparisonRow) -> Option<&'static str> {
     let flags = row.flags.as_deref().unwrap_or_default();
@@ -133,7 +133,7 @@ pub(crate) fn none_valid(n: i64) -> String {
 }
 
 /// What a strategy does, as a sentence; none where this page does not know it. `written` tells that
-/// the attribute is made of other columns.
+/// the attribute is derived from other columns.
 pub(crate) fn strategy_in_words(name: &str, written: bool) -> Option<&'static str> {
     let record = strategy::find(name)?;
     Some(record.sentence_if_derived.filter(|_| written).unwrap_or(record.sentence))
@@ -154,12 +154,12 @@ pub(crate) fn condition(knobs: &[String]) -> Option<&'static str> {
     let condition = knobs.iter().find_map(|knob| knob.strip_prefix("condition_on: "))?;
     match condition {
         "none" => Some(
-            "Nothing stands beside the group, so differences of the base rates of the groups are \
-             part of what moves.",
+            "The set does not condition on a class, so differences of base rates between the \
+             groups are part of the change.",
         ),
         _ if condition.starts_with("{prediction") => Some(
-            "What a model predicts takes the place of the label. The papers do not treat this: \
-             another version of the model gives other counterfactuals.",
+            "A model's prediction replaces the label. The papers do not cover this: another \
+             version of the model gives other counterfactuals.",
         ),
         _ => None,
     }
@@ -170,20 +170,20 @@ pub(crate) fn placebo(strategy: &str, written: bool, repeats: u64) -> RichText {
     let repeats = number::count(i64::try_from(repeats).unwrap_or(i64::MAX));
     match (sets_attribute_only(strategy), written) {
         (true, true) => {
-            "Placebo: not measured for an attribute that is made of other columns; what is written \
-             for a group rests on reference rows."
+            "Placebo: not measured for an attribute that is derived from other columns, because \
+             the values written for a group depend on reference rows."
                 .into()
         }
-        (true, false) => "Placebo: a naive set draws on no sample: its noise floor is zero.".into(),
+        (true, false) => "Placebo: a naive set uses no sample: its noise floor is zero.".into(),
         (false, _) => format!(
             "Placebo: {repeats} repeats of the set with group names shuffled; a value \
-             inside their band may be noise alone."
+             inside their band may be only noise."
         )
         .into(),
     }
 }
 
-/// The band of a placebo beside a value: `1.1 to 4.2 %`; one number where it has no width.
+/// The band of a placebo next to a value: `1.1 to 4.2 %`; one number where it has no width.
 pub(crate) fn noise(kind: NumberFormat, value: f64, lo: f64, hi: f64) -> String {
     match kind {
         _ if lo == hi => kind.value(lo),
@@ -208,7 +208,9 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
         }
         "newcombe-deff" => "Newcombe's hybrid score interval from these, for differences.",
         "katz-deff" => "Katz's interval on the log scale with the same numbers, for ratios.",
-        "bootstrap" => "Percentiles of the bootstrap of people, for what is no share of counts.",
+        "bootstrap" => {
+            "Percentiles of the bootstrap of people, for values that are not shares of counts."
+        }
         "poisson-bootstrap" => {
             "Percentiles of the bootstrap of people with Poisson weights, for score metrics; for \
              divergences of histograms they are centred on the value, because resampling roughens \
@@ -231,9 +233,9 @@ pub(crate) const INTERVALS_OF_PERSONS: &str = "Percentiles of replicates that dr
 
 /// The intervals of a job with weights, but for those of score metrics.
 pub(crate) const INTERVALS_OF_WEIGHTS: &str = "Percentiles of replicates that draw 1000 blocks of \
-    people with Poisson weights, the same in every group and direction, for all but score metrics: \
-    weighted shares are no shares of independent cases, so no formula holds for them. A value that \
-    no replicate moves, such as a share of 0, has no interval.";
+    people with Poisson weights, the same in every group and direction, for all metrics except \
+    score metrics: weighted shares are not shares of independent cases, so no formula applies. A \
+    value that is equal in all replicates, such as a share of 0, has no interval.";
 
 /// `16 of 122 (13.1 %; 95 % interval 8.2 to 20.2)`.
 pub(crate) fn share_in_words(measure: &ReportedValue) -> Option<String> {

@@ -26,15 +26,15 @@ enum TextSpan {
     Strong(String),
     /// A link to a place on the page; `to` says in print where that is.
     Link { text: String, href: String, to: String },
-    /// A drawing beside words that say the same.
+    /// A drawing next to words that say the same.
     Drawing(String),
     /// A number in the second weight.
     Soft(String),
     /// Small print.
     Small(String),
-    /// A key of a chart, and what it stands for.
+    /// A key of a chart, and what it represents.
     Key { drawing: &'static str, text: String },
-    /// The triangle of a side in its hue; the words beside it say the same.
+    /// The triangle of a side in its hue; the words next to it say the same.
     Side(SwitchSide),
 }
 
@@ -93,7 +93,7 @@ impl RichText {
         self.with(TextSpan::Strong(text.into()))
     }
 
-    /// Adds a link to `#anchor`, which stands in the section titled `to`.
+    /// Adds a link to `#anchor`, which is in the section titled `to`.
     pub(crate) fn link(self, text: impl Into<String>, anchor: &str, to: &str) -> Self {
         self.with(TextSpan::Link {
             text: text.into(),
@@ -117,7 +117,7 @@ impl RichText {
         self.with(TextSpan::Small(text.into()))
     }
 
-    /// Adds a key of a chart, and what it stands for.
+    /// Adds a key of a chart, and what it represents.
     pub(crate) fn key(self, shape: KeyShape, text: impl Into<String>) -> Self {
         self.with(TextSpan::Key { drawing: plot::key(shape), text: text.into() })
     }
@@ -143,7 +143,7 @@ impl RichText {
         RichText::new().name(from).text(" \u{2192} ").name(to)
     }
 
-    /// The words alone, for labels of drawings and regions.
+    /// Only the words, for labels of drawings and regions.
     pub(crate) fn plain(&self) -> String {
         self.0
             .iter()
@@ -217,7 +217,7 @@ pub(crate) fn entry_anchor(id: &str) -> String {
     format!("metric-{}", id.chars().map(plain).collect::<String>())
 }
 
-/// The parts of a word that may stand on lines of their own: it breaks behind underscores.
+/// The parts of a word that may be on lines of their own: it breaks behind underscores.
 fn breakable(word: &str) -> Value {
     word.split_inclusive('_').map(Value::from).collect()
 }

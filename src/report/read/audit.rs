@@ -124,7 +124,7 @@ impl ArmNumbers {
 /// Place of a panel on the page: position and name of attribute, set and model.
 type PanelOrder<'a> = (usize, &'a str, usize, &'a str, usize, &'a str);
 
-/// Reads a table and sorts it by key, whoever wrote it.
+/// Reads a table and sorts it by key, independent of the writer.
 fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
     let mut rows = read_rows::<R>(tables)?;
     rows.sort_by(|a, b| a.order(b));
@@ -133,7 +133,7 @@ fn sorted<R: TableRow>(tables: &Path) -> Result<Vec<R>> {
 
 fn read_text(path: &Path) -> Result<String> {
     files::read_text(path).map_err(|e| {
-        let hint = "name a folder that `cfaudit run` has finished";
+        let hint = "name a finished folder of `cfaudit run`";
         if path.exists() { e } else { Error::operator("read", path, e.cause(), hint) }
     })
 }

@@ -37,7 +37,7 @@ pub(crate) struct ScenarioGraphs {
 pub(crate) struct ScenarioEdge {
     /// Share of graphs.
     pub(crate) share: f64,
-    /// Share of graphs in which it stands below the attribute.
+    /// Share of graphs in which it is below the attribute.
     pub(crate) below: f64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct ScenarioBootstrap {
 pub(crate) struct Causes<'a> {
     /// Share of graphs in which it follows from any other variable.
     pub(crate) share: f64,
-    /// Whether the share may be larger, because the tables tell of single edges alone.
+    /// Whether the share may be larger, because the tables list only single edges.
     pub(crate) at_least: bool,
     /// What it follows from in [`FOLLOWS_FROM`] of the graphs or more, with the share of each, the
     /// largest first.
@@ -170,7 +170,7 @@ impl ScenarioGraphs {
         })
     }
 
-    /// Whether a variable stands in a tier.
+    /// Whether a variable is in a tier.
     pub(crate) fn has_tiers(&self) -> bool {
         self.nodes.iter().any(|node| node.tier.is_some())
     }

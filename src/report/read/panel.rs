@@ -47,9 +47,9 @@ pub(crate) struct ReportedValue {
     pub(crate) method: String,
     /// The method in full, or why there is no interval.
     pub(crate) words: String,
-    /// What noise alone gives; none where no placebo was asked for or its repeats give no value.
+    /// What noise gives; none where no placebo was asked for or its repeats give no value.
     pub(crate) placebo: Option<(f64, f64)>,
-    /// What causal graphs say of it; none where there are none.
+    /// What causal graphs say about it; none where there are none.
     pub(crate) across: Option<GraphSpread>,
     /// Repeats of the placebo; none where no placebo was asked for.
     pub(crate) repeats: Option<i64>,
@@ -62,7 +62,7 @@ pub(crate) struct ReportedValue {
     pub(crate) highest: String,
     /// Of the groups that are furthest apart the lowest; empty elsewhere.
     pub(crate) lowest: String,
-    /// Groups that have no part in it for want of a value; none elsewhere.
+    /// Groups that do not take part in it for lack of a value; none elsewhere.
     pub(crate) without: Option<i64>,
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct AuditPanel {
     pub(crate) set: String,
     /// Its strategy; empty where the manifest does not know the set.
     pub(crate) strategy: String,
-    /// What stands for the groups of a derived attribute in the rows that models saw.
+    /// What represents the groups of a derived attribute in the rows that models saw.
     pub(crate) written: Vec<WrittenValue>,
     /// The model.
     pub(crate) model: String,
@@ -167,8 +167,8 @@ impl AuditPanel {
     }
 
     /// What was written in a direction, such as `race = Black, sex = Female`; of several values of
-    /// a column the three most frequent, with their numbers. None where the attribute is a column
-    /// as it stands.
+    /// a column the three most frequent, with their numbers. None where the attribute is an
+    /// unchanged column.
     pub(crate) fn written_in(&self, from: &str, to: &str) -> Option<RichText> {
         let mine: Vec<&WrittenValue> =
             self.written.iter().filter(|w| w.from_group == from && w.to_group == to).collect();
@@ -198,7 +198,7 @@ impl AuditPanel {
         (!columns.is_empty()).then_some(words)
     }
 
-    /// Whether a direction writes several values to one column, so that their numbers are told.
+    /// Whether a direction writes several values to one column, so that their numbers are reported.
     pub(crate) fn writes_several(&self, from: &str, to: &str) -> bool {
         let mine = || self.written.iter().filter(|w| w.from_group == from && w.to_group == to);
         mine().any(|value| mine().filter(|other| other.column == value.column).count() > 1)

@@ -25,7 +25,7 @@ pub(crate) struct QualityKey {
     pub(crate) to: String,
 }
 
-/// The bin of `cf_distributions` that holds all levels that are not told apart in folders of an
+/// The bin of `cf_distributions` that holds all levels that are not distinguished in folders of an
 /// older program; today their level is [`RARE`].
 pub(crate) const REST_BIN: usize = 30;
 
@@ -39,7 +39,7 @@ pub(crate) struct DistributionBar {
     pub(crate) edges: Option<(f64, f64)>,
     /// The level, which may be empty; empty for a bin and for the rest.
     pub(crate) level: String,
-    /// Whether it stands for all levels together that are not told apart.
+    /// Whether it represents all levels together that are not distinguished.
     pub(crate) rest: bool,
     /// How many: rows as they are, counterfactuals, real rows of the target group.
     pub(crate) n: [i64; 3],
@@ -293,7 +293,7 @@ impl QualityTables {
         features
     }
 
-    /// The example pairs of a direction; none where the job asks for none.
+    /// The example pairs of a direction; none where the job requests none.
     pub(crate) fn examples(&self, pair: &QualityKey) -> impl Iterator<Item = &Vec<ExampleFeature>> {
         self.examples.get(pair).into_iter().flat_map(BTreeMap::values)
     }
@@ -303,7 +303,7 @@ impl QualityTables {
         self.pairs.is_empty()
     }
 
-    /// Whether rows of people stand in the tables.
+    /// Whether rows of people are in the tables.
     pub(crate) fn has_examples(&self) -> bool {
         !self.examples.is_empty()
     }

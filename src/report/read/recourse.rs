@@ -45,8 +45,8 @@ struct ComparisonSummary {
     smaller: SizeCounts,
     /// Of the unfair subgroups.
     chance: ChanceTests,
-    /// Of all that is said of them. Two views with the same hash say the same: that they differ and
-    /// still meet has odds of 1 in 2^64.
+    /// Of all that is said about them. Two views with the same hash say the same: that they differ
+    /// and still meet has odds of 1 in 2^64.
     hash: DefaultHasher,
 }
 
@@ -241,7 +241,7 @@ impl RecourseTables {
         let shown: BTreeSet<i64> = subgroups.iter().map(|row| row.subgroup).collect();
         let listed: BTreeSet<(i64, i64)> =
             comparatives.iter().filter_map(|row| Some((row.subgroup, row.action?))).collect();
-        // Of several comparisons some rows too many may be picked: whoever looks one up names the
+        // Of several comparisons some rows too many may be picked: a lookup names the
         // comparison.
         let is_listed = |row: &ActionRow| {
             shown.contains(&row.subgroup) && listed.contains(&(row.subgroup, row.action))

@@ -28,11 +28,11 @@ impl DecisionWords {
     /// Favourable words where the job says which side is favourable, neutral ones where it has no
     /// label.
     ///
-    /// Of several classes it is told who would get another one: each class against all others
-    /// stands in tables.
+    /// Of several classes it is reported who would get another one: each class against all others
+    /// is in tables.
     pub(crate) fn of(audit: &AuditFolder) -> Self {
         if audit.classes.are_there() {
-            let [held, loses] = ["whatever their class", "would be predicted another class"];
+            let [held, loses] = ["of any class", "would be predicted as a different class"];
             return DecisionWords {
                 loss: "sr",
                 gain: "",

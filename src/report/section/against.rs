@@ -66,7 +66,7 @@ pub(crate) fn is_clear(row: &ChangeRow) -> bool {
     row.clear == 1
 }
 
-/// Whether it could be told if a change is clear.
+/// Whether it is known if a change is clear.
 pub(crate) fn is_judged(row: &ChangeRow) -> bool {
     row.status == "compared" && row.difference.is_some()
 }
@@ -75,25 +75,27 @@ pub(crate) fn is_judged(row: &ChangeRow) -> bool {
 pub(crate) fn sentence(rows: &[&ChangeRow]) -> String {
     let any = |status: &str| rows.iter().any(|row| row.status.as_str() == status);
     if !any("compared") && any("refitted") {
-        return "No change is judged: no set is known to be fitted on the same rows in both runs."
+        return "No change is judged: no set is known to have been fitted on the same rows in both \
+                runs."
             .to_owned();
     }
     if !any("compared") && any("not_comparable") {
-        return "No value means the same in both runs.".to_owned();
+        return "No value has the same meaning in both runs.".to_owned();
     }
     if !any("compared") {
-        return "The two runs have no value in common: they measure other models, sets, attributes, \
-                groups or metrics.".to_owned();
+        return "The two runs have no value in common: they measure different models, sets, \
+                attributes, groups or metrics."
+            .to_owned();
     }
     let all = rows.iter().filter(|row| is_judged(row)).count();
     let clear = rows.iter().filter(|row| is_clear(row)).count();
     let level = rows.iter().find_map(|row| row.level);
     let level = level.map_or_else(String::new, |level| format!(" at {}", number::level(level)));
     format!(
-        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Of many changes \
-         some are clear by chance; a gate `against: baseline` with `family_error: holm` minds \
-         that. Intervals are about people: both models are taken as they are, and one that is \
-         trained again with another seed may differ clearly too."
+        "{clear} of {all} changes are clear: 0 is not in their interval{level}. Among many changes \
+         some are clear by chance; a gate `against: baseline` with `family_error: holm` corrects \
+         for that. Intervals are over people and take both models as given; a model retrained with \
+         another seed may also differ clearly."
     )
 }
 
@@ -121,9 +123,9 @@ pub(crate) fn comparable(compared: &RunComparison) -> &'static str {
             "yes: groups, label, strategies, thresholds and settings of metrics are defined alike"
         }
         (false, false) => {
-            "in part: a definition differs, and only values that mean the same are compared"
+            "in part: a definition differs, and only values with the same meaning are compared"
         }
-        (false, true) => "no: a definition differs, and values are compared all the same, as asked",
+        (false, true) => "no: a definition differs, but all values are compared, as requested",
     }
 }
 
@@ -144,17 +146,16 @@ fn job(compared: &RunComparison) -> Option<PageBlock> {
     let shown = all.min(JOB_AT_MOST);
     let caption = match all {
         _ if shown < all => format!(
-            "What in the job differs: {shown} of {all} values, definitions first; all are in \
+            "Differences between the jobs: {shown} of {all} values, definitions first; all are in \
              manifest.json"
         ),
-        _ => "What in the job differs, definitions first".to_owned(),
+        _ => "Differences between the jobs, definitions first".to_owned(),
     };
-    let head =
-        ["Value of the job", "Last version", "This version", "Values that mean something else now"]
-            .map(RichText::from)
-            .to_vec();
+    let head = ["Value of the job", "Last version", "This version", "Values whose meaning changed"]
+        .map(RichText::from)
+        .to_vec();
     Some(match all {
-        0 => PageBlock::Text("In the job nothing differs.".into()),
+        0 => PageBlock::Text("The jobs are equal.".into()),
         _ => PageBlock::Table(PageTable {
             caption: caption.into(),
             head,
@@ -362,20 +363,23 @@ fn methods(rows: &[&ChangeRow]) -> Option<PageBlock> {
     let parts = [
         (
             n(&["block-bootstrap"]),
-            "from the same people in both runs, drawn together (paired bootstrap of blocks of \
+            "from the same people in both runs, resampled together (paired bootstrap of blocks of \
              people)",
         ),
         (
             n(&["poisson-bootstrap"]),
-            "of score metrics from the same people in both runs, drawn together (paired bootstrap \
-             of people)",
+            "of score metrics from the same people in both runs, resampled together (paired \
+             bootstrap of people)",
         ),
-        (n(&["identical"]), "exactly no change, because no outcome of anybody behind them differs"),
+        (
+            n(&["identical"]),
+            "exactly no change, because no outcome of a person behind them differs",
+        ),
         (n(&["newcombe"]), "by Newcombe's method from two shares of independent people"),
         (
             n(&["mover"]),
             "from the intervals of both values as if their people were independent (MOVER), which \
-             is too wide where they are the same",
+             is too wide if the people are the same",
         ),
     ];
     let parts: Vec<String> =
@@ -390,9 +394,9 @@ pub(crate) fn left_out_in_words(rows: &[&ChangeRow]) -> String {
     let undefined =
         rows.iter().filter(|row| row.status == "compared" && row.difference.is_none()).count();
     let parts = [
-        (n("not_comparable"), "mean something else now"),
-        (n("only_old"), "stand in the last version only"),
-        (n("only_new"), "stand in this version only"),
+        (n("not_comparable"), "changed their meaning"),
+        (n("only_old"), "are only in the last version"),
+        (n("only_new"), "are only in this version"),
         (undefined, "are undefined in one of the two"),
     ];
     let parts: Vec<String> = parts

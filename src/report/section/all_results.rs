@@ -9,7 +9,7 @@ use crate::report::page::words::RichText;
 use crate::report::page::{PageBlock, PageSection, PageTable, ReportRow};
 use crate::report::read::audit::AuditFolder;
 
-/// Rows on the page; the others stand in the table `metrics`.
+/// Rows on the page; the others are in the table `metrics`.
 const ROWS_AT_MOST: usize = 200;
 
 /// The section; none where no counterfactual was measured.
@@ -38,8 +38,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         String::new()
     };
     let caption = format!(
-        "People who would be decided otherwise as members of another group, most people harmed \
-         first{}{some}",
+        "People whose decision would change as members of another group, sorted by the number of \
+         people harmed{}{some}",
         level_in_words(measures)
     );
     let mut blocks =
@@ -53,7 +53,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     if placebo {
         blocks.push(PageBlock::Note(
-            "Shuffled groups: what the same set gives where group names are shuffled.".into(),
+            "Shuffled groups: the result of the same set with shuffled group names.".into(),
         ));
     }
     Some(PageSection { id: "all", title: "All results", blocks })

@@ -1,8 +1,8 @@
-//! What the page shows beside the rest where the label has several classes: a matrix of all classes
-//! per direction and per group, and each class against all others.
+//! What the page shows next to the rest where the label has several classes: a matrix of all
+//! classes per direction and per group, and each class against all others.
 //!
 //! Rows of a matrix are factual predictions, or labels; columns those of counterfactuals, or
-//! predictions. Of more than [`SHOWN`] classes the largest stand for themselves and the others
+//! predictions. Of more than [`SHOWN`] classes the largest are shown separately and the others
 //! together, so that sums stay those of everybody.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,14 +19,14 @@ use crate::report::read::classes::{ClassResults, ClassTallies};
 use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::WeightedCount;
 
-/// Classes that stand for themselves; one more does too where it would be all others.
+/// Classes that are shown separately; one more does too where it would be all others.
 const SHOWN: usize = 8;
 
-/// Groups whose matrices and classes stand on the page, for each attribute and model.
+/// Groups whose matrices and classes are on the page, for each attribute and model.
 const GROUPS_AT_MOST: usize = 8;
 
 impl ClassResults {
-    /// The classes that stand for themselves, in the order of the job: of many those that most
+    /// The classes that are shown separately, in the order of the job: of many those that most
     /// people have in the matrix.
     fn shown(&self, of: &ResultKey) -> Vec<&str> {
         if self.names.len() <= SHOWN + 1 {
@@ -64,7 +64,7 @@ impl ClassResults {
             let cell = &mut sums[place(before).min(places - 1)][place(after).min(places - 1)];
             *cell = cell.plus(*tally);
         }
-        // Beside the sums: of classes that stand together these do not tell who left one for
+        // Next to the sums: of classes that are shown together these do not tell who left one for
         // another.
         let (mut same, mut all) = (WeightedCount::default(), WeightedCount::default());
         for ((before, after), tally) in matrix {
@@ -110,9 +110,9 @@ impl ClassResults {
         });
         let other = WeightedCount { n: all.n - same.n, weight: all.weight - same.weight };
         let differ = if key.set.is_empty() {
-            "are predicted another class than their label"
+            "are predicted as a class other than their label"
         } else {
-            "are predicted another class"
+            "are predicted as a different class"
         };
         let share = number::share(other, all, weighted)
             .map_or_else(String::new, |share| format!(" ({share})"));
@@ -160,10 +160,10 @@ impl ClassResults {
         Some(PageTable { caption, head, rows: rows.collect(), prose: false })
     }
 
-    /// That not all classes stand for themselves.
+    /// That not all classes are shown separately.
     fn note(&self, shown: &[&str], tables: &str) -> Option<PageBlock> {
         let text = format!(
-            "Of {} classes the {} largest are shown for themselves; all are in {tables}.",
+            "Of {} classes the {} largest are shown separately; all are in {tables}.",
             self.names.len(),
             shown.len()
         );
@@ -173,10 +173,10 @@ impl ClassResults {
 
 /// How to read the matrices of directions.
 pub(crate) fn introduction() -> RichText {
-    "Each matrix sets the class predicted as it is (rows) against that of the counterfactual \
+    "Each matrix compares the factual predicted class (rows) with that of the counterfactual \
      (columns). Off the diagonal predictions switch. Every cell holds the count, its share of the \
-     row and, where a class turns into another, the interval of that share; the stronger the \
-     shade, the larger the share."
+     row and, if the class changes, the interval of that share; a stronger shade \
+     means a larger share."
         .into()
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn of_groups(
         .collect();
     if told.len() < groups.len() {
         let text = format!(
-            "Classes are told of the first {} of {} groups; all are in the folder tables.",
+            "Classes are shown for the first {} of {} groups; all are in the folder tables.",
             told.len(),
             groups.len()
         );
@@ -256,7 +256,7 @@ pub(crate) fn of_groups(
         weighted,
     ));
     blocks.push(PageBlock::Text(
-        "Each matrix sets the label (rows) against the predicted class (columns).".into(),
+        "Each matrix compares the label (rows) with the predicted class (columns).".into(),
     ));
     blocks.push(PageBlock::Tables(tables));
     for group in told {

@@ -2,8 +2,8 @@
 //! change against the base.
 //!
 //! Everything is measured on the rows of all folds together; what single folds give stands folded
-//! below. Changes rest on the same people and the same draws. The section states the trade-off and
-//! names no winner: what a switched decision is worth in accuracy is not in the tables.
+//! below. Changes depend on the same people and the same draws. The section states the trade-off
+//! and names no winner: what a switched decision is worth in accuracy is not in the tables.
 
 use std::collections::BTreeMap;
 
@@ -54,12 +54,12 @@ impl ArmChange {
     }
 
     /// Of a gap with a sign, in a sentence: how much narrower or wider it is, and both its values.
-    /// Where it turns round, its values alone.
+    /// Where it turns round, only its values.
     fn of_gap(&self, base: f64, kind: NumberFormat) -> RichText {
         let arm = base + self.value;
         let values = format!("from {} to {}", kind.value(base), kind.value(arm));
         let Some(change) = apart_from_zero(base, arm) else {
-            return format!("turns round, {values}").into();
+            return format!("is reversed, {values}").into();
         };
         if change == 0.0 {
             return format!("stays at {}", kind.value(base)).into();
@@ -99,11 +99,11 @@ fn apart_from_zero(before: f64, after: f64) -> Option<f64> {
     (before * after >= 0.0).then(|| zero(after.abs() - before.abs()))
 }
 
-/// What became of the size of a gap that has a sign; empty for what is no such gap.
+/// What became of the size of a gap that has a sign; empty for what is not such a gap.
 fn in_size(before: f64, after: f64, kind: NumberFormat) -> &'static str {
     match apart_from_zero(before, after) {
         _ if !matches!(kind, NumberFormat::Points | NumberFormat::Signed) => "",
-        None => "the gap turns round",
+        None => "the gap is reversed",
         Some(change) if change < 0.0 => "the gap is narrower",
         Some(change) if change > 0.0 => "the gap is wider",
         Some(_) => "",
@@ -126,12 +126,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         return None;
     }
     let mut blocks = vec![PageBlock::Text(
-        "A model is trained again with rows added to its training rows, and every arm is measured \
-         on the same audited rows and counterfactuals, none of which it was trained on. Below each \
-         value stand its interval and its change against the base, with the interval of that \
-         change in brackets; both arms are drawn with the same people. The change of a gap that \
-         has a sign is counted with it: from −28 to −24 points it is +4 points, and the gap is \
-         narrower. A change in bold leaves out zero; of many changes some do by chance. Changes of \
+        "A model is retrained with additional training rows, and every arm is measured on the same \
+         audited rows and counterfactuals, none of which it was trained on. Below each value are \
+         its interval and its change against the base, with the interval of that change in \
+         brackets; both arms are resampled with the same people. The change of a gap with a sign \
+         includes the sign: from −28 to −24 points it is +4 points, and the gap is narrower. Bold: \
+         clearly different from zero; with many comparisons a few are bold by chance. Changes of \
          score metrics are given without an interval."
             .into(),
     )];
@@ -196,7 +196,7 @@ impl<'a> ExperimentNumbers<'a> {
             Some(folds) => format!(
                 "{folds} folds; every row is audited once, by models trained on the other folds"
             ),
-            None => "trained and audited on the rows that the split of the job says".to_owned(),
+            None => "trained and audited on the split of the job".to_owned(),
         };
         let about = RichText::new()
             .text("Model ")
@@ -260,7 +260,7 @@ impl<'a> ExperimentNumbers<'a> {
         match attributes.filter_map(of_arms).max() {
             Some(n) if u64::try_from(n).is_ok_and(|n| n != rows.audited) => format!(
                 " So the arms are measured on {} people: the folds go over all {} rows kept, while \
-                 the rest of this page is about the {} that the split of the job audits.",
+                 the rest of this page is about the {} audited rows of the job's split.",
                 number::count(n),
                 count(rows.kept),
                 count(rows.audited)
@@ -294,7 +294,7 @@ impl<'a> ExperimentNumbers<'a> {
                 NumberFormat::Share.value(if whole > 0 { part as f64 / whole as f64 } else { 0.0 })
             };
             let nothing = place > 0 && before > 0 && taken + synthetic == 0;
-            let remark = nothing.then(|| "found nothing to add, and so is the base again".into());
+            let remark = nothing.then(|| "found no rows to add and is equal to the base".into());
             let cells = vec![
                 PageCell {
                     main: arm.words.as_str().into(),
@@ -316,16 +316,16 @@ impl<'a> ExperimentNumbers<'a> {
         let positive = if audit.manifest.weight.is_some() { "Positive rows" } else { "Positive" };
         let head = [
             "Arm",
-            "What is added to the training rows",
+            "Rows added to the training rows",
             "Counterfactuals",
             "Synthetic rows",
             "Rows trained on",
             positive,
         ];
         let caption = if self.words.folds.is_some() {
-            "What the arms are trained on, mean of the folds"
+            "Training rows of the arms, mean of the folds"
         } else {
-            "What the arms are trained on"
+            "Training rows of the arms"
         };
         PageTable {
             caption: caption.into(),
@@ -338,8 +338,8 @@ impl<'a> ExperimentNumbers<'a> {
     /// The thresholds of the arms, where they were fitted.
     fn thresholds(&self, audit: &AuditFolder) -> Option<PageBlock> {
         let mut words = RichText::from(
-            "Every arm has a threshold of its own in every fold, fitted to its scores of the rows \
-             that train, without those that were added: ",
+            "Every arm has its own threshold in every fold, fitted to its scores of the \
+             training rows without the added rows: ",
         );
         let mut any = false;
         for arm in &self.words.arms {
@@ -421,8 +421,8 @@ impl<'a> ExperimentNumbers<'a> {
             return Vec::new();
         }
         let intro = "The trade-off, as changes against the base. Fewer switched decisions and \
-                     smaller gaps may cost accuracy, or not; which arm is to be preferred depends \
-                     on what these are worth, and this page names no winner.";
+                     smaller gaps may or may not cost accuracy; which arm is better depends \
+                     on their relative importance, and this page names no winner.";
         let mut blocks = vec![PageBlock::Text(intro.into())];
         blocks.push(PageBlock::Findings(sentences));
         blocks
@@ -483,7 +483,7 @@ impl<'a> ExperimentNumbers<'a> {
         if let Some(change) = self.change(arm, key, metric) {
             cell.small.extend(change.lines());
         } else if let Some((value, base)) = both {
-            // Of score metrics the difference alone is known.
+            // Of score metrics only the difference is known.
             cell.small.push(format!("change {}", kind.of_change().value(value - base)).into());
         }
         if let Some((value, base)) = both.filter(|_| key.scope == "pair") {

@@ -42,7 +42,7 @@ fn comparisons(audit: &AuditFolder, groups: &[String], at: &FacetKeyFn<'_>) -> V
     found.into_iter().map(|(_, key)| key).collect()
 }
 
-/// How a value of a comparison was found out, where that is no matter of course.
+/// How a value of a comparison was found out, if that is not obvious.
 fn with_method(mut cell: PageCell, metric: &str, measure: Option<&ReportedValue>) -> PageCell {
     if let Some(measure) = measure.filter(|m| metric == "ft" && m.value.is_some())
         && let Some((_, how)) = measure.words.split_once("; ")
@@ -132,7 +132,7 @@ pub(crate) fn clarify(
             for (what, metrics) in [
                 ("what people get", there(PageList::ClarifyOutcomes)),
                 ("what they get and deserve", there(PageList::ClarifyDeserts)),
-                ("beside them", there(PageList::ClarifyNotes)),
+                ("next to them", there(PageList::ClarifyNotes)),
             ] {
                 if metrics.is_empty() {
                     continue;
@@ -173,7 +173,7 @@ pub(crate) fn clarify(
     blocks
 }
 
-/// The distance to all that stands in the row of a gap: that of the metric whose difference it is.
+/// The distance to all that is in the row of a gap: that of the metric whose difference it is.
 fn distance_to_all(gap: &str) -> Option<String> {
     let (base, transform) = find(gap)?.gap_of?;
     (transform == GapTransform::Difference).then(|| GapTransform::ToTotal.id(base))

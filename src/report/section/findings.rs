@@ -1,16 +1,16 @@
 //! Section "Findings in words": at most seven sentences from a closed set of templates, each with
 //! counts and a link.
 //!
-//! First comes what the gates that did not pass rest on, so that the verdict is explained. What
+//! First comes what the gates that did not pass depend on, so that the verdict is explained. What
 //! follows is ranked by the people harmed, the most first: the lower end of an interval times the
-//! people it speaks of (of a gap those of the worse group). Where there are more than fit, each
+//! people it refers to (of a gap those of the worse group). Where there are more than fit, each
 //! model that harms somebody keeps its worst finding, and a note says how many more there are and
 //! where. Each model, set and attribute has one finding: the direction between the reference and
 //! another group that harms most, unless other groups harm twice as many; the switch back that
-//! harms the same group stands in the same line. Behind these stand recourse, too few to tell, not
+//! harms the same group is in the same line. After these come recourse, too few to tell, not
 //! defined, and where no decision changed. Where causal graphs give different numbers, a sentence
-//! has the mean over graphs in the place of a count. No sentence says why, none judges; that a
-//! decision hangs on the entry itself is said of naive sets only, of others that people are
+//! has the mean over graphs instead of a count. No sentence says why, none judges; that a
+//! decision hangs on the entry itself is said about naive sets only, of others that people are
 //! compared with similar people of the other group. A group is called disadvantaged only where the
 //! tables name it, by the rule of the metric (section 2.3.1 and Table 7 of the paper), and never
 //! where the attribute follows from another column in the graphs of a set. A value that the tables
@@ -53,7 +53,7 @@ struct FindingCandidate<'a> {
     measure: &'a ReportedValue,
     /// How many people are harmed at least.
     harmed: f64,
-    /// Whether a person may stand behind several counterfactuals of this direction.
+    /// Whether a person may be behind several counterfactuals of this direction.
     several: bool,
     /// Whether some counterfactuals of this direction were discarded, so that their people are not
     /// counted.
@@ -94,12 +94,12 @@ impl FindingCandidate<'_> {
             .text(format!(" {who}{valid}"))
     }
 
-    /// What noise alone gives; none for sets that draw on no sample.
+    /// What noise gives; none for sets that draw on no sample.
     fn noise(&self) -> Option<(f64, f64)> {
         self.measure.placebo.filter(|(lo, hi)| lo < hi)
     }
 
-    /// Whether noise alone gives as much.
+    /// Whether noise gives as much.
     fn may_be_noise(&self) -> bool {
         self.noise()
             .zip(self.measure.value)
@@ -141,7 +141,7 @@ pub(crate) fn section(
     let mut blocks = Vec::new();
     if sentences.is_empty() {
         blocks.push(PageBlock::Text(
-            "There is nothing to say: the job measures no counterfactual set and no group.".into(),
+            "There are no findings: the job measures no counterfactual set and no group.".into(),
         ));
     } else {
         if sides.positive.is_some() {
@@ -156,24 +156,24 @@ pub(crate) fn section(
         blocks.extend(noise(&candidates).map(PageBlock::Note));
         if candidates.iter().any(|c| c.discards) {
             blocks.push(PageBlock::Note(
-                "A counterfactual is valid where it passed the filter and the checks of its set; \
+                "A counterfactual is valid if it passed the filter and the checks of its set; \
                  others are not counted."
                     .into(),
             ));
         }
         if candidates.iter().any(|c| c.leaves_out && !c.discards && !c.several) {
             let words = RichText::from(
-                "Who counts has a counterfactual that its set kept, and both scores: ",
+                "People count if they have a counterfactual that its set kept, and both scores: ",
             );
             blocks.push(PageBlock::Note(
-                words.link("what was left out", "left-out", "What was left out").text("."),
+                words.link("what was excluded", "left-out", "What was excluded").text("."),
             ));
         }
     }
     PageSection { id: "findings", title: "Findings in words", blocks }
 }
 
-/// Which findings, of those that harm most in front, stand on the page: first the worst of each
+/// Which findings, of those that harm most in front, are on the page: first the worst of each
 /// model that harms somebody and is not among those told already, then those that harm most.
 fn shown_findings<'a>(
     told: &[(Option<&'a str>, ReportFinding)],
@@ -230,7 +230,7 @@ fn omitted_findings(audit: &AuditFolder, cut: &[&str], others: usize) -> Option<
     Some(words)
 }
 
-/// What noise alone is, and how many repeats its band rests on; none where no value has a band.
+/// What noise is, and how many repeats its band depends on; none where no value has a band.
 fn noise(candidates: &[FindingCandidate<'_>]) -> Option<RichText> {
     let banded = || candidates.iter().filter(|c| c.noise().is_some());
     banded().next()?;
@@ -246,7 +246,7 @@ fn noise(candidates: &[FindingCandidate<'_>]) -> Option<RichText> {
         _ => String::new(),
     };
     Some(
-        format!("Noise alone is what the same set gives where group names are shuffled{band}.")
+        format!("The noise band is the result of the same set with shuffled group names{band}.")
             .into(),
     )
 }
@@ -311,13 +311,13 @@ fn candidates<'a>(
     found
 }
 
-/// Cases below a rate, also where graphs differ in what stands on top of it.
+/// Cases below a rate, also where graphs differ in what is on top of it.
 fn people_of(measure: &ReportedValue) -> f64 {
     measure.counts.map(|(_, whole)| whole).or_else(|| measure.across?.whole).unwrap_or(0) as f64
 }
 
 /// How many of so many people a rate harms at least: by the lower end of its interval, nobody where
-/// noise alone gives as much. In a job without intervals by the value.
+/// noise gives as much. In a job without intervals by the value.
 fn harmed(audit: &AuditFolder, measure: &ReportedValue, people: f64) -> f64 {
     let least = match (measure.interval, audit.manifest.level) {
         (Some((lo, _)), _) => lo,
@@ -328,7 +328,7 @@ fn harmed(audit: &AuditFolder, measure: &ReportedValue, people: f64) -> f64 {
     if least > noise { least * people } else { 0.0 }
 }
 
-/// What the gates that did not pass rest on, worst first, and which candidates say it.
+/// What the gates that did not pass depend on, worst first, and which candidates say it.
 fn gate_findings(
     audit: &AuditFolder,
     candidates: &[FindingCandidate<'_>],
@@ -337,9 +337,9 @@ fn gate_findings(
 ) -> (Vec<RichText>, Vec<usize>) {
     let (mut sentences, mut asked) = (Vec::new(), Vec::new());
     for gate in verdict::not_passed(audit).into_iter().take(GATES_AT_MOST) {
-        // What a gate on a change rests on is another number.
+        // What a gate on a change depends on is another number.
         let key = verdict::gate_key(gate).filter(|_| verdict::is_on_the_value(gate));
-        // What goes by the favourable side is told as what it is.
+        // What goes by the favourable side is reported as what it is.
         let metric = match gate.metric.as_str() {
             metric if metric == HARM[0] => sides.gain,
             metric if metric == HARM[1] => sides.loss,
@@ -349,7 +349,7 @@ fn gate_findings(
             c.metric == metric
                 && key.as_ref() == Some(&c.panel.direction(&c.panel.directions[c.direction]))
         };
-        // Two gates may ask for one value: it is told once.
+        // Two gates may ask for one value: it is reported once.
         let place = candidates.iter().position(is_about).filter(|place| !asked.contains(place));
         let about = place.and_then(|i| finding_sentence(&candidates[i], sides));
         asked.extend(place.filter(|_| about.is_some()));
@@ -443,14 +443,14 @@ fn switch_findings<'a>(
     told
 }
 
-/// Whether a set changes the entry alone, so that what switches hangs on it. Of others nothing is
-/// known but how people fare beside others.
+/// Whether a set changes only the entry, so that what switches hangs on it. Of others nothing is
+/// known but how people fare compared with others.
 fn is_of_the_entry(panel: &AuditPanel) -> bool {
     terms::sets_attribute_only(&panel.strategy)
 }
 
-/// How a sentence on a candidate begins: of sets that move more than the entry with whom people are
-/// compared.
+/// How a sentence on a candidate begins: of sets that move more than the entry with the compared
+/// people.
 fn opening(c: &FindingCandidate<'_>, also: bool) -> RichText {
     match (is_of_the_entry(c.panel), also) {
         (true, false) => "Of ".into(),
@@ -466,9 +466,9 @@ fn opening(c: &FindingCandidate<'_>, also: bool) -> RichText {
     }
 }
 
-/// "if the record said Male" for naive sets, with the columns where the attribute is made of
-/// several or mapped; nothing for those that move more, whose sentences begin with whom people are
-/// compared.
+/// "if the record said Male" for naive sets, with the columns where the attribute is derived from
+/// several or mapped; nothing for those that move more, whose sentences begin with the compared
+/// people.
 fn supposition(panel: &AuditPanel, from: &str, to: &str) -> RichText {
     match panel.written_in(from, to) {
         _ if !is_of_the_entry(panel) => RichText::new(),
@@ -522,10 +522,7 @@ fn sentence(c: &FindingCandidate<'_>, start: RichText, who: &str, does: &str) ->
         ));
     }
     if let Some((lo, hi)) = c.noise() {
-        share.push_str(&format!(
-            "; noise alone {}",
-            terms::noise(NumberFormat::Share, value, lo, hi)
-        ));
+        share.push_str(&format!("; noise {}", terms::noise(NumberFormat::Share, value, lo, hi)));
     }
     let words = start
         .and(c.who(whole, who))
@@ -536,7 +533,7 @@ fn sentence(c: &FindingCandidate<'_>, start: RichText, who: &str, does: &str) ->
         .text(" (")
         .and(terms::origin(c.panel))
         .text(if c.may_be_noise() {
-            "). This lies within the band of noise: it may be noise alone."
+            "). This is within the noise band and may be only noise."
         } else {
             ")."
         });
@@ -554,7 +551,7 @@ fn sentence(c: &FindingCandidate<'_>, start: RichText, who: &str, does: &str) ->
             .link(
                 if n == 1 { "which" } else { "which ones" },
                 &format!("w{world}"),
-                "How plausible the other worlds are",
+                "How plausible the counterfactuals are",
             )
             .text("."),
     })
@@ -579,12 +576,12 @@ fn reverse_switch(c: &FindingCandidate<'_>, sides: &DecisionWords) -> Option<Ric
     Some(sentence(c, opening(c, true), who, would)?.and(row(c)))
 }
 
-/// Consistency: whatever the decision is, it would be another. Of switches both ways none says who
+/// Consistency: any decision would change. Of switches both ways none says who
 /// is at a disadvantage.
 fn otherwise(c: &FindingCandidate<'_>, sides: &DecisionWords) -> Option<RichText> {
     let (who, would) = match sides.positive {
-        Some(_) => ("whatever their decision", "would get the other one"),
-        None => ("whatever their prediction", "would get the other one"),
+        Some(_) => ("with any decision", "would get the opposite decision"),
+        None => ("with any prediction", "would get the opposite prediction"),
     };
     let words = sentence(c, opening(c, false), who, would)?;
     Some(
@@ -598,18 +595,14 @@ fn otherwise(c: &FindingCandidate<'_>, sides: &DecisionWords) -> Option<RichText
 
 /// The truth: decisions that the label confirms are lost.
 fn rightful(c: &FindingCandidate<'_>, sides: &DecisionWords) -> Option<RichText> {
-    let words = sentence(
-        c,
-        opening(c, false),
-        "with the favourable decision and the label that confirms it",
-        sides.loses,
-    )?;
+    let words =
+        sentence(c, opening(c, false), "who rightly got the favourable decision", sides.loses)?;
     Some(impaired(c, words).and(row(c)))
 }
 
-/// Adds whom the metric shows at a disadvantage, where the tables name somebody and the value is
-/// not within the band of noise; of a set whose graphs may contradict what people know, why nobody
-/// is named.
+/// Adds the group that the metric shows at a disadvantage, where the tables name somebody and the
+/// value is not within the band of noise; of a set whose graphs may contradict domain knowledge,
+/// why no group is named.
 fn impaired(c: &FindingCandidate<'_>, words: RichText) -> RichText {
     if let Some(caution) = &c.caution {
         return words.text(" ").and(caution.clone());
@@ -635,7 +628,7 @@ fn nothing_switches(audit: &AuditFolder, panels: &[AuditPanel]) -> Option<RichTe
     let (first, _) = still.first()?;
     let whole = still.iter().fold(0i64, |sum, (_, n)| sum.saturating_add(*n));
     let counts =
-        format!(": 0 of {} counterfactuals are predicted otherwise.", number::count(whole));
+        format!(": 0 of {} counterfactuals are predicted differently.", number::count(whole));
     let words = match still.len() {
         1 => RichText::new()
             .text("No decision changed in ")
@@ -658,20 +651,20 @@ fn nothing_switches(audit: &AuditFolder, panels: &[AuditPanel]) -> Option<RichTe
     let attributes: Vec<&str> =
         audit.manifest.attributes.iter().map(|a| a.name.as_str()).filter(untested).collect();
     if !attributes.is_empty() {
-        words = words.text(" Nothing was tested of");
+        words = words.text(" Not tested:");
         for (i, attribute) in attributes.iter().enumerate() {
             words = words.text(if i > 0 { ", " } else { " " }).name(*attribute);
         }
         words = words.text(
-            ": the rows that were scored differ from their originals in to_group \
-             alone, and show a model no change.",
+            ": the scored rows differ from their originals only in to_group, \
+             so the model sees no change.",
         );
     }
     Some(words.text(" ").link("See the row", &first.anchor(usize::MAX, ""), "Who switches"))
 }
 
-/// Whether whoever scored the counterfactuals of a panel was shown rows that differ from their
-/// originals in `to_group` alone.
+/// Whether the scorer of the counterfactuals of a panel was shown rows that differ from their
+/// originals only in `to_group`.
 fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
     let is_still = |metric: &str| {
         audit.measure(&panel.total(), metric).is_none_or(|measure| measure.value == Some(0.0))
@@ -791,7 +784,7 @@ fn gap_findings(audit: &AuditFolder, sides: &DecisionWords) -> Vec<ReportFinding
             "are predicted positive"
         };
         let words = RichText::new()
-            .text("As they are, ")
+            .text("In the data, ")
             .strong(low.words.clone())
             .text(" in group ")
             .name(&low.key.from)
@@ -865,8 +858,8 @@ fn too_few(candidates: &[FindingCandidate<'_>], sides: &DecisionWords) -> Option
         .and(terms::origin(c.panel))
         .text(match thin.len() - 1 {
             0 => ").".to_owned(),
-            1 => "); 1 more comparison rests on few cases.".to_owned(),
-            n => format!("); {n} more comparisons rest on few cases."),
+            1 => "); 1 more comparison is based on few cases.".to_owned(),
+            n => format!("); {n} more comparisons are based on few cases."),
         });
     Some(words.and(row(c)))
 }

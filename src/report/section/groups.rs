@@ -258,7 +258,7 @@ fn many_groups(
     blocks
 }
 
-/// Which of the two groups stands above in a ratio, with their names.
+/// Which of the two groups is above in a ratio, with their names.
 fn turned_by_name(metric: &str, key: &ResultKey) -> RichText {
     let over =
         |above: &str, below: &str| RichText::from(", ").name(above).text(" over ").name(below);
@@ -298,14 +298,14 @@ fn asked_in_reverse(
         }
     }
     let note = |(metric, from, to): (String, String, String)| {
-        let words = RichText::from("A gate asks for the ")
+        let words = RichText::from("A gate uses the ")
             .and(glossary.title(&metric))
             .text(" as ")
             .name(&from)
             .text(" minus ")
             .name(&to);
         PageBlock::Note(
-            words.text(": its value there is the one of this pair here with the other sign."),
+            words.text(": its value there is the value of this pair with the opposite sign."),
         )
     };
     told.into_iter().map(note).collect()
@@ -389,7 +389,7 @@ fn gaps(
     };
     let caption = format!(
         "Gaps between two groups{some}{levels}. Differences are first group minus second; each \
-         ratio says which group stands above; no verdict is implied unless a gate asks for one"
+         ratio names the group in the numerator; only gates give verdicts"
     )
     .into();
     if let [(_, key)] = pairs.as_slice() {

@@ -1,4 +1,4 @@
-//! Section "What was left out": rows lost by filters, counterfactuals discarded or never made,
+//! Section "What was excluded": rows lost by filters, counterfactuals discarded or never made,
 //! missing values, problems met, values that are undefined, and subgroups that recourse does not
 //! judge. Never absent: where nothing was left out it says so.
 
@@ -29,14 +29,14 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
     blocks.extend(not_judged(audit));
     if blocks.is_empty() {
         let nothing = if audit.manifest.awaited.is_empty() {
-            "Nothing: no row was lost, no value was missing, no problem was met, and every value \
-             is defined."
+            "Nothing: no row was dropped, no value was missing, no problem occurred, and every \
+             value is defined."
         } else {
-            "Nothing so far: no row was lost, and no problem was met."
+            "Nothing so far: no row was dropped, and no problem occurred."
         };
         blocks.push(PageBlock::Text(nothing.into()));
     }
-    PageSection { id: "left-out", title: "What was left out", blocks }
+    PageSection { id: "left-out", title: "What was excluded", blocks }
 }
 
 fn table(
@@ -92,7 +92,7 @@ fn filters(audit: &AuditFolder) -> Option<PageBlock> {
         })
         .collect();
     table(
-        "Rows lost by each step",
+        "Rows dropped by each step",
         &["Step", "Rows in", "Rows out", "Lost"],
         rows,
         false,
@@ -100,7 +100,7 @@ fn filters(audit: &AuditFolder) -> Option<PageBlock> {
     )
 }
 
-/// A direction stands beside its set where its share of discarded counterfactuals differs by more
+/// A direction is next to its set where its share of discarded counterfactuals differs by more
 /// than this from that of all.
 const DIFFERS: f64 = 0.05;
 
@@ -166,7 +166,7 @@ fn counterfactuals(audit: &AuditFolder) -> Option<PageBlock> {
     let mut head = vec!["Attribute and set", "Made", "Discarded", "Rows left", "Without a class"];
     head.extend(targets.then_some("Without a target"));
     let caption = "Counterfactuals that no metric counts: discarded by the filter or a check of \
-                   their set, or not made; a row counts once per group that it is moved to";
+                   their set, or not generated; a row counts once per group to which it is moved";
     table(caption, &head, rows, false, "cf_quality")
 }
 
@@ -265,8 +265,8 @@ fn not_counted(audit: &AuditFolder) -> Option<PageBlock> {
             ReportRow { id: String::new(), head, cells: cells.map(Into::into).into() }
         };
     table(
-        "People of a group whom a direction does not count: their counterfactual was discarded by \
-         the filter or a check of its set, could not be made, or has no score",
+        "People of a group who are excluded from a direction: their counterfactual was discarded \
+         by the filter or a check of its set, could not be generated, or has no score",
         &["Direction, set and model", "People of the group", "Counted", "Not counted"],
         found.into_iter().map(row).collect(),
         false,
@@ -317,9 +317,9 @@ fn missing(audit: &AuditFolder) -> Option<PageBlock> {
         .collect();
     let tied = if audit.classes.are_there() {
         head[5] = "Highest score twice";
-        "and highest scores of several classes, of which the one named first is taken"
+        "and ties between the highest scores of classes, where the class named first is used"
     } else {
-        "and scores exactly at the threshold, which its rule decides"
+        "and scores equal to the threshold, which its rule decides"
     };
     table(&format!("Missing values by group, {tied}"), &head, rows, false, "groups")
 }
@@ -345,7 +345,7 @@ fn issues(audit: &AuditFolder) -> Option<PageBlock> {
         })
         .collect();
     table(
-        "Problems met that did not stop the run",
+        "Problems that did not stop the run",
         &["Code", "Severity", "Where", "How often", "What"],
         rows,
         true,

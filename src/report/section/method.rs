@@ -33,7 +33,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     facts.push((
         "Rows".into(),
         format!(
-            "{} in the source, {} kept, {} train, {} audited",
+            "{} in the source, {} kept, {} for training, {} audited",
             count(m.rows.source),
             count(m.rows.kept),
             count(m.rows.trained),
@@ -48,7 +48,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     facts.push((
         "Order of groups".into(),
         if has_sets {
-            "the reference group comes first and differences are first minus second; where a \
+            "the reference group comes first and differences are first minus second; if a \
              direction is compared with its reverse, the worse one names the group at a \
              disadvantage"
         } else {
@@ -62,9 +62,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
     facts.extend(few_cases(audit).map(|words| ("Few cases".into(), words)));
     facts.push((
         "A dash in a table".into(),
-        "a value that does not exist there: not asked for, not measured for this row, or a matter \
-         that the metric does not have, such as a group at a disadvantage. A value that was asked \
-         for and cannot be computed reads undefined, with the reason"
+        "no value: not requested, not measured for this row, or not applicable to the \
+         metric, such as a group at a disadvantage. A requested value that cannot be \
+         computed is shown as undefined, with the reason"
             .into(),
     ));
     blocks.push(PageBlock::Facts(facts));
@@ -75,15 +75,15 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
              stays or switches. P, N: the counterfactual prediction is positive or negative. CF: \
              counterfactual. CCM: counterfactual confusion matrix; ECCM: the same split by label."
         } else {
-            "T, F: the prediction is right or wrong. P, N: it is positive or negative. N beside a \
-             group: its people."
+            "T, F: the prediction is right or wrong. P, N: it is positive or negative. N next to a \
+             group: its number of people."
         };
         blocks.push(PageBlock::Note(letters.into()));
         if audit.classes.are_there() {
             blocks.push(PageBlock::Note(
-                "Of all classes together CR is the share on the diagonal of their matrix, SR the \
-                 share off it, CMCC its correlation (Gorodkin 2004); ACC and MCC are the same of \
-                 labels and predictions. Every other metric is of one class against all others: P \
+                "For all classes together CR is the share on the diagonal of their matrix, SR the \
+                 share off it, CMCC its correlation (Gorodkin 2004); ACC and MCC are the same for \
+                 labels and predictions. Every other metric compares one class with all others: P \
                  is that class, N any other, the score is that of the class. Then NSR is how often \
                  predictions leave the class, PSR how often they join it."
                     .into(),
@@ -92,7 +92,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
         if glossary.shown.iter().any(|entry| entry.family == "clarify") {
             blocks.push(PageBlock::Note(
                 "Clarify: a is the favoured facet, d the other; T, F, P and N are counted by the \
-                 favourable side, whichever class that is."
+                 favourable outcome, whichever class that is."
                     .into(),
             ));
         }
@@ -106,37 +106,37 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &PageGlossary<'_>) -> PageS
 fn questions(sets: bool, recourse: bool) -> Vec<PageBlock> {
     let asked = match (sets, recourse) {
         (true, false) => {
-            "Counterfactual fairness asks whether a person would have got another decision had \
-             they belonged to another group. A counterfactual explanation asks something else: \
-             what a person could change to get another decision. This page is about the first."
+            "Counterfactual fairness asks whether a person would have received a different \
+             decision as a member of another group. A counterfactual explanation asks what a \
+             person could change to get a different decision. This page is about the first."
         }
         (true, true) => {
-            "This page asks two things. Counterfactual fairness: would a person have got another \
-             decision had they belonged to another group? Recourse: what could people change to \
-             get another decision, as counterfactual explanations ask, and is that harder for one \
-             group than for another? They are measured apart, and the answer to one says nothing \
-             of the other."
+            "This page answers two questions. Counterfactual fairness: would a person have \
+             received a different decision as a member of another group? Recourse: what could \
+             people change to get a different decision, as in counterfactual explanations, and is \
+             that harder for one group than for another? They are measured separately, and the \
+             answer to one does not determine the other."
         }
         (false, true) => {
-            "Recourse asks what people could change to get another decision, as counterfactual \
-             explanations do, and whether that is harder for one group than for another. \
-             Counterfactual fairness asks something else: whether a person would have got another \
-             decision had they belonged to another group. This page is about the first."
+            "Recourse asks what people could change to get a different decision, as in \
+             counterfactual explanations, and whether that is harder for one group than for \
+             another. Counterfactual fairness asks whether a person would have received a \
+             different decision as a member of another group. This page is about the first."
         }
         (false, false) => {
-            "This page compares groups as they are. Whether a person would have got another \
-             decision had they belonged to another group (counterfactual fairness) is not asked."
+            "This page compares actual groups. It does not ask whether a person would have \
+             received a different decision as a member of another group (counterfactual fairness)."
         }
     };
-    let of_sets = "For each person audited a set writes the same person in another group; the \
+    let of_sets = "For each audited person a set generates the same person in another group; the \
                    model scores both; the two predictions are compared. A share of switched \
-                   predictions describes the model on these people. It does not say why the model \
-                   behaves so.";
-    let of_recourse = "For recourse the model is asked about each person audited who has the \
-        unfavourable decision, as that person would be after every action of their subgroups, with \
-        the threshold as it is. Labels play no part, and every person counts once. It describes \
-        the model on these people: nothing says that a change is possible for a person, what else \
-        would change with it, or why the model decides so.";
+                   predictions describes the model on these people. It does not explain the \
+                   behaviour of the model.";
+    let of_recourse = "For recourse the model scores each audited person with the unfavourable \
+        decision after every action of their subgroups, with the same threshold. Labels are not \
+        used, and every person counts once. The result describes the model on these people: it \
+        does not show whether a change is possible for a person, what else would change with it, \
+        or why the model decides this way.";
     let mut blocks = vec![PageBlock::Text(asked.into())];
     blocks.extend(sets.then(|| PageBlock::Text(of_sets.into())));
     blocks.extend(recourse.then(|| PageBlock::Text(of_recourse.into())));
@@ -156,14 +156,14 @@ fn persons(audit: &AuditFolder) -> Option<RichText> {
 fn weights(audit: &AuditFolder) -> Option<RichText> {
     let words = words::weights(audit)?;
     let words = words.text(
-        " Every value, interval, gate and drawing takes a person as often as the weight says; \
-         every number of people, rows or counterfactuals, the flags for few cases and what a gate \
-         calls enough do not. The tables hold both.",
+        " Every value, interval, gate and chart uses the weights; numbers of people, \
+         rows or counterfactuals, the flags for few cases and the minimum of a \
+         gate do not. The tables contain both.",
     );
     let words = if audit.issues.iter().any(|issue| issue.code == "unweighted-fit") {
         words.text(
-            " Strategies learn without weights: where groups are compared to make \
-             counterfactuals, every row counts once.",
+            " Strategies learn without weights: every row counts once \
+             when counterfactuals are generated.",
         )
     } else {
         words
@@ -172,7 +172,7 @@ fn weights(audit: &AuditFolder) -> Option<RichText> {
         words
     } else {
         words.text(
-            " How plausible the other worlds are is told without weights: every \
+            " The plausibility of counterfactuals is computed without weights: every \
              counterfactual counts once.",
         )
     };
@@ -183,20 +183,20 @@ fn weights(audit: &AuditFolder) -> Option<RichText> {
     })
 }
 
-/// What attributes are made of, where they are no columns as they stand.
+/// What attributes are derived from, where they are not unchanged columns.
 fn derived_attributes(audit: &AuditFolder, has_sets: bool) -> Option<RichText> {
     let mut words = RichText::new();
     let derived = audit.manifest.attributes.iter().filter_map(|a| Some((a, a.made_of.as_ref()?)));
     for (i, (attribute, made_of)) in derived.enumerate() {
         words = if i > 0 { words.text(" ") } else { words };
-        words = words.name(&attribute.name).text(" is made of ").quote(made_of).text(".");
+        words = words.name(&attribute.name).text(" is derived from ").quote(made_of).text(".");
     }
     let any = words != RichText::new();
     let set = move |words: RichText| {
         words.text(
-            " A counterfactual sets a mapped attribute by the most frequent value of the target \
-             group and the person's label, a cross by those of its parts that differ; columns \
-             derived from what changed are computed again.",
+            " A counterfactual sets a mapped attribute to the most frequent value of the target \
+             group and the person's label, and a cross through those of its parts that differ; \
+             columns derived from changed columns are computed again.",
         )
     };
     any.then(|| if has_sets { set(words) } else { words })
@@ -212,13 +212,13 @@ fn few_cases(audit: &AuditFolder) -> Option<RichText> {
             .text(", or a rate with fewer cases below it than its ")
             .code("min_denominator")
             .text(
-                " (both stand in the job as it was run, below): one person more or less would \
-                 move it far",
+                " (both are in the job as it was run, below): one person more or less would \
+                 change it greatly",
             )
     })
 }
 
-/// Whether all attributes that a set changes are made of other columns.
+/// Whether all attributes that a set changes are derived from other columns.
 fn all_written(set: &SetWords) -> bool {
     set.attributes.iter().all(|attribute| set.written.contains_key(attribute))
 }
@@ -318,9 +318,9 @@ fn thresholds(audit: &AuditFolder) -> Vec<PageBlock> {
             String::new()
         };
         let words = RichText::from("The threshold of model ").name(model).text(format!(
-            " was fitted to the scores of its own training rows ({}, where the model has learned \
-             the labels):{folds} {}, with {} of the positive and {} of the negative ones on the \
-             right side.",
+            " was fitted to the scores of its own training rows ({}, whose labels the model \
+             has learned):{folds} {}, with {} of the positive and {} of the negative ones on the \
+             correct side.",
             number::count(n),
             span(|row| row.threshold, number::NumberFormat::Plain),
             span(|row| row.tpr, number::NumberFormat::Share),
@@ -341,9 +341,9 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
                 ("scores of another version", "again together with the counterfactuals".to_owned())
             }
             _ => match recheck.switches {
-                None => ("a model that does not answer alike", "twice".to_owned()),
+                None => ("a model that is not repeatable", "twice".to_owned()),
                 Some(told) => (
-                    "a model that does not answer alike",
+                    "a model that is not repeatable",
                     format!("{} times more", count(told.repeats)),
                 ),
             },
@@ -353,7 +353,7 @@ fn rechecks(audit: &AuditFolder) -> Vec<PageBlock> {
         } else {
             String::new()
         };
-        PageBlock::Text(RichText::from(format!("To notice {why}, model ")).name(&model.name).text(
+        PageBlock::Text(RichText::from(format!("To detect {why}, model ")).name(&model.name).text(
             format!(
                 " scored {} rows {how}; the largest difference from their factual scores is \
                  {}{differ}.",
@@ -395,7 +395,7 @@ fn expected(audit: &AuditFolder) -> impl Iterator<Item = PageBlock> {
 }
 
 fn intervals(audit: &AuditFolder) -> RichText {
-    let Some(level) = audit.manifest.level else { return "the job asks for none".into() };
+    let Some(level) = audit.manifest.level else { return "the job requests none".into() };
     let all = || audit.all_measures();
     let methods: BTreeSet<&str> =
         all().filter(|m| m.interval.is_some()).map(|m| m.method.as_str()).collect();
@@ -405,8 +405,8 @@ fn intervals(audit: &AuditFolder) -> RichText {
         .count()
         + audit.comparisons.iter().filter(|row| row.lo.is_some()).count();
     let mut text = format!(
-        "{} level; {} intervals in the tables of metrics and comparisons, not adjusted for their \
-         number (but for gates that ask for it). ",
+        "{} level; {} intervals in the tables of metrics and comparisons, not adjusted for \
+         their number (except in gates with `family_error`). ",
         number::level(level),
         number::count(i64::try_from(n).unwrap_or(i64::MAX))
     );
@@ -455,7 +455,8 @@ fn intervals(audit: &AuditFolder) -> RichText {
         ));
     }
     text.push_str(
-        "A value without an interval has none in the tables either; the column ci_method says why.",
+        "A value without an interval has none in the tables either; the column ci_method gives the \
+         reason.",
     );
     text.into()
 }

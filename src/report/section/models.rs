@@ -15,7 +15,7 @@ const TABLES_AT_MOST: usize = 12;
 /// The section; none where the job compares no models.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
     let mut tables: BTreeMap<[&str; 4], Vec<&ComparisonRow>> = BTreeMap::new();
-    // Arms of experiments have a section of their own.
+    // Arms of experiments have their own section.
     for row in audit.comparisons.iter().filter(|row| row.arm.is_empty()) {
         let key = [&row.model, &row.against, &row.counterfactual, &row.sensitive]
             .map(|text| text.as_str());
@@ -24,11 +24,11 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if tables.is_empty() {
         return None;
     }
-    let intro = "Both models see the same people, and every interval is drawn with the same people \
-                 for both; where one of two rates is 0 or 1 it is Newcombe's, as if they were \
-                 others. A difference is clear where its interval leaves out zero; of many \
-                 differences some are clear by chance. Where one of the models does not score \
-                 everybody the people are not the same, and there is no interval.";
+    let intro = "Both models score the same people, and every interval resamples the same people \
+                 for both; if one of two rates is 0 or 1, it is Newcombe's interval for \
+                 independent people. A difference is clear if its interval excludes zero; among \
+                 many differences some are clear by chance. If one of the models does not score \
+                 everybody, the people are not the same, and there is no interval.";
     let mut blocks = vec![PageBlock::Text(intro.into())];
     let all = tables.len();
     for (i, ([model, against, set, attribute], rows)) in

@@ -27,7 +27,7 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     ];
     let mut blocks = vec![
         PageBlock::Facts(facts),
-        PageBlock::Text("The command that gives these bytes again:".into()),
+        PageBlock::Text("The command that reproduces these bytes:".into()),
         PageBlock::Code("Command", m.command.clone()),
     ];
     if m.inputs.iter().any(|input| input.what == "data") {
@@ -53,24 +53,24 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
     PageSection { id: "provenance", title: "Provenance", blocks }
 }
 
-/// What the command does not say, lest a path of one machine stand on the page.
+/// What the command does not say, so that no path of one machine is on the page.
 fn where_data_are(stand_in: bool) -> RichText {
     let words = RichText::from(
-        "It gives them where it finds the same inputs, those of the hashes below. The files of a \
-         data set of the catalog are looked for in the data folder, each set in a subfolder of its \
-         own: name that folder by ",
+        "It does so if it finds the same inputs, those with the hashes below. The files \
+         of a catalog data set are read from the data folder, each set in its own subfolder: \
+         name that folder by ",
     )
     .code("--data-dir")
     .text(" or ")
     .code("CFAUDIT_DATA")
-    .text(" where it is not ")
+    .text(" if it is not ")
     .code("data")
-    .text(", as it may have been here. Other files are looked for where the job says.");
+    .text(", as it may have been here. Other files are read from the paths in the job.");
     words.text(if stand_in {
-        " Here no files of the catalog were there, and generated rows took their place."
+        " In this run there were no files of the catalog, and generated rows replaced them."
     } else {
-        " Where no files of the catalog are to be had, generated rows take their place, and the \
-         page says so at its head."
+        " If no files of the catalog are available, generated rows replace them, and the page \
+         says so at the top."
     })
 }
 
@@ -137,8 +137,10 @@ fn job(text: &str) -> Vec<PageBlock> {
     let mut blocks = Vec::new();
     if shown.len() < text.len() {
         blocks.push(PageBlock::Note(
-            format!("The first {JOB_AT_MOST} characters; the whole is in job.resolved.yaml.")
-                .into(),
+            format!(
+                "The first {JOB_AT_MOST} characters; the complete job is in job.resolved.yaml."
+            )
+            .into(),
         ));
     }
     blocks.push(PageBlock::Code("The job as it was run", shown));

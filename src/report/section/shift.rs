@@ -34,14 +34,14 @@ pub(crate) fn section(
         return None;
     }
     let mut blocks = vec![PageBlock::Text(
-        "A score can move without crossing the threshold, and a small move can cross it. Left: how \
-         much the score changes from the factual row to its counterfactual. Right: the scores \
-         before and after. Within one attribute, set and model all drawings have the same axes."
+        "A score can move without crossing the threshold, and a small move can cross it. Left: the \
+         change of the score from the factual row to its counterfactual. Right: the scores \
+         before and after. Within one attribute, set and model all charts have the same axes."
             .into(),
     )];
     if audit.manifest.weight.is_some() {
         blocks.push(PageBlock::Note(
-            "Heights and middles of the drawings are weighted; the cases named are counted.".into(),
+            "Heights and medians in the charts are weighted; numbers of cases are not.".into(),
         ));
     }
     for panel in panels {
@@ -49,9 +49,9 @@ pub(crate) fn section(
         blocks.extend(switches::drawn_in_words(panel).map(PageBlock::Note));
         if terms::follows_graphs(&panel.strategy) {
             blocks.push(PageBlock::Note(
-                "Drawings show the mean score of each person over all graphs, so graphs in which \
-                 scores move far do not stand out. Distances are means over graphs of the distance \
-                 in each."
+                "Charts show the mean score of each person over all graphs, so single graphs with \
+                 large score changes are not visible. Distances are means over graphs of the \
+                 distance in each."
                     .into(),
             ));
         }
@@ -63,10 +63,10 @@ pub(crate) fn section(
     if audit.measures.values().any(|m| m.contains_key("jscd")) {
         let symbol = glossary.show("jscd").symbol;
         blocks.push(PageBlock::Note(RichText::new().code(symbol).text(
-            " compares the two score vectors after each is scaled to sum 1, so it ignores a \
-             common factor: if every score fell to nine tenths it would be 0. It depends on \
-             all scores of its scope, and the total is no mean of the directions. Read it \
-             beside the root mean square change.",
+            " compares the shape of the scores only; if all fell by 10 % \
+             it would be 0. It depends on all scores of its scope, and \
+             the total is not a mean of the directions. Read it together with \
+             the root mean square change.",
         )));
     }
     Some(PageSection { id: "scores", title: "How far scores move", blocks })
@@ -107,7 +107,7 @@ fn drawings(audit: &AuditFolder, panel: &AuditPanel) -> Vec<PageBlock> {
         .into_iter()
         .map(|(direction, histograms)| {
             let title = RichText::direction(&direction.from, &direction.to);
-            // A bin has a width: drawn, a change of nothing would be a block beside zero.
+            // A bin has a width: drawn, a change of nothing would be a block next to zero.
             if is_unmoved(audit, panel, direction) {
                 return PageBlock::Text(title.text(": no score moved."));
             }

@@ -41,9 +41,9 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     if tables.is_empty() {
         return None;
     }
-    let intro = "The same numbers among the people inside one slice alone. Slices are many and \
-                 small: of many gaps some are wide by chance, and an interval says how sure one of \
-                 them is, not how sure the widest is.";
+    let intro = "The same numbers for the people inside each slice. Slices are many and \
+                 small: among many gaps some are wide by chance, and an interval is valid for a \
+                 single gap, not for the widest of many.";
     let mut blocks = vec![PageBlock::Text(intro.into())];
     let more = tables.len().saturating_sub(TABLES_AT_MOST);
     blocks.extend(tables.into_iter().take(TABLES_AT_MOST).map(PageBlock::Table));

@@ -50,9 +50,9 @@ pub(crate) fn section(
     let mut blocks = vec![PageBlock::Text(if audit.classes.are_there() {
         classes::introduction()
     } else {
-        "Each matrix sets the prediction as it is (rows) against the prediction of the \
-         counterfactual (columns). Outlined cells switch. Every cell holds its symbol, the count \
-         and its share of the row; the stronger the shade, the larger that share."
+        "Each matrix compares the factual prediction (rows) with the counterfactual prediction \
+         (columns). Outlined cells switch. Every cell contains its symbol, the count and its share \
+         of the row; a stronger shade means a larger share."
             .into()
     })];
     if audit.manifest.weight.is_some() {
@@ -120,11 +120,15 @@ fn panel_blocks(
             RichText::from(
                 "The matrices count each person once, by the mean of the person's \
                  scores over all graphs. The rates below them are means over graphs of \
-                 the rate in each, so they need not agree: a person who switches in a \
-                 few graphs stays in the matrices. Their intervals are those of other \
-                 people, all graphs kept: how far graphs disagree stands in ",
+                 the rate in each, so the two may differ: a person who switches in a \
+                 few graphs stays in the matrices. Their intervals are over people with \
+                 all graphs fixed: the disagreement of the graphs is in ",
             )
-            .link("How sure are we of the world", "graphs", "How sure are we of the world")
+            .link(
+                "How certain are the causal graphs",
+                "graphs",
+                "How certain are the causal graphs",
+            )
             .text("."),
         ));
     }
@@ -171,7 +175,7 @@ fn panel_blocks(
     blocks
 }
 
-/// What stands for the groups of a derived attribute, for the directions that are drawn.
+/// What represents the groups of a derived attribute, for the directions that are drawn.
 fn written(panel: &AuditPanel) -> Option<PageBlock> {
     let row = |d: &PanelDirection| {
         let values = panel.written_in(&d.from, &d.to)?;
@@ -184,8 +188,8 @@ fn written(panel: &AuditPanel) -> Option<PageBlock> {
     let rows: Vec<ReportRow> = panel.directions.iter().take(panel.drawn).filter_map(row).collect();
     let several =
         panel.directions.iter().take(panel.drawn).any(|d| panel.writes_several(&d.from, &d.to));
-    let caption = RichText::from("What was written to the columns that models read")
-        .text(if several { "; in brackets how many counterfactuals got it" } else { "" });
+    let caption = RichText::from("Values written to the columns that models read")
+        .text(if several { "; in brackets the number of counterfactuals" } else { "" });
     let head = ["Direction", "Written"].map(RichText::from).to_vec();
     (!rows.is_empty()).then_some(PageBlock::Table(PageTable { caption, head, rows, prose: true }))
 }
@@ -274,7 +278,7 @@ fn self_switches(audit: &AuditFolder, panel: &AuditPanel) -> Option<RichText> {
     )))
 }
 
-/// What noise alone gives for a value: the band of the placebo of its set, else the noise floor of
+/// What noise gives for a value: the band of the placebo of its set, else the noise floor of
 /// its model.
 fn noise_of(
     audit: &AuditFolder,
@@ -306,7 +310,7 @@ pub(crate) fn measures_of<'a>(
         .collect()
 }
 
-/// Where values of a set that draws on samples stand beside those of its placebo: what these are.
+/// Where values of a set that draws on samples are next to those of its placebo: what these are.
 pub(crate) fn noise_in_words<'a>(measures: impl IntoIterator<Item = &'a ReportedValue>) -> String {
     let repeats = measures
         .into_iter()
@@ -314,10 +318,7 @@ pub(crate) fn noise_in_words<'a>(measures: impl IntoIterator<Item = &'a Reported
         .filter_map(|m| m.repeats)
         .max();
     repeats.map_or_else(String::new, |n| {
-        format!(
-            "; noise: what noise alone gives, the band of {} repeats with shuffled group names",
-            number::count(n)
-        )
+        format!("; noise: the band of {} repeats with shuffled group names", number::count(n))
     })
 }
 
@@ -413,7 +414,7 @@ fn by_metric(
             .and(RichText::direction(&second.from, &second.to)),
         _ => RichText::new(),
     };
-    let key = if noise.is_empty() { key } else { key.text("; shaded: noise alone") };
+    let key = if noise.is_empty() { key } else { key.text("; shaded: noise band") };
     PageTable {
         caption: RichText::new().text(format!("Rates{levels}{noise}")).and(key),
         head,
@@ -473,8 +474,8 @@ fn by_direction(
     PageTable { caption: caption.into(), head, rows, prose: false }
 }
 
-/// More than two groups: the people of whom any counterfactual switches, and each group against all
-/// others.
+/// More than two groups: the people with any counterfactual that switches, and each group against
+/// all others.
 fn against_the_rest(
     audit: &AuditFolder,
     panel: &AuditPanel,

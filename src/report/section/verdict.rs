@@ -34,7 +34,7 @@ pub(crate) enum FolderVerdict {
     Pass,
     /// There are gates, but none could be judged.
     NotJudged,
-    /// No gate was asked.
+    /// There is no gate.
     Done,
 }
 
@@ -76,7 +76,7 @@ impl FolderVerdict {
             FolderVerdict::Warn => "Warn",
             FolderVerdict::Pass => "Pass",
             FolderVerdict::NotJudged => "No gate was judged",
-            FolderVerdict::Done => "No gate was asked",
+            FolderVerdict::Done => "There is no gate",
         }
     }
 }
@@ -108,8 +108,8 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> P
     blocks.extend(harm_in_words(audit));
     if deciding(&audit.gates).any(|gate| !gate.arm.is_empty()) {
         blocks.push(PageBlock::Note(
-            "A gate with an arm judges models that an experiment trained again, not the model that \
-             is audited: see \u{201c}Did augmentation help\u{201d} for the base model beside them."
+            "A gate with an arm judges models that an experiment retrained, not the audited model: \
+             see \u{201c}Did augmentation help\u{201d} for the comparison with the base model."
                 .into(),
         ));
     }
@@ -130,11 +130,9 @@ fn sentence(audit: &AuditFolder, verdict: FolderVerdict) -> RichText {
     };
     let all = deciding(&audit.gates).count();
     match verdict {
-        FolderVerdict::Done => {
-            "The job sets no limits, so the page reports and does not judge.".into()
-        }
+        FolderVerdict::Done => "The job sets no limits, so the page only reports.".into(),
         FolderVerdict::NotJudged => format!(
-            "None of the {} asked could be judged; the reasons are below.",
+            "None of the {} gates could be judged; the reasons are below.",
             gates_in_words(all)
         )
         .into(),
@@ -145,7 +143,7 @@ fn sentence(audit: &AuditFolder, verdict: FolderVerdict) -> RichText {
                 (n("inconclusive", "fail"), "inconclusive"),
                 (n("pass", ""), "passed"),
                 (n("skipped", ""), "not judged"),
-                (n("fail", "warn") + n("inconclusive", "warn"), "not passed, but set to warn only"),
+                (n("fail", "warn") + n("inconclusive", "warn"), "not passed, warning only"),
             ] {
                 if count > 0 {
                     parts.push(format!("{count} {words}"));
@@ -182,15 +180,15 @@ fn unbound(audit: &AuditFolder) -> Option<RichText> {
             files.push(&answer.path);
         }
     }
-    let words = RichText::from("Not bound to the rows of this audit: ");
+    let words = RichText::from("Not linked to the rows of this audit: ");
     let words = files
         .iter()
         .enumerate()
         .fold(words, |words, (i, file)| if i > 0 { words.text(", ") } else { words }.quote(*file));
     let it = if files.len() == 1 { "This file of scores does" } else { "These files of scores do" };
     let rest = format!(
-        ". {it} not name the request that was answered, so only whoever made the scores knows that \
-         they belong to these rows. With the column "
+        ". {it} not name the request, so only the keys link the \
+         scores to these rows. With the column "
     );
     (!files.is_empty()).then(|| {
         words
@@ -324,7 +322,7 @@ fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
     let others = if all.iter().all(is_shown) {
         ""
     } else {
-        " The answers about other pairs of groups stand in \u{201c}Directions that did not decide \
+        " Results for other pairs of groups are in \u{201c}Directions that did not decide \
          a gate\u{201d}."
     };
     (!all.is_empty()).then(|| {
@@ -333,8 +331,8 @@ fn harm_in_words(audit: &AuditFolder) -> Option<PageBlock> {
             "Harm to a group has two parts for each other group: people of the group without the \
              favourable decision who would get it as members of the other (denied by group), and \
              people of the other with the favourable decision who would lose it as members of the \
-             group (favoured by group). The worst part decides the gate; below it stands the other \
-             part for the same two groups.{others}"
+             group (favoured by group). The worst part decides the gate; the other part for the \
+             same two groups is below it.{others}"
         )
         .into()
     )
@@ -445,8 +443,8 @@ fn row(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> 
             "the interval decides, at the level that Holm's method gives each comparison".into(),
         ],
         "worlds" => vec![
-            "the interval over graphs and refits of their coefficients decides; other \
-             people are no part of it"
+            "the interval over graphs and refits of their coefficients decides; it \
+             does not include the sampling of people"
                 .into(),
         ],
         "estimate" if is_count => vec!["the number decides".into()],
@@ -528,7 +526,7 @@ fn caution(audit: &AuditFolder, gate: &GateRow) -> Option<RichText> {
 }
 
 /// What a gate on recourse counts, which its reason begins with, and the rest of the reason; of
-/// other gates the reason alone.
+/// other gates only the reason.
 fn counted(gate: &GateRow) -> (&str, &str) {
     let reason = gate.reason.as_str();
     match gate.metric.as_str() {
@@ -565,28 +563,28 @@ fn excess(gate: &GateRow) -> f64 {
     }
 }
 
-/// Whether a gate judges a value as the tables have it, by whatever interval: no change from a
+/// Whether a gate judges a value as the tables have it, by any interval: no change from a
 /// baseline.
 pub(crate) fn is_on_the_value(gate: &GateRow) -> bool {
     ["at_most", "at_least"].contains(&rule(gate).0)
 }
 
-/// What a gate is about; none for one on an arm or a class, which the plain audit knows nothing of.
+/// What a gate is about; none for one on an arm or a class, which the plain audit does not have.
 pub(crate) fn gate_key(gate: &GateRow) -> Option<ResultKey> {
     (gate.arm.is_empty() && gate.class.is_empty()).then(|| gate.key())
 }
 
-/// "The gate few-switches failed", and what it asked for, for a sentence that has told the value.
+/// "The gate few-switches failed", and what it asked for, for a sentence that gave the value.
 pub(crate) fn gate_clause(gate: &GateRow) -> RichText {
     let GateNumbers { limit, interval, decides, .. } = numbers(gate);
-    // The sentence has the interval of people: another one that decides stands with the gate.
+    // The sentence has the interval of people: another one that decides is shown with the gate.
     let other = match decides {
         "worlds" => Some(" over graphs and refits"),
         "interval, holm" => Some(" at the level that Holm's method gives"),
         _ => None,
     };
     let ends = other.zip(interval).map(|(of, ends)| format!("; the interval{of} is {ends}"));
-    let words = failed(gate).text(format!(": {limit} was asked for{}; ", ends.unwrap_or_default()));
+    let words = failed(gate).text(format!(": the limit is {limit}{}; ", ends.unwrap_or_default()));
     words.quote(counted(gate).1).text(".")
 }
 
@@ -617,7 +615,7 @@ pub(crate) fn gate_clause_with_value(
             None => " is ".to_owned(),
         })
         .strong(value.unwrap_or_else(|| "undefined".to_owned()))
-        .text(format!("{beside}, where {limit} was asked for; "))
+        .text(format!("{beside}, limit {limit}; "))
         .quote(counted(gate).1)
         .text(".");
     let measure = gate_key(gate).and_then(|key| {
@@ -640,7 +638,7 @@ fn failed(gate: &GateRow) -> RichText {
     RichText::new().text("The gate ").name(gate.gate.as_str()).text(verdict)
 }
 
-/// What the gate asks: its name, the metric, and where it is measured; what the job says of it.
+/// What the gate asks: its name, the metric, and where it is measured; what the job says about it.
 fn question(audit: &AuditFolder, gate: &GateRow, glossary: &mut PageGlossary<'_>) -> RichText {
     let words = RichText::new().name(gate.gate.as_str()).text(": ").and(measured(gate, glossary));
     match audit.manifest.words.gate_notes.get(gate.gate.as_str()) {

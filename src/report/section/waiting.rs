@@ -1,5 +1,5 @@
 //! Section "Waiting": which scores are not there yet, what their files must hold, and what to do
-//! next. It takes the place of every section that shows a measured number, because nothing was
+//! next. It replaces every section that shows a measured number, because nothing was
 //! measured.
 
 use crate::folder::manifest::AwaitedScores;
@@ -22,13 +22,16 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
             class: "done",
             drawing: chart::verdict("done", "done"),
             word: "Waiting for scores",
-            sentence: format!("{files} not there yet. Nothing was measured, and no gate was \
-                judged.").into(),
+            sentence: format!(
+                "{files} missing. Nothing was measured, and no gate was \
+                 judged."
+            )
+            .into(),
         },
         PageBlock::Table(files_table(&m.awaited)),
         PageBlock::Text(
-            "Score the rows with the model, write the scores to the file, and run the same command \
-             again. It goes on from here and takes this folder's place."
+            "Score the rows with the model, write the scores to the file, and run the same \
+             command again. It continues from here and replaces this folder."
                 .into(),
         ),
         PageBlock::Code("Command", m.command.clone()),
@@ -42,8 +45,8 @@ pub(crate) fn section(audit: &AuditFolder) -> PageSection {
         .collect();
     if !scored.is_empty() {
         let words = RichText::from(
-            "These models wait for no file; they are measured together with the others, once all \
-             scores are there: ",
+            "These models need no file; they are measured together with the others when all \
+             scores have arrived: ",
         );
         let words = scored.iter().enumerate().fold(words, |words, (i, name)| {
             if i > 0 { words.text(", ") } else { words }.name(*name)
@@ -72,7 +75,7 @@ fn files_table(awaited: &[AwaitedScores]) -> PageTable {
             if a.again > 0 {
                 rows.small.push(
                     format!(
-                        "{} of them as they are, to compare",
+                        "{} of them unchanged, to compare",
                         number::count(i64::try_from(a.again).unwrap_or(i64::MAX))
                     )
                     .into(),
@@ -100,7 +103,7 @@ fn files_table(awaited: &[AwaitedScores]) -> PageTable {
         "Columns of the file",
     ];
     PageTable {
-        caption: "Files of scores that are not there yet".into(),
+        caption: "Missing score files".into(),
         head: head.map(RichText::from).to_vec(),
         rows,
         prose: true,
@@ -109,9 +112,10 @@ fn files_table(awaited: &[AwaitedScores]) -> PageTable {
 
 fn rules(audit: &AuditFolder) -> Vec<RichText> {
     let awaited = &audit.manifest.awaited;
-    let mut rules: Vec<RichText> = vec![
-        "The file is a Parquet file. It holds one line for every row to score, with the same key \
-         and no key twice; its order is free."
+    let mut rules: Vec<RichText> =
+        vec![
+        "The file is a Parquet file. It has one line for every row to score, with the same \
+         key and no duplicate keys, in any order."
             .into(),
         format!(
             "A score is the probability of {}, from 0 to 1. A row that cannot be scored keeps its \
@@ -120,21 +124,22 @@ fn rules(audit: &AuditFolder) -> Vec<RichText> {
                 positive class" }
         )
         .into(),
-        "The rows to score begin with the columns of the key; the others are the sensitive columns \
+        "The rows to score start with the key columns; the others are the sensitive columns \
          and the features of the job, under the names and with the types of the source."
             .into(),
-        RichText::from("Hand the column ").code("request").text(
-            " on as it is: it names the rows that the scores answer. Scores of other rows are then \
-             refused; without it nothing but the keys tells, and the page of the audit says so.",
+        RichText::from("Copy the column ").code("request").text(
+            " unchanged: it identifies the rows that were scored. Scores of other rows are then \
+             refused; without it only the keys link the scores to the rows, and the page of the \
+             audit says so.",
         ),
-        "Write the file elsewhere on the same disk and rename it when it is whole. A file that \
-         cannot be read is waited for until it is 15 minutes old; then it is an error."
+        "Write the file elsewhere on the same disk and rename it when it is complete. A file that \
+         cannot be read is treated as incomplete until it is 15 minutes old; then it is an error."
             .into(),
     ];
     if awaited.iter().any(|a| a.again > 0) {
         rules.push(
             RichText::from("Lines whose ").code("from_group").text(" equals ").code("to_group").text(
-                " are rows as they are. Their scores are compared with the factual ones, to notice \
+                " are rows as they are. Their scores are compared with the factual ones, to detect \
                  another version of the model; score them like the others.",
             ),
         );

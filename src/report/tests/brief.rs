@@ -237,7 +237,7 @@ fn pages_of_all_kinds_stay_small_and_lead_somewhere() {
                     verdict.contains("Nothing on this page is about real people."),
                     "{verdict}"
                 );
-                assert!(verdict.contains("Made-up rows, no finding"), "{verdict}");
+                assert!(verdict.contains("Generated rows, no finding"), "{verdict}");
                 assert!(!verdict.contains("treats"), "{verdict}");
             }
             "five" | "twenty" => {

@@ -1,4 +1,5 @@
-//! Pages of a folder in which single tables were changed: what must be told of them, and how.
+//! Pages of a folder in which single tables were changed: what must be reported about them, and
+//! how.
 
 use std::path::Path;
 
@@ -160,27 +161,24 @@ fn gaps_of_arms_narrow_and_widen() {
     for said in [
         "narrows by 4.30 points (3.50 to 5.20), from −28.3 points to −24.0 points",
         "widens by 1.70 points (0.80 to 2.50), from −28.3 points to −30.0 points",
-        "turns round, from −28.3 points to +10.0 points",
+        "is reversed, from −28.3 points to +10.0 points",
         "change +4.30 points (+3.50 to +5.20) the gap is narrower",
         "the gap is wider",
-        "the gap turns round",
+        "the gap is reversed",
         "So the arms are measured on 5278 people: the folds go over all 45 222 rows kept, while \
          the rest of this page is about the 16 281",
     ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
-    // One arm rests on labels that are missing for some more than for others: its sentence says
+    // One arm depends on labels that are missing for some more than for others: its sentence says
     // so, and its cell.
     let missing = "labels are missing for some people more often than for others";
     let sentence = format!("from −28.3 points to −30.0 points ({missing}).");
     let cell = format!("change −1.70 points (−2.50 to −0.80) {missing}");
     assert!(text.contains(&sentence) && text.contains(&cell), "{text}");
     assert_eq!(text.matches(missing).count(), 2, "{text}");
-    assert_eq!(text.matches("found nothing to add").count(), 1, "{text}");
-    assert!(
-        text.contains("round nothing found nothing to add, and so is the base again"),
-        "{text}"
-    );
+    assert_eq!(text.matches("found no rows to add").count(), 1, "{text}");
+    assert!(text.contains("round nothing found no rows to add and is equal to the base"), "{text}");
 }
 
 #[test]
@@ -221,10 +219,10 @@ fn ratios_say_how_they_are_turned_and_gates_that_ask_in_reverse_are_told() {
     });
     let text = section(&html, "groups");
     assert!(text.contains("disparate impact DI, Female over Male"), "{text}");
-    let note = "A gate asks for the demographic parity difference DemP as Female minus Male: its \
-                value there is the one of this pair here with the other sign.";
+    let note = "A gate uses the demographic parity difference DemP as Female minus Male: its \
+                value there is the value of this pair with the opposite sign.";
     assert!(text.contains(note), "{text}");
-    assert!(!section(&page("two-groups", &two_groups()), "groups").contains("A gate asks"));
+    assert!(!section(&page("two-groups", &two_groups()), "groups").contains("A gate uses"));
     let three = FolderSample { groups: names(&["a", "b", "c"]), cells: spread, ..two_groups() };
     assert!(section(&page("three-groups", &three), "groups").contains("DI second over first"));
 }
@@ -233,18 +231,16 @@ fn ratios_say_how_they_are_turned_and_gates_that_ask_in_reverse_are_told() {
 fn a_command_says_where_data_must_be() {
     let text = section(&page("two-groups", &two_groups()), "provenance");
     assert!(
-        text.contains("name that folder by --data-dir or CFAUDIT_DATA where it is not data"),
+        text.contains("name that folder by --data-dir or CFAUDIT_DATA if it is not data"),
         "{text}"
     );
     assert!(
-        text.contains(
-            "Where no files of the catalog are to be had, generated rows take their place"
-        ),
+        text.contains("If no files of the catalog are available, generated rows replace them"),
         "{text}"
     );
     let stand_in =
         section(&page("stand-in", &FolderSample { stand_in: true, ..two_groups() }), "provenance");
-    assert!(stand_in.contains("Here no files of the catalog were there"), "{stand_in}");
+    assert!(stand_in.contains("In this run there were no files of the catalog"), "{stand_in}");
 }
 
 #[test]
@@ -334,14 +330,14 @@ fn graphs_that_determine_variables_and_means_outside_of_their_interval() {
         "Determined: in graph/high and graph/low, in all 3 bootstraps: others determine some \
          variables exactly, such as workclass.",
         "Determined: in graph/forbid, in bootstrap 1: others",
-        "−0.0612 in most graphs it does not move follows in 1.07 %",
+        "−0.0612 does not move in most graphs follows in 1.07 %",
         "+2.00 in most graphs +2.50 to +3.00",
         "+2.00 graphs and refits +1.50 to +3.00",
         "A likely cause is the level `missing`, which job, workclass have",
         "data.missing: {nominal: drop-row}",
-        "Few bootstraps: graph/forbid rests on 3, graph/high on 3, graph/low on 3.",
-        "Against what people know: in graph/low, in 98.9 % of the graphs group of people follows \
-         from age.",
+        "Few bootstraps: graph/forbid is based on 3, graph/high on 3, graph/low on 3.",
+        "Contradicts domain knowledge: in graph/low, in 98.9 % of the graphs group of people \
+         follows from age.",
         "such people cannot exist",
         "no common cause of two variables is missing",
         "Neither ranks scenarios",
@@ -389,8 +385,8 @@ fn graphs_that_were_fitted_once_are_told() {
     };
     let once = told(1, None);
     for said in [
-        "Few bootstraps: world rests on a single fit. A single fit does not show how far refits \
-         of the coefficients, or graphs of other rows, move a value. Take 100",
+        "Few bootstraps: world is based on a single fit. A single fit does not show how much \
+         refits of the coefficients, or graphs of other rows, change a value. Use 100",
         "graphs of a single bootstrap 10.0 to 30.0",
         "other graphs 10.0 to 30.0",
     ] {
@@ -452,18 +448,18 @@ fn every_cause_of_the_attribute_is_told_with_the_share_of_graphs_that_have_any()
     };
     let text = told(Some(2));
     let known = "of the graphs group of people follows from other variables (age in 50.0 %, job in \
-                 25.0 %). Where nothing";
+                 25.0 %). If no recorded";
     assert!(
-        text.contains(&format!("Against what people know: in graph/low, in 75.0 % {known}")),
+        text.contains(&format!("Contradicts domain knowledge: in graph/low, in 75.0 % {known}")),
         "{text}"
     );
-    assert!(text.contains("Few bootstraps: graph/high rests on 3, graph/low on 12."), "{text}");
+    assert!(text.contains("Few bootstraps: graph/high is based on 3, graph/low on 12."), "{text}");
     assert!(!text.contains("A single fit"), "{text}");
     // A table of the first version tells of single edges: the share may be larger.
     let text = told(None);
     assert!(
         text.contains(&format!(
-            "Against what people know: in graph/low, in at least 50.0 % {known}"
+            "Contradicts domain knowledge: in graph/low, in at least 50.0 % {known}"
         )),
         "{text}"
     );
@@ -547,13 +543,16 @@ fn a_gate_on_the_doubt_about_graphs_is_told_with_its_finding() {
     };
     let (within, outside) = (over_graphs((0.1, 0.3)), over_graphs((0.0, 0.0)));
     assert!(within.contains("; 90 % of graphs and refits 10.0 to 30.0"), "{within}");
-    let few = "; 90 % of graphs and refits 0 to 0, outside of which the mean lies because a few \
-               graphs differ much";
-    assert!(outside.contains(few) && !within.contains("outside of which"), "{outside}");
+    let few = "; 90 % of graphs and refits 0 to 0, which does not contain the mean because a few \
+               graphs differ greatly";
+    assert!(
+        outside.contains(few) && !within.contains("which does not contain the mean"),
+        "{outside}"
+    );
     let told = "Compared with similar people in group Male, of 122 people in group Female with the \
                 favourable decision, 32 (26.2 %";
     assert_eq!(findings.matches(told).count(), 1, "{findings}");
-    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+    let gate = "The gate women-keep-approvals is inconclusive: the limit is at most 10.0 %; the \
                 interval over graphs and refits is 8.2 to 20.2; the limit lies inside the \
                 interval.";
     assert!(findings.contains(gate), "{findings}");
@@ -572,13 +571,13 @@ fn a_gate_by_holm_is_told_with_its_finding() {
     let told = "Of 122 people in group Female with the favourable decision, 16 (13.1 %";
     assert_eq!(findings.matches(told).count(), 1, "{findings}");
     // The sentence has the interval of one comparison; the gate was judged by a wider one.
-    let gate = "The gate women-keep-approvals is inconclusive: at most 10.0 % was asked for; the \
+    let gate = "The gate women-keep-approvals is inconclusive: the limit is at most 10.0 %; the \
                 interval at the level that Holm's method gives is 8.2 to 20.2; the limit lies \
                 inside the interval.";
     assert!(findings.contains(gate), "{findings}");
 }
 
-/// Values that rest on labels which are missing for some people more often than for others are
+/// Values that depend on labels which are missing for some people more often than for others are
 /// marked.
 #[test]
 fn comparisons_by_selective_labels_are_marked() {
@@ -639,7 +638,7 @@ fn a_scenario_against_what_people_know_names_no_group() {
     };
     let named = "By this measure the group at a disadvantage is";
     let caution = "No group is named at a disadvantage, because in 98.9 % of the graphs of this \
-                   set group of people follows from age, which may contradict what people know.";
+                   set group of people follows from age, which may contradict domain knowledge.";
     let ([against, switches, verdict], [within, ..]) = (with_edge(0.989), with_edge(0.01));
     // Next to its rates, and in the line of its gate.
     assert!(switches.contains(caution) && verdict.contains(caution), "{switches}\n{verdict}");
@@ -662,9 +661,7 @@ fn a_column_without_a_value_is_left_out() {
         !text.contains("Difference, Male minus Female") && text.contains("Ratio, Male to Female"),
         "{text}"
     );
-    assert!(
-        section(&html, "method").contains("A dash in a table a value that does not exist there")
-    );
+    assert!(section(&html, "method").contains("A dash in a table no value"));
     assert!(
         section(&page("two-groups", &two_groups()), "groups")
             .contains("Difference, Male minus Female")
@@ -723,8 +720,7 @@ fn clear_changes_come_first_and_what_does_not_differ_is_one_sentence() {
         .collect();
     assert!(places.is_sorted(), "{text}");
     assert!(
-        text.contains("paired: 16 281 people")
-            && text.contains("Values that mean something else now"),
+        text.contains("paired: 16 281 people") && text.contains("Values whose meaning changed"),
         "{text}"
     );
     assert!(text.contains("models.gbm.file a b none"), "{text}");

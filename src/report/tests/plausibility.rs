@@ -1,5 +1,5 @@
 //! The section on how plausible the other worlds are: its tables as samples write them, and what
-//! the page says of them.
+//! the page says about them.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(super) struct QualitySample {
     pub(super) approximate: bool,
     /// Example pairs of a direction.
     pub(super) examples: i64,
-    /// Whether levels are empty, blank and more than are told apart.
+    /// Whether levels are empty, blank and more than are distinguished.
     pub(super) odd_levels: bool,
 }
 
@@ -273,12 +273,12 @@ fn what_was_made_and_what_moved() {
             && !text.contains("Thinned out")
             && !text.contains("Example pairs")
     );
-    assert!(html.contains("Aggregates only: no row of a person stands on this page."));
+    assert!(html.contains("Aggregates only: this page shows no row of a person."));
     // Four drawings, and a table with the same numbers for each.
     let from = html.find(r#"<section id="plausibility""#).unwrap();
     let part = &html[from..from + html[from..].find("</section>").unwrap()];
     assert_eq!(part.matches(r#"role="img""#).count(), 4);
-    assert_eq!(part.matches("The numbers of these drawings").count(), 2);
+    assert_eq!(part.matches("The numbers of these charts").count(), 2);
     assert!(
         text.contains(
             "age, Male → Female From, to below As they are Counterfactuals Group \
@@ -294,8 +294,8 @@ fn what_was_made_and_what_moved() {
     {
         assert!(method.contains(&format!("In tables: {id}")), "{id}");
     }
-    // The glossary of these tests gives every metric a symbol; one without is called by its name
-    // alone.
+    // The glossary of these tests gives every metric a symbol; one without is called only by
+    // its name.
     assert!(
         section(&html, "findings").contains("(those with a valid counterfactual)"),
         "some were discarded"
@@ -365,12 +365,12 @@ fn rows_of_people_stand_on_the_page_only_where_the_job_asks() {
     let text = section(&html, "plausibility");
     assert!(
         text.contains(
-            "3 rows of people, drawn by the seed and not chosen for what they show. The job asks \
-             for them by report.example_pairs."
+            "3 rows of people, sampled with the seed, not chosen for their content. The job \
+             requests them with report.example_pairs."
         ),
         "{text}"
     );
-    let pair = "Pair 3, Male → Female: 2 of 3 values changed, and the attribute Feature As it is \
+    let pair = "Pair 3, Male → Female: 2 of 3 values changed, and the attribute Feature Original \
                 Counterfactual Changed age 20 31.4159 changed group of people Male Female changed \
                 job 21 31.4159265358979 changed town missing missing same";
     assert!(text.contains(pair), "{text}");
@@ -422,7 +422,7 @@ fn a_set_of_which_all_is_discarded() {
     assert!(left_out.contains("all metrics of set world, group of people"), "{left_out}");
     assert!(
         !words(&html).contains("because nobody")
-            && !section(&html, "switches").contains("nobody is in the group")
+            && !section(&html, "switches").contains("the group is empty")
     );
 }
 
@@ -466,14 +466,11 @@ fn what_lies_within_the_noise_blames_nobody() {
     };
     let findings = section(&page("worlds-quiet", &sample), "findings");
     assert!(
-        findings.contains("This lies within the band of noise: it may be noise alone."),
+        findings.contains("This is within the noise band and may be only noise."),
         "{findings}"
     );
     assert!(!findings.contains("at a disadvantage is"), "{findings}");
-    assert!(
-        findings.contains("where group names are shuffled: the band of 20 repeats."),
-        "{findings}"
-    );
+    assert!(findings.contains("with shuffled group names: the band of 20 repeats."), "{findings}");
     let loud = section(
         &page("worlds-loud", &FolderSample { sets: vec![("world", "greedy")], ..two_groups() }),
         "findings",
@@ -497,24 +494,20 @@ fn noise_alone_stands_beside_the_rates_and_in_the_findings() {
         page("worlds-noise", &with(QualitySample { discarded: 0.0, ..QualitySample::new() }));
     let switches = section(&html, "switches");
     assert!(
-        switches.contains(
-            "noise: what noise alone gives, the band of 20 repeats with shuffled group names"
-        ),
+        switches.contains("noise: the band of 20 repeats with shuffled group names"),
         "{switches}"
     );
-    assert!(
-        switches.contains("shaded: noise alone") && html.contains(r#"<path class="area" d="M"#)
-    );
+    assert!(switches.contains("shaded: noise band") && html.contains(r#"<path class="area" d="M"#));
     let findings = section(&html, "findings");
     assert!(
-        findings.contains("; noise alone 1.1 to 4.2 %)")
-            && findings.contains("Noise alone is what the same set gives"),
+        findings.contains("; noise 1.1 to 4.2 %)")
+            && findings.contains("The noise band is the result of the same set"),
         "{findings}"
     );
     let naive =
         page("worlds-no-noise", &FolderSample { sets: vec![("flip", "naive")], ..two_groups() });
     assert!(
-        !words(&naive).contains("noise alone")
+        !words(&naive).contains("noise band")
             && section(&naive, "switches").contains("its noise floor is zero")
     );
 }
@@ -525,9 +518,9 @@ fn weights_have_no_part_in_it() {
         page("worlds-weights", &FolderSample { weighted: true, ..with(QualitySample::new()) });
     assert!(
         section(&html, "plausibility")
-            .contains("Weights have no part in this section: every counterfactual counts once.")
+            .contains("This section does not use weights: every counterfactual counts once.")
     );
-    assert!(section(&html, "method").contains("told without weights"));
+    assert!(section(&html, "method").contains("computed without weights"));
 }
 
 #[test]
@@ -562,7 +555,7 @@ fn the_budget_holds_with_many_directions_and_features() {
     );
     let text = section(&html, "plausibility");
     assert!(
-        text.contains("What was made: 20 of 380 directions")
+        text.contains("Generated counterfactuals: 20 of 380 directions")
             && text.contains("Feature by feature for the first 2 directions"),
         "{text}"
     );
@@ -602,8 +595,8 @@ fn long_names_leave_less_room() {
     assert!(!html.contains(&"&quot;".repeat(120)), "names are cut");
 }
 
-/// Areas, lines and dots are told apart without colour: dots and lines have the contrast of text on
-/// what they lie on.
+/// Areas, lines and dots are distinguished without colour: dots and lines have the contrast of text
+/// on what they lie on.
 #[test]
 fn drawings_need_no_colour() {
     let css = format!("{}{}", palette::css(), include_str!("../page/sections.css"));

@@ -1,4 +1,4 @@
-//! The section on recourse: its tables as small hand-made ones, and what the page says of them.
+//! The section on recourse: its tables as small hand-made ones, and what the page says about them.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ struct RecourseSample {
     groups: Vec<String>,
     /// Affected people of each group in the five judged subgroups.
     sizes: [[i64; 2]; 5],
-    /// What the test against chance says of each; none where the job asks for no test.
+    /// What the test against chance says about each; none where the job asks for no test.
     false_discoveries: Option<f64>,
     /// The p-value of each that is tested, by 999 deals.
     p_value: f64,
@@ -228,17 +228,17 @@ fn alone() -> FolderSample {
 #[test]
 fn subgroups_are_told_with_the_people_behind_them() {
     let html = RecourseSample::few().page(&alone(), |_| ());
-    let said = "Too few to tell: in 2 of 5 subgroups the way to the favourable decision is harder \
-                for group f, in 1 for group m (by equal cost of effectiveness, 70 % of the group, \
-                in both views); of 3 ways to judge, 1 finds more subgroups where it is harder for \
-                group f, 1 for group m, 1 as many for either. 19 people of group f and 46 of group \
-                m have the unfavourable decision; in the unfair subgroups the smaller group has a \
-                median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
+    let said = "Too few for a conclusion: in 2 of 5 subgroups the favourable decision is harder to \
+                reach for group f, in 1 for group m (by equal cost of effectiveness, 70 % of the \
+                group, in both views); of 3 views, 1 finds more subgroups in which it is harder \
+                for group f, 1 for group m, 1 as many for either. 19 people of group f and 46 of \
+                group m have the unfavourable decision; in the unfair subgroups the smaller group \
+                has a median of 3 people, and fewer than 10 in 3 of 3 (100 %).";
     for id in ["findings", "recourse"] {
         let text = section(&html, id);
         assert!(text.contains(said), "{id}: {text}");
     }
-    // Of many people it is told without the words.
+    // Of many people it is shown without the words.
     let many = RecourseSample {
         sizes: [[20, 50], [50, 9], [40, 50], [12, 20], [30, 40]],
         ..RecourseSample::few()
@@ -251,8 +251,8 @@ fn subgroups_are_told_with_the_people_behind_them() {
             && !findings.contains("Chance"),
         "{findings}"
     );
-    let untested = "Which of these differences chance alone would make was not tested: chance in \
-                    the job asks for it.";
+    let untested = "These differences were not tested against chance: chance in \
+                    the job requests the test.";
     assert!(findings.contains(untested), "{findings}");
     assert!(
         findings.contains("a median of 20 people, and fewer than 10 in 1 of 3 (33.3 %)."),
@@ -270,14 +270,17 @@ fn what_chance_explains_is_told() {
         |share, p_value| section(&many(share, p_value).page(&alone(), |_| ()), "findings");
     let within = findings(0.0501, 0.002);
     assert!(within.contains("Chance is not ruled out: in 2 of 5 subgroups"), "{within}");
-    assert!(!within.contains("smallest p") && !within.contains("was not tested"), "{within}");
+    assert!(
+        !within.contains("smallest p") && !within.contains("were not tested against chance"),
+        "{within}"
+    );
     assert!(
         within.contains(
-            "With at most 5 % false discoveries none of these 3 can be told from chance."
+            "With at most 5 % false discoveries none of these 3 can be distinguished from chance."
         ),
         "{within}"
     );
-    // A table of version 1 does not tell the deals, and the test was made all the same.
+    // A table of version 1 does not tell the deals, and the test was made anyway.
     let of_version_1 = many(0.0501, 0.001).page(&alone(), |tables| {
         let mut rows = read_rows::<RecourseRow>(tables).unwrap();
         rows.iter_mut().for_each(|row| row.deals = None);
@@ -285,21 +288,23 @@ fn what_chance_explains_is_told() {
     });
     let of_version_1 = section(&of_version_1, "findings");
     assert!(
-        of_version_1.contains("none of these 3 can be told from chance.")
-            && !of_version_1.contains("was not tested")
+        of_version_1.contains("none of these 3 can be distinguished from chance.")
+            && !of_version_1.contains("were not tested against chance")
             && !of_version_1.contains("smallest p"),
         "{of_version_1}"
     );
-    // A test that could find nothing is no sign that there is nothing.
+    // A test that could find nothing is not a sign that there is nothing.
     let too_few_deals = findings(0.0501, 0.001);
     let said = "3 of them have the smallest p that 999 deals can give, 0.00100: with more deals in \
-                the job some may be told from chance.";
+                the job some may be distinguished from chance.";
     assert!(too_few_deals.contains(said), "{too_few_deals}");
     let beyond = findings(0.05, 0.001);
     assert!(!beyond.contains("smallest p"), "{beyond}");
     assert!(beyond.contains("In 2 of 5 subgroups"), "{beyond}");
     assert!(
-        beyond.contains("With at most 5 % false discoveries 3 of these 3 can be told from chance."),
+        beyond.contains(
+            "With at most 5 % false discoveries 3 of these 3 can be distinguished from chance."
+        ),
         "{beyond}"
     );
 }
@@ -311,13 +316,13 @@ fn what_no_action_reaches_is_told_with_what_it_does_reach() {
         "none helps 70 % at most 1 of 2 people at a disadvantage cost 3.00 4 of 5 people by one \
          action, 5 by any score \u{221e} m: 4 of 5 by one action, 5 by any reached",
         "lowest cost at which 70 % of the group are helped by one action for all",
-        "a row with it may rest on one person",
-        "it ends among 3 of equal score, 1 of them inside",
-        "Macro, micro, both views Macro: one action for all people of a subgroup.",
+        "even if it is based on a single person",
+        "it ends among 3 with equal scores, 1 of them included",
+        "Macro, micro, both views Macro: the same action for all people of a subgroup.",
         "These people make 9 subgroups, each with at least 2 people of group f and 5 of group m; \
          for 5 there are actions to try, 6 in all.",
-        "May not change, and so is in no action: sex, town.",
-        "An action changes the entries that it names and no others",
+        "Fixed, and therefore in no action: sex, town.",
+        "An action changes only the entries that it names",
         "Affected With the unfavourable decision.",
         // Views that differ stay two, those that agree are one.
         "Equal cost of effectiveness, 70 % of the group, in both views",
@@ -342,16 +347,8 @@ fn what_may_change_is_told_once_where_comparisons_are_cut() {
         &RecourseSample { groups, ..RecourseSample::few() }.page(&alone(), |_| ()),
         "recourse",
     );
-    assert_eq!(
-        text.matches("What people may change by the job, recourse by sex").count(),
-        1,
-        "{text}"
-    );
-    assert_eq!(
-        text.matches("May not change, and so is in no action: sex, town.").count(),
-        1,
-        "{text}"
-    );
+    assert_eq!(text.matches("Changes that the job allows, recourse by sex").count(), 1, "{text}");
+    assert_eq!(text.matches("Fixed, and therefore in no action: sex, town.").count(), 1, "{text}");
     assert_eq!(text.matches(" compared with m").count(), 6);
     assert!(text.contains("Shown are 6 of 7 comparisons; the others are only in"), "{text}");
 }
@@ -405,9 +402,9 @@ fn a_gate_on_recourse_says_what_it_counts() {
 #[test]
 fn the_method_speaks_of_what_the_page_measures() {
     let method = |html: &str| section(html, "method");
-    let of_recourse = "For recourse the model is asked about each person audited who has the \
+    let of_recourse = "For recourse the model scores each audited person with the \
         unfavourable decision";
-    let of_sets = "For each person audited a set writes the same person in another group";
+    let of_sets = "For each audited person a set generates the same person in another group";
     let only = method(&RecourseSample::few().page(&alone(), |_| ()));
     assert!(
         only.contains("Recourse asks what people could change")
@@ -417,7 +414,7 @@ fn the_method_speaks_of_what_the_page_measures() {
     );
     let both = method(&RecourseSample::few().page(&two_groups(), |_| ()));
     assert!(
-        both.contains("This page asks two things.")
+        both.contains("This page answers two questions.")
             && both.contains(of_recourse)
             && both.contains(of_sets),
         "{both}"
@@ -431,7 +428,7 @@ fn the_method_speaks_of_what_the_page_measures() {
     );
     let neither = method(&super::page("method-of-groups", &alone()));
     assert!(
-        neither.contains("This page compares groups as they are.") && !neither.contains(of_sets),
+        neither.contains("This page compares actual groups.") && !neither.contains(of_sets),
         "{neither}"
     );
 }

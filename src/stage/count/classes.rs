@@ -2,7 +2,7 @@
 //! decides.
 //!
 //! As [`counting`](crate::stage::count::evidence): evidence is integers and fixed-point sums, one
-//! mergeable value per row group. Scores of a class stand in a folder of their own, each joined to
+//! mergeable value per row group. Scores of a class are in a separate folder, each joined to
 //! the rows by itself, so that a file of scores is read once per class.
 
 use std::path::{Path, PathBuf};
@@ -155,7 +155,7 @@ fn people<'a>(
     })
 }
 
-/// One row group with everything that stands beside it.
+/// One row group with everything that belongs to it.
 pub(crate) struct ClassScoredGroup {
     batch: PreparedBatch,
     roles: RowRoles,
@@ -184,7 +184,7 @@ impl ClassScoredGroup {
         self.batch.row.len()
     }
 
-    /// Hands on the position of every audited row of a group, its key, the person and the
+    /// Passes on the position of every audited row of a group, its key, the person and the
     /// counterfactuals.
     pub(crate) fn people(
         &self,

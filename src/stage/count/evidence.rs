@@ -52,12 +52,12 @@ fn check_weight(weight: &WeightColumn, n: u64) -> Result<()> {
         return Ok(());
     }
     let what = format!(
-        "the weights of {n} rows or counterfactuals do not fit: the largest is {} units of `{}`",
+        "the weights of {n} rows or counterfactuals are too large to be summed: the largest is {} \
+         units of `{}`",
         weight.largest,
         weight.unit.value()
     );
-    let hint =
-        "round the weights to whole numbers, the fewer digits the better, or audit fewer rows";
+    let hint = "round the weights to whole numbers with few digits, or audit fewer rows";
     Err(Fault::new("weight-overflow", what).in_column(&weight.column).hint(hint).into())
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn no_rows_counted(counts: &FactualCounts, n_audited: u64, attribute:
         "none of the {n_audited} audited rows counts for `{attribute}`: {}",
         lacking.join(", ")
     );
-    Fault::new("nobody-counts", what).hint("a row counts where it has a group and a score")
+    Fault::new("nobody-counts", what).hint("a row counts if it has a group and a score")
 }
 
 /// The label of a row, where it has one.
@@ -271,7 +271,7 @@ pub(crate) fn add_person(
     part.add_paired(key, person, cfs);
 }
 
-/// One row group with everything that stands beside it.
+/// One row group with everything that belongs to it.
 pub(crate) struct ScoredGroup {
     pub(crate) batch: PreparedBatch,
     pub(crate) roles: RowRoles,
@@ -281,7 +281,7 @@ pub(crate) struct ScoredGroup {
 }
 
 impl ScoredGroup {
-    /// Hands on the position of every audited row of a group, the person and the counterfactuals;
+    /// Passes on the position of every audited row of a group, the person and the counterfactuals;
     /// `own` are the groups of the rows.
     pub(crate) fn people(
         &self,
@@ -393,7 +393,7 @@ fn outcome_rows(
             person_key: batch.person.get(i).map(|&key| h(0, key, 0)),
             to_group: groups[usize::from(keys.to_group[k])].clone(),
             cf_index: keys.cf_index[k].into(),
-            // Whoever has a counterfactual is audited.
+            // Everyone with a counterfactual is audited.
             fold: group.roles.audited(i).map_or(0, i64::from),
             from_group: groups[usize::from(batch.groups[scored.attribute][i])].clone(),
             label: label(layout, batch, i),

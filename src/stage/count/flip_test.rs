@@ -14,7 +14,7 @@ use crate::stage::row_context::DecisionRule;
 use crate::stage::row_context::RowContext;
 
 /// Positions of the features that distances are measured over: all numbers but the attribute's own
-/// column and those that it is made of.
+/// column and those that it is derived from.
 fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
     let is_number = |f: &usize| {
         matches!(

@@ -112,7 +112,7 @@ pub(crate) struct SetScoreInputs<'a> {
 }
 
 impl<'a> SetScoreInputs<'a> {
-    /// Those of a unit. `several` models are told apart by their names in the key.
+    /// Those of a unit. `several` models are distinguished by their names in the key.
     pub(crate) fn need(
         unit: &AuditUnit,
         several: bool,
@@ -176,7 +176,7 @@ fn block_settings(unit: &AuditUnit, b: &mut StageBuilder<'_, '_>) -> BlockSettin
     BlockSettings { seed: job.run.seed, paired }
 }
 
-/// How score metrics are made; none where the job asks for none.
+/// How score metrics are made; none where the job requests none.
 fn shift_settings(b: &mut StageBuilder<'_, '_>) -> Option<ShiftSettings> {
     let wanted = b.plan.wants_shift();
     if !b.value("score metrics", wanted) {
@@ -221,7 +221,7 @@ impl StagePlan<'_> {
             return Ok(());
         }
         let what = format!(
-            "the sums of {} persons may take {}; the run may take {}",
+            "the sums of {} persons may take {}; the run may use {}",
             person.persons,
             memory_in_words(needed),
             memory_in_words(allowed)
@@ -290,7 +290,7 @@ fn plan_switches<'a>(
     let plan = b.plan;
     let sources = SetScoreInputs::need(unit, false, b)?;
     let blocks = block_settings(unit, b);
-    // What is said of a set that rests on causal graphs is said across their worlds.
+    // What is said about a set that depends on causal graphs is said across their worlds.
     let graphs = plan.set_of(unit)?.graphs().is_some();
     let wanted = if graphs { None } else { shift_settings(b) };
     let plain = unit.experiment.is_empty() && !graphs;

@@ -36,7 +36,7 @@ pub(crate) struct AttributeSlices {
 }
 
 impl AttributeSlices {
-    /// The slices of a layout. A column that the groups are made of cuts nothing for that
+    /// The slices of a layout. A column that the groups are derived from cuts nothing for that
     /// attribute.
     ///
     /// # Errors
@@ -56,7 +56,7 @@ impl AttributeSlices {
             if first + n > SLICES_AT_MOST {
                 let what =
                     format!("the columns of `metrics.by` make more than {SLICES_AT_MOST} slices");
-                let hint = "name fewer columns, or join their values by `data.derive` with `map` \
+                let hint = "name fewer columns, or merge their values by `data.derive` with `map` \
                             or `bins`";
                 return Err(Fault::new("too-many-slices", what).hint(hint).into());
             }
@@ -80,7 +80,7 @@ impl AttributeSlices {
         &self.names[slice]
     }
 
-    /// Hands on the numbers of the slices that a row belongs to.
+    /// Passes on the numbers of the slices that a row belongs to.
     pub(crate) fn each_of_row(
         &self,
         layout: &Layout,
@@ -114,7 +114,7 @@ impl AttributeSlices {
 }
 
 /// A value of a column as part of a slice's name. Where one of the two could be taken for more than
-/// itself it stands in quotation marks, as in JSON, so that no two slices have one name.
+/// itself it is in quotation marks, as in JSON, so that no two slices have one name.
 fn level_name(column: &str, level: &str) -> String {
     let plain = |word: &str| {
         let is_plain = !word.contains(['=', '"']) && !word.contains(" & ") && word.trim() == word;

@@ -2,8 +2,8 @@
 //! intervals are drawn from, of everybody, of each slice, and of each class against all others.
 //!
 //! The divergence needs the balance of all scores before the first term (see
-//! [`redraw`](crate::metric::bootstrap::redraw)). It is estimated by a step of its own
-//! ([`learn_balances`]) from the first [`LEARN_ROWS`] audited rows: the same rows whatever the
+//! [`redraw`](crate::metric::bootstrap::redraw)). It is estimated by a separate step
+//! ([`learn_balances`]) from the first [`LEARN_ROWS`] audited rows: the same rows regardless of the
 //! number of threads or parts and however rows are cut into groups. Where they are all rows, the
 //! balance is exact. The few cases in which one pass does not do are passed over again: an estimate
 //! that is too far off, a direction that the first rows do not have, and a slice of more people
@@ -161,7 +161,7 @@ struct SwitchPass<'a> {
     blocks: BlockSettings,
     /// Number 0 is everybody, the slices follow.
     slices: Option<&'a AttributeSlices>,
-    /// So many folds stand behind the slices.
+    /// So many folds are behind the slices.
     n_folds: usize,
 }
 
@@ -333,8 +333,8 @@ fn other_people() -> Error {
     )
 }
 
-/// The score metrics of what was gathered; `again` passes over those anew of whom one pass was not
-/// enough. `measured` says whether score metrics are wanted of so many people with this number.
+/// The score metrics of what was gathered; `again` makes another pass over those that need more
+/// than one. `measured` says whether score metrics are wanted of so many people with this number.
 fn second(
     ground: RowContext<'_>,
     wanted: Option<ShiftSettings>,

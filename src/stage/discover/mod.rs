@@ -53,7 +53,7 @@ impl Stage for DiscoverStage {
         let found = worlds.iter().filter(|world| world.scenario().0 == unit.set);
         let mut found = found.filter_map(|world| Some((world, world.graphs()?)));
         let Some((world, graphs)) = found.next() else {
-            return Err(misfit(format!("the set `{}` rests on no graphs", unit.set)));
+            return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
         // What is done to rows of the audit changes no graph.
         let strategy = GraphUncertainBlock { clip: Default::default(), ..graphs.clone() };
@@ -140,7 +140,7 @@ pub(crate) fn plan_graph_score<'a>(
     })
 }
 
-/// All sets that rest on graphs, to be opened.
+/// All sets that depend on graphs, to be opened.
 pub(crate) struct GraphSetInputs<'a>(Vec<(AppliedSet<'a>, StageInput<DiscoverStage>)>);
 
 impl<'a> GraphSetInputs<'a> {

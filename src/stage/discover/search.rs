@@ -36,7 +36,7 @@ pub(crate) struct DiscoveredScenario {
     pub worlds: CausalWorlds,
     /// For each variable its tier, where it has one.
     pub tiers: Vec<Option<usize>>,
-    /// Training rows that the graphs rest on.
+    /// Training rows that the graphs depend on.
     pub n_rows: u64,
     /// Training rows left out because a variable is missing.
     pub n_dropped: u64,
@@ -245,11 +245,11 @@ impl<'a> ScenarioSearch<'a> {
                 let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
                 Fault::new(
                     "impossible-graph",
-                    format!("what is known in `{name}` cannot hold: {}", wrong.join("; ")),
+                    format!("the knowledge `{name}` is contradictory: {}", wrong.join("; ")),
                 )
             })?;
             let class = asked.graphs.given_class(variables, &known).map_err(|bad| {
-                Fault::new("impossible-graph", format!("the graph that is given cannot be: {bad}"))
+                Fault::new("impossible-graph", format!("the given graph is not valid: {bad}"))
             })?;
             given.push(match class {
                 None => None,

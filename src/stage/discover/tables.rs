@@ -59,7 +59,7 @@ impl GraphSetScenario {
             .collect()
     }
 
-    /// Whether the attribute follows from another variable in so many graphs that nobody is named
+    /// Whether the attribute follows from another variable in so many graphs that no group is named
     /// at a disadvantage.
     pub(crate) fn attribute_follows(&self) -> bool {
         let following: u64 = self.following().iter().sum();

@@ -1,4 +1,4 @@
-//! What an arm adds to the rows that train for a fold, as stages need and open it.
+//! What an arm adds to the training rows for a fold, as stages need and open it.
 
 use crate::augment::ExperimentArm;
 use crate::augment::adasyn::AdasynSettings;
@@ -25,7 +25,7 @@ struct PoolInputs {
     base: Option<(StageInput<ScoreStage>, StageInput<ScoreStage>)>,
 }
 
-/// What an arm adds to the rows that train for a fold, to be opened.
+/// What an arm adds to the training rows for a fold, to be opened.
 pub(crate) struct SelectionInputs<'a> {
     plan: &'a StagePlan<'a>,
     pub(crate) trial: ExperimentPlan<'a>,

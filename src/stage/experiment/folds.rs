@@ -2,7 +2,7 @@
 //! added.
 //!
 //! Of every fold there are two grounds. On the *audited* one the rows of the fold are audited and
-//! all others train, as in a plain split. On the *training* one the rows that train get
+//! all others train, as in a plain split. On the *training* one the training rows get
 //! counterfactuals of their own: they are reference and samples at once, and nobody else takes
 //! part. So every step that makes or scores counterfactuals is that of the plain audit, with other
 //! roles.
@@ -42,9 +42,9 @@ pub(crate) const ADDED: &str = "added.json";
 pub(crate) enum FoldRoles {
     /// Rows of the fold are audited, those that train for it train.
     Audited,
-    /// Rows that train get counterfactuals.
+    /// Training rows get counterfactuals.
     Training,
-    /// Rows that train, in folds of their own.
+    /// Training rows, in their own folds.
     Inner,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct CandidatePool {
     pub base: Option<CandidateScores>,
 }
 
-/// Scores of the rows that train for a fold and of their counterfactuals, and what they decide.
+/// Scores of the training rows for a fold and of their counterfactuals, and what they decide.
 #[derive(Debug)]
 pub(crate) struct CandidateScores {
     /// Scores of the rows.

@@ -1,7 +1,7 @@
 //! The stages of experiments: a model is trained again with rows added, once for each arm and fold,
-//! and measured beside the model as it was.
+//! and measured next to the model as it was.
 //!
-//! Everything of an arm and a fold is a stage of its own, so a run that was stopped goes on at the
+//! Everything of an arm and a fold is a separate stage, so a run that was stopped goes on at the
 //! arm and fold where it stopped. Models are trained, asked, counted and measured by the stages of
 //! the plain audit; here stands what experiments add: their folds, what an arm takes, and the
 //! tables of all.

@@ -98,12 +98,12 @@ impl<'a> ExperimentPlan<'a> {
         AuditUnit { fold: Some(fold), ..self.arm_unit(arm) }
     }
 
-    /// The unit of predictions of the rows that train for a fold.
+    /// The unit of predictions of the training rows for a fold.
     pub(crate) fn predicted_unit(&self, by: PredictionSource, fold: usize) -> AuditUnit {
         AuditUnit { predictions: source_word(by).to_owned(), fold: Some(fold), ..self.unit() }
     }
 
-    /// The unit of the counterfactuals of the rows that train for a fold.
+    /// The unit of the counterfactuals of the training rows for a fold.
     pub(crate) fn training_set_unit(&self, world: &AppliedSet<'_>, fold: usize) -> AuditUnit {
         AuditUnit { fold: Some(fold), ..with_set(self.unit(), Some(world)) }
     }

@@ -27,7 +27,7 @@ use crate::stage::row_context::RowContext;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{ChangeRow, GroupRow, MetricRow};
 
-/// What the stage writes beside its table.
+/// What the stage writes next to its table.
 pub(crate) const COMPARED: &str = "compared.json";
 
 /// The file of outcomes below an output folder.
@@ -198,7 +198,7 @@ pub(crate) fn compare(
     files::write_json(&ctx.out().join(COMPARED), &compared)
 }
 
-/// What a stage, or a folder, says of a comparison; none where there was no baseline.
+/// What a stage, or a folder, says about a comparison; none where there was no baseline.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -1,9 +1,9 @@
-//! Gates whose direction cannot see harm to the group with the lower favourable share: told by
-//! `check` from decisions in the rows, else from labels, and by a run from decisions.
+//! Gates whose direction cannot see harm to the group with the lower favourable share: reported
+//! by `check` from decisions in the rows, else from labels, and by a run from decisions.
 //!
 //! A rate of one direction tells of harm to one group: decisions that people would lose as members
 //! of the other group tell that they are better off as they are. A limit on it passes a model that
-//! is hard on them. A gate is told of where no gate on the same model, set and arm tells of harm to
+//! is hard on them. A gate is reported if no gate on the same model, set and arm detects harm to
 //! the group with the lowest share, and that share and the one of the group that the gate sees
 //! differ by more than chance.
 
@@ -187,17 +187,17 @@ fn blind_gate_text(name: &Name, gate: &GateBlock, (told, low): (&str, &str), why
         Some((attribute, [from, to])) => {
             let metric = gate.metric.as_deref().unwrap_or(HARM[0]);
             format!(
-                "the gate `{name}` asks `{metric}` of `{attribute}` from `{from}` to `{to}`, which \
-                 tells of harm to `{told}`"
+                "the gate `{name}` measures `{metric}` of `{attribute}` from `{from}` to `{to}`, \
+                 which detects harm to `{told}`"
             )
         }
-        None => format!("the gate `{name}` asks for harm to `{told}`"),
+        None => format!("the gate `{name}` checks harm to `{told}`"),
     };
     let attribute =
         gate.harm_to.as_ref().and_then(|map| map.keys().next()).or_else(|| Some(directed(gate)?.0));
     let attribute = attribute.map_or("", ColumnName::as_str);
     format!(
-        "{asks}; no gate on this model and set sees harm to `{low}`, {why}: write `harm_to: \
+        "{asks}; no gate on this model and set detects harm to `{low}`, {why}: write `harm_to: \
          {{{attribute}: {low}}}`"
     )
 }

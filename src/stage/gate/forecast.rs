@@ -32,7 +32,7 @@ pub(crate) struct PowerAssumptions {
     pub(crate) gate: Option<String>,
     /// The true rate in [0, 1], of a gap those of both groups; empty: that of the folder.
     pub(crate) rates: Vec<f64>,
-    /// The part in [0, 1] of the audited people of a group that stands below the value; none: all
+    /// The part in [0, 1] of the audited people of a group that is below the value; none: all
     /// of them, or in a folder as many as there.
     pub(crate) share: Option<f64>,
 }
@@ -268,7 +268,7 @@ fn forecast(
             let evidence = match (is_gap, asked.rates.as_slice()) {
                 (true, [p, q]) => Some(GateEvidence::Pair { is_ratio, rates: [*p, *q], sizes }),
                 (false, [rate]) => Some(GateEvidence::Share { rate: *rate, n }),
-                // The smallest excess of a share that is shown rests on no rate.
+                // The smallest excess of a share that is shown depends on no rate.
                 (false, []) => Some(GateEvidence::Share { rate: question.limit.number(), n }),
                 (true, []) => None,
                 (gap, rates) => {

@@ -139,7 +139,7 @@ fn bootstraps(checked: &CheckedJob, gate: &job::GateBlock) -> Option<u64> {
 }
 
 /// What the rows to score of a gate's set do not show: `naive` changes nothing but columns of the
-/// attribute, and those that tell the groups apart are not sent to whoever scores.
+/// attribute, and those that distinguish the groups are not sent to the scorer.
 fn unshown(
     checked: &CheckedJob,
     gate: &job::GateBlock,
@@ -224,7 +224,8 @@ pub(crate) fn pattern_questions(checked: &CheckedJob) -> Vec<PatternGateQuestion
 /// What a stage is about, by name, and its folder.
 type NamedFolder<'a> = (&'a str, &'a Path);
 
-/// Judges the gates by the tables of a run; writes their table and what the summary says of them.
+/// Judges the gates by the tables of a run; writes their table and what the summary says about
+/// them.
 /// `baseline` is the stage that compared the run with an earlier one, `recourse` the folder of each
 /// block by its attribute, `why` that of each block by its name.
 ///
@@ -282,7 +283,7 @@ pub(crate) fn counted_of(
     recourse.chain(patterns.iter().map(|question| gate::why::count(question, &tables))).collect()
 }
 
-/// The table of gates by those of what was measured, and what the summary says of them: the one
+/// The table of gates by those of what was measured, and what the summary says about them: the one
 /// judge of `run`, `gate` and `diff`. No gate is decided on a model that is `unsteady`.
 pub(crate) fn verdicts(
     checked: &CheckedJob,
@@ -296,8 +297,8 @@ pub(crate) fn verdicts(
     for question in questions.iter_mut().chain(counted.iter_mut().map(CountedGate::question)) {
         if let Some(RecheckResult { rows, differ, largest, .. }) = unsteady.get(&question.model) {
             question.refused = format!(
-                "not-repeatable: asked twice for {rows} rows the model gave other scores to \
-                 {differ} of them, by up to {largest}, so its numbers change from run to run"
+                "not-repeatable: the model scored {rows} rows twice and {differ} of the \
+                 scores differ, by up to {largest}, so its numbers change from run to run"
             );
         }
     }

@@ -65,7 +65,7 @@ impl Stage for GateStage {
         b.input("on_inconclusive", |job| &job.on_inconclusive);
         b.value("lines of the gates", gate_lines(plan));
         let (measured, baseline) = (MeasuredTables::need(b)?, need_baseline(b)?);
-        // Nothing is judged that rests on other scores than the job expects.
+        // Nothing is judged that depends on other scores than the job expects.
         ExpectInputs::need(b)?;
         let (recourse, why) = (RecourseFolders::need(b)?, WhyFolders::need(b)?);
         let asked = RecheckInputs::need(b)?;

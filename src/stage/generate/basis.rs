@@ -1,10 +1,10 @@
-//! What counterfactuals rest on: the rows that strategies learn from, and the classes of rows.
+//! What counterfactuals depend on: the rows that strategies learn from, and the classes of rows.
 //!
-//! The reference is the file that the job names; without one the rows that train, per fold; where
+//! The reference is the file that the job names; without one the training rows, per fold; where
 //! none trains, the audited rows. Classes of the audited rows are what the set conditions on. Those
 //! of the reference are the same, but for predictions: a reference with labels is formed by these,
 //! because a model is not asked for rows that it learned; only where nobody has a label predictions
-//! stand for it on both sides.
+//! represent it on both sides.
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::data::rows::aligned::ScoreReader;
@@ -20,7 +20,7 @@ use crate::stage::row_context::RowContext;
 pub(crate) enum RowClasses {
     /// The binary label.
     Label,
-    /// The level of this feature: the label as it stands.
+    /// The level of this feature: the unchanged label.
     Raw(usize),
     /// What a model predicts; the roles say in which fold.
     Predicted(DecisionRule, ScoreReader, RolesReader),
@@ -45,7 +45,7 @@ impl RowClasses {
         }
     }
 
-    /// By the label of each row, whatever a model predicts.
+    /// By the label of each row, independent of predictions.
     fn of_label(&self, batch: &PreparedBatch) -> Vec<Option<u32>> {
         match self {
             RowClasses::Raw(feature) => {
@@ -58,7 +58,7 @@ impl RowClasses {
         }
     }
 
-    /// Whether a set conditions on the label as it stands.
+    /// Whether a set conditions on the unchanged label.
     pub(crate) fn is_raw(condition: &ConditionOn) -> bool {
         *condition == ConditionOn::RawLabel
     }
@@ -75,7 +75,7 @@ pub(crate) struct LearningReference<'a> {
 pub(crate) type ReferenceEdit<'a> = dyn Fn(usize, &[usize], &mut ReferenceBatch) + Sync + 'a;
 
 impl<'a> LearningReference<'a> {
-    /// The reference in a file of its own, or that of the rows.
+    /// The reference in a separate file, or that of the rows.
     ///
     /// # Errors
     /// A column has another type there than in the rows.

@@ -67,7 +67,7 @@ pub(crate) fn need_file<'a>(
     Ok(file)
 }
 
-/// Columns of the job that are no features and may stand in the file.
+/// Columns of the job that are not features and may be in the file.
 fn columns_beside(job: &Job) -> Vec<&str> {
     let data = &job.data;
     let ignored = data.features.ignore.iter();
@@ -84,7 +84,7 @@ fn may_lack(job: &Job) -> [bool; 3] {
         .map(|rule| matches!(rule, MissingRule::Keep | MissingRule::Level))
 }
 
-/// What the rows of a row group say of the counterfactuals.
+/// What the rows of a row group say about the counterfactuals.
 #[derive(Default)]
 struct FoundPeople {
     /// Positions of keys whose person is there.

@@ -63,8 +63,8 @@ impl StagePlan<'_> {
             place: self.checked.places.at(&place).cloned(),
             path: place,
             what: format!(
-                "the {n} groups of `{attribute}` make {} directions, whose {what} take some {} of \
-                 memory; the run may take {}",
+                "the {n} groups of `{attribute}` make {} directions, whose {what} need about {} of \
+                 memory; the run may use {}",
                 n * n.saturating_sub(1),
                 memory_in_words(bytes),
                 memory_in_words(allowed)
@@ -72,12 +72,12 @@ impl StagePlan<'_> {
             hint: Some(
                 match what {
                     "sums" => {
-                        "join groups by `map` or `bins`, leave the family `shift` out of \
-                         `metrics.families`, ask for fewer `metrics.bootstrap.samples` or \
+                        "merge groups by `map` or `bins`, leave the family `shift` out of \
+                         `metrics.families`, use fewer `metrics.bootstrap.samples` or \
                          `--threads`, or allow more with `--memory`"
                     }
                     _ => {
-                        "join groups by `map` or `bins`, name fewer `metrics.families`, or allow \
+                        "merge groups by `map` or `bins`, name fewer `metrics.families`, or allow \
                          more with `--memory`"
                     }
                 }
@@ -97,8 +97,8 @@ impl StagePlan<'_> {
                 .metrics
                 .iter()
                 .filter(|m| wanted.contains(&m.family) && m.needs_counterfactual == of_set);
-            // A pair has one row, the two directions of it one each. Clarify compares with the
-            // reference alone.
+            // A pair has one row, the two directions of it one each. Clarify compares only
+            // with the reference.
             let rows = |m: &KnownMetric| {
                 let pair =
                     if m.family == MetricFamily::Clarify { groups as u64 } else { directions / 2 };

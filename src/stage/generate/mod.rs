@@ -96,7 +96,7 @@ impl StageInput<GenerateStage> {
     }
 }
 
-/// What the stages of a set read beside its counterfactuals, to be opened.
+/// What the stages of a set read in addition to its counterfactuals, to be opened.
 pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
     world: AppliedSet<'a>,
@@ -165,7 +165,7 @@ impl<'a> SetInputs<'a> {
         match self.world.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::RawLabel) => {
                 let layout = ground.rows.layout();
-                // Preparing puts the label as it stands last among the hidden features.
+                // Preparing puts the unchanged label last among the hidden features.
                 Ok(layout
                     .hidden
                     .last()
@@ -184,8 +184,8 @@ impl<'a> SetInputs<'a> {
         learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
     ) -> Result<()> {
         let (plan, world) = (self.plan, &self.world);
-        // Of a set that rests on graphs only the keys are written: its counterfactuals are numbers,
-        // not rows.
+        // Of a set that depends on graphs only the keys are written: its counterfactuals are
+        // numbers, not rows.
         let (with_features, knobs) =
             (plan.features && world.graphs().is_none(), world.block.knobs());
         let (basis, classes) =
@@ -337,7 +337,7 @@ impl Stage for GenerateStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let world = plan.set_of(unit)?;
-        // With a fold the rows that train for it get counterfactuals, of what was learnt for it.
+        // With a fold the training rows for it get counterfactuals, of what was learnt for it.
         let of_set = match unit.fold {
             None => SetInputs::need(b, &world)?,
             Some(fold) => {
@@ -347,7 +347,7 @@ impl Stage for GenerateStage {
         };
         let knobs = world.block.knobs();
         let fit = knobs.map(|_| b.need::<FitStage>(&world.unit())).transpose()?;
-        // A reference in a file of its own is the same for all folds.
+        // A reference in a separate file is the same for all folds.
         let has_reference = plan.job.data.reference.is_some();
         let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
         b.value("features", plan.features);
@@ -422,9 +422,9 @@ impl Stage for PlaceboStage {
         let world = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
         let Some(placebo) = world.block.placebo else {
-            return Err(misfit(format!("the set `{}` asks for no placebo", world.set)));
+            return Err(misfit(format!("the set `{}` has no placebo", world.set)));
         };
-        // Those that are trained here; `check` lets no others stand beside a placebo.
+        // Those that are trained here; `check` lets no others are next to a placebo.
         let mut models = Vec::new();
         for (name, model) in plan.job.models.iter().filter(|(_, m)| m.is_trained_here()) {
             let name = name.as_str();
@@ -518,7 +518,7 @@ fn check_classes(
                     }
                 };
                 let what = format!(
-                    "a row has the class `{name}`, and no row that the strategy learns from has it"
+                    "a row has the class `{name}`, but no row from which the strategy learns has it"
                 );
                 Err(Error::from(
                     Fault::new("unseen-class", what).at_row(format!("row {}", batch.row[i])).hint(

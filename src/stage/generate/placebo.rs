@@ -3,9 +3,9 @@
 //! A repeat permutes the names of the groups among the rows of a label, of training rows and
 //! audited rows apart, by the stream `placebo/r`; learns, generates, and measures with the same
 //! models. The permutation follows from the keys of the rows, not from their order. What the rows
-//! say of the attribute stays as it is, because its names were shuffled, not its values: only what
-//! the strategy moves differs between a row and its counterfactual, and it moves by sampling noise
-//! alone.
+//! say about the attribute stays as it is, because its names were shuffled, not its values: only
+//! what the strategy moves differs between a row and its counterfactual, and it moves by sampling
+//! noise.
 //! Memory: 24 bytes per row, and 14 per counterfactual.
 
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::stage::settings::{RunSettings, default_folder};
 /// so.
 pub(crate) const FACTUAL: &str = "factual";
 
-/// What the stage that joins a file says of it.
+/// What the stage that joins a file says about it.
 pub(crate) const ANSWER: &str = "answer.json";
 
 /// Folder of the cache that remembers which request of each set a file was taken for.

@@ -2,13 +2,13 @@
 //! again to be hashed.
 //!
 //! A hash is taken from memory, as the index of git does, where path (links resolved), size, both
-//! times, device and inode are those of the file that was hashed. Whoever writes to a file changes
+//! times, device and inode are those of the file that was hashed. A write to a file changes
 //! its ctime, which no program can set back, unless he sets the clock. A write that follows a hash
 //! at once may fall into the same tick of the file system's clock, so a file that is younger than
 //! [`SETTLED`] when it is hashed is not remembered.
 //!
 //! The file holds the SHA-256 of its JSON on the first line: one that is damaged is ignored, and
-//! written anew with the next hash. It forgets files that are gone or have changed.
+//! written again with the next hash. It forgets files that are gone or have changed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl InputDigests {
         hash: impl FnOnce() -> Result<(String, u64)>,
     ) -> Result<FileDigest> {
         let (stamp, resolved) = (FileStamp::of(path)?, files::resolve(path)?.into_os_string());
-        // A path that is no UTF-8 is not remembered.
+        // A path that is not valid UTF-8 is not remembered.
         let name = resolved.into_string().ok();
         let known = name.as_ref().and_then(|name| self.known.get(name));
         if let Some(known) = known.filter(|known| known.state == stamp.state) {
@@ -132,7 +132,7 @@ fn text(all: &DigestList) -> Vec<u8> {
     format!("{}\n{json}\n", sha256(json.as_bytes())).into_bytes()
 }
 
-/// The list in a text; empty where there is none, or where it is not as it was written.
+/// The list in a text; empty where there is none, or if it is not as it was written.
 fn parse(text: Option<Vec<u8>>) -> DigestList {
     let list = |text: &[u8]| {
         let (hash, json) = std::str::from_utf8(text).ok()?.strip_suffix('\n')?.split_once('\n')?;
@@ -314,7 +314,7 @@ mod tests {
             })
         };
         assert!(hash_then(&|| ()).unwrap().new.is_some());
-        // Its name alone: the hash is right, but a write may be hidden behind the new ctime.
+        // Only its name: the hash is right, but a write may be hidden behind the new ctime.
         let link = place.folder.path().join("backup.csv");
         let linked = hash_then(&|| std::fs::hard_link(place.file(), &link).unwrap()).unwrap();
         assert_eq!((linked.sha256, linked.new.is_none()), (sha256(b"1234"), true));

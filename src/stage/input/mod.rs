@@ -1,4 +1,5 @@
-//! What a job rests on from outside: finds the files, hashes them, and imports what is no Parquet.
+//! What a job depends on from outside: finds the files, hashes them, and imports what is no
+//! Parquet.
 //!
 //! All of it is settled before the stages are planned, because a stage is stale by the content of
 //! its files: every file of rows, of scores and of commands is known by its hash, which is computed
@@ -61,12 +62,12 @@ const WRITING_GRACE: Duration = Duration::from_secs(15 * 60);
 const CONNECT: Duration = Duration::from_secs(10);
 const DOWNLOAD: Duration = Duration::from_secs(300);
 
-/// What a job rests on from outside.
+/// What a job depends on from outside.
 #[derive(Debug)]
 pub(crate) struct JobInputs {
     /// The user's files of Parquet. Empty where rows are imported.
     pub row_files: Vec<PathBuf>,
-    /// How rows that are no Parquet become Parquet.
+    /// How rows that are not Parquet become Parquet.
     pub import: Option<RowImport>,
     /// Every file, hashed, sorted.
     pub files: Vec<InputFile>,
@@ -111,7 +112,7 @@ pub(crate) enum AbsentDataSet {
     AssumeAvailable,
 }
 
-/// How rows that are no Parquet become Parquet.
+/// How rows that are not Parquet become Parquet.
 #[derive(Debug)]
 pub(crate) enum RowImport {
     /// Text files.
@@ -204,7 +205,7 @@ impl RowImport {
 }
 
 impl JobInputs {
-    /// What is told of the files before anything is read from them.
+    /// What is reported of the files before anything is read from them.
     pub(crate) fn file_events(&self) -> Vec<Event> {
         let remark = |code: &str, path: String, text: String| Event::Problem {
             code: code.to_owned(),
@@ -214,9 +215,9 @@ impl JobInputs {
         };
         let half_written = self.half_written.iter().map(|file| {
             let text = format!(
-                "`{file}` is there and cannot be read as Parquet: it may be half written, and the \
-                 run waits for it until it is 15 minutes old; write such a file elsewhere and \
-                 rename it when it is whole"
+                "`{file}` exists but cannot be read as Parquet: it may be incomplete, and the run \
+                 waits for it until it is 15 minutes old; write such a file elsewhere and \
+                 rename it when it is complete"
             );
             remark("half-written", file.clone(), text)
         });
@@ -251,7 +252,7 @@ impl JobInputs {
         self.files.iter().find(|f| f.what == what)
     }
 
-    /// The files that decide what a model says that is made elsewhere and asked here.
+    /// The files that decide the scores of a model that is trained elsewhere and called here.
     pub(crate) fn files_of_model<'s>(
         &'s self,
         model: &str,
@@ -322,7 +323,7 @@ impl InputSearch<'_> {
             let text = format!("there is no file `{}`", path.display());
             let fault = Fault::new("missing-file", text)
                 .in_file(path)
-                .hint("correct the path; relative paths start at the working directory");
+                .hint("correct the path; relative paths are relative to the working directory");
             return Err(Error::from(fault).asked_at(place));
         }
         source::check_regular(path).map_err(|error| error.asked_at(place))?;
@@ -374,8 +375,8 @@ impl InputSearch<'_> {
     }
 }
 
-/// Finds and hashes everything that a job rests on; gets a public data set that is not there, if it
-/// is to. Hashes that `digests` remembers are not computed.
+/// Finds and hashes everything that a job depends on; gets a public data set that is not there, if
+/// it is to. Hashes that `digests` remembers are not computed.
 ///
 /// # Errors
 /// A file that is absent or unreadable (score files may be absent), a data set that cannot be had,
@@ -595,7 +596,7 @@ fn score_files(job: &Job) -> Vec<AwaitedFile> {
     files
 }
 
-/// The file of an ONNX model, and those beside it that hold its weights.
+/// The file of an ONNX model, and those next to it that hold its weights.
 fn locate_onnx(
     search: &mut InputSearch<'_>,
     name: &str,
@@ -613,7 +614,7 @@ fn locate_onnx(
         let parts = || Path::new(&location).components().filter(|part| *part != Component::CurDir);
         if parts().next().is_none() || !parts().all(|part| matches!(part, Component::Normal(_))) {
             let what = format!(
-                "the model keeps weights in `{}`, outside of its folder",
+                "the model stores weights in `{}`, outside its folder",
                 location.escape_debug()
             );
             return Err(fault(what)
@@ -693,7 +694,7 @@ fn same_path(a: &Path, b: &Path) -> bool {
     parts(a) == parts(b)
 }
 
-/// The files that a path, a glob or a folder stands for. In folders, names that begin with `.` and
+/// The files that a path, a glob or a folder represents. In folders, names that begin with `.` and
 /// what Python compiled are left out.
 fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
     if !Path::new(pattern).is_dir() {
@@ -717,7 +718,7 @@ fn files_at(pattern: &str) -> Result<Vec<PathBuf>> {
         let what = format!("the folder `{pattern}` holds no file");
         return Err(Fault::new("missing-file", what)
             .in_file(pattern)
-            .hint("a folder is watched by the files in it; correct its path")
+            .hint("a folder is watched through its files; correct its path")
             .into());
     }
     Ok(found)

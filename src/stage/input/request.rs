@@ -7,7 +7,7 @@
 //!
 //! The id is a hash of the rows to score ([`crate::data::exchange::to_score`]): of the rows as they
 //! are, or of one set. The rows that are handed out carry it, and a file of scores that hands
-//! it on is taken for these rows alone. Of a file that does not, the first request that it was
+//! it on is taken only for these rows. Of a file that does not, the first request that it was
 //! taken for is remembered for each set, in the cache and in the manifest of the output folder: for
 //! another one of the set, or after one of a set that the job has no more, it is refused. Two sets
 //! of one job may have files of the same bytes. The page names such files, for nothing says that
@@ -44,13 +44,13 @@ use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::RecheckSample;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
-/// What a stage says of its request.
+/// What a stage says about its request.
 const REQUEST: &str = "request.json";
 
 /// What to do about a file that names no request and was taken for another one.
-const SAME_BYTES: &str = "take the file away (or name another one in the job) and run again: the \
-    rows to score are then written afresh. The same bytes are refused however often they are \
-    written: hand on the column `request`";
+const SAME_BYTES: &str = "remove the file (or name another one in the job) and run again: \
+    the rows to score are then written again. The same bytes are always \
+    refused: copy the column `request`";
 
 /// Digits of an id that messages show.
 const SHOWN: usize = 12;
@@ -335,7 +335,7 @@ impl<'a> ScoreAnswers<'a> {
         let refuse = |found: String, hint: &str| {
             let what = format!("{found}, and the rows to score are now `{}`", short(&asked));
             Fault::new("other-request", what).in_file(file.path()).hint(format!(
-                "score the rows of a run that waits, and hand on their column `request`; {hint}"
+                "score the rows of a waiting run, and copy their column `request`; {hint}"
             ))
         };
         match &named {
@@ -353,8 +353,8 @@ impl<'a> ScoreAnswers<'a> {
                     plan.memory.other_request(self.sha256, [&self.of, &asked], &self.sets)?;
                 if let Some(other) = other {
                     let found = format!(
-                        "the same file was taken for other rows before (request `{}`), and names \
-                         none itself",
+                        "the same file was used for other rows before (request `{}`) and has no \
+                         request itself",
                         short(&other)
                     );
                     return Err(refuse(found, SAME_BYTES).into());

@@ -2,8 +2,8 @@
 //!
 //! Files are hashed once and opened again by their path later. A file that somebody replaces or
 //! writes to meanwhile would give numbers under the hash of another file, and the cache would keep
-//! them. So what the file system says of every file is noted when it is hashed and compared when a
-//! stage has ended: a result of other bytes is not kept.
+//! them. So what the file system says about every file is noted when it is hashed and compared when
+//! a stage has ended: a result of other bytes is not kept.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,8 @@ pub(crate) struct FileStamp {
     pub(super) state: FileState,
 }
 
-/// What the file system says of a file: which one it is, its size, and when it was last written to.
+/// What the file system says about a file: which one it is, its size, and when it was last written
+/// to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileState {
@@ -75,7 +76,7 @@ impl FileStamp {
 
     /// Fails where the file is no longer the one that was seen.
     ///
-    /// A new mode, name or link alone is no change: a backup may do that while a run reads.
+    /// A new mode, name or link alone is not a change: a backup may do that while a run reads.
     ///
     /// # Errors
     /// It was replaced, written to or taken away.
@@ -87,10 +88,12 @@ impl FileStamp {
         let path = self.path.display();
         Err(Fault::new(
             "input-changed",
-            format!("`{path}` was replaced, written to or taken away while the run read it"),
+            format!("`{path}` was replaced, changed or removed while the run read it"),
         )
         .in_file(&self.path)
-        .hint("nothing of it was kept; run again once the file is whole and stays")
+        .hint(
+            "no result of it was stored; run again when the file is complete and no longer changes",
+        )
         .into())
     }
 }

@@ -44,7 +44,7 @@ pub(crate) struct AuditInputs {
     pub(crate) has_slices: bool,
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
-    /// Of a set that rests on causal graphs where its worlds stand.
+    /// Of a set that depends on causal graphs where its worlds are.
     pub(crate) graph_scores: Option<StageInput<ScoreStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,

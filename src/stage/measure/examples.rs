@@ -1,10 +1,10 @@
-//! Example pairs: a few rows beside their counterfactuals, for a job that wants people on the page
+//! Example pairs: a few rows next to their counterfactuals, for a job that wants people on the page
 //! (`report.example_pairs`).
 //!
 //! Which rows is not for anybody to choose: of each ordered pair of groups those with a valid
 //! counterfactual whose hash h(seed of `examples/SET/ATTRIBUTE`, row key, target group) is least,
 //! so neither threads nor the order of the rows have a say. Of several counterfactuals of a row the
-//! first valid one stands for it.
+//! first valid one represents it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ impl ExamplePairs {
             }
             let of_pair = best.entry((usize::from(own), usize::from(to))).or_default();
             let hash = (h(self.seed, batch.row_key[parent], u64::from(to)), batch.row[parent]);
-            // Counterfactuals of a row stand in the order of their index.
+            // Counterfactuals of a row are in the order of their index.
             of_pair.entry(hash).or_insert((parent, k));
             if of_pair.len() > self.settings.pairs {
                 of_pair.pop_last();

@@ -1,5 +1,6 @@
-//! Selective labels in words: for whom labels are missing more often than for others, before a run
-//! and after it; and the stage `labels` that counts for the verbs which look at the rows.
+//! Selective labels in words: for which people labels are missing more often than for others,
+//! before a run and after it; and the stage `labels` that counts for the verbs which look at the
+//! rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,9 +46,9 @@ impl SelectiveAttribute {
     /// All of them in one sentence.
     pub(crate) fn text(&self) -> String {
         format!(
-            "labels are missing for some people more often than for others: {}; what needs a label \
-             (performance, label-based gaps, the extended matrix) tells of the others alone, and \
-             gates on it are inconclusive",
+            "labels are missing for some people more often than for others: {}; metrics that need \
+             a label (performance, label-based gaps, the extended matrix) cover only the others, \
+             and gates on them are inconclusive",
             self.shares.join("; ")
         )
     }
@@ -144,7 +145,7 @@ pub(crate) fn sets_without_labels(
         let people = if n == 1 { "person without one has" } else { "people without one have" };
         let text = format!(
             "set `{name}` conditions on the label: {n} {people} no counterfactual in it, and no \
-             gate that asks about them passes; write `condition_on: {{prediction: MODEL}}` or \
+             gate that includes them passes; write `condition_on: {{prediction: MODEL}}` or \
              `condition_on: none`"
         );
         found.extend((n > 0).then(|| UnlabelledPeople { set: name.to_string(), n, text }));
@@ -161,8 +162,8 @@ pub(crate) fn sides(model: &str, favours_positive: bool) -> [String; 2] {
     [side(!favours_positive), side(favours_positive)]
 }
 
-/// How a model decides by a score that stands in the rows: the rule, and the carried column of the
-/// score; none where the score is made elsewhere or the threshold is fitted.
+/// How a model decides by a score that is in the rows: the rule, and the carried column of the
+/// score; none where the score is computed elsewhere or the threshold is fitted.
 fn rule_of_rows(
     model: &ModelBlock,
     scale: ScoreScale,
@@ -224,7 +225,7 @@ impl Stage for LabelStage {
 pub(crate) struct RowsLook {
     /// People audited.
     pub(crate) audited: u64,
-    /// Rows that train; with folds: in some fold.
+    /// Training rows; with folds: in some fold.
     pub(crate) trained: u64,
     /// The audited rows.
     pub(crate) counted: CountedRows,
@@ -256,7 +257,7 @@ fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
         })
         .collect();
     if models.is_empty() {
-        // No score column: nobody is decided about, and groups are counted all the same.
+        // No score column: nobody is decided about, and groups are counted anyway.
         let threshold = RowThreshold::Fixed(0.0);
         let cut = DecisionRule::new(ThresholdRule::Ge, threshold, ScoreScale::default());
         models.push((String::new(), (cut, usize::MAX)));
@@ -373,7 +374,7 @@ mod tests {
         all.get("sex").map_or_else(String::new, |of| of.text())
     }
 
-    /// The favourable class stands last, so the first class is another side's: its share is not
+    /// The favourable class is last, so the first class is another side's: its share is not
     /// printed as that of the favourable decision.
     #[test]
     fn of_several_classes_the_sides_are_told_together() {

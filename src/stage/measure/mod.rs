@@ -1,5 +1,5 @@
 //! The stage `measure`: evidence to tables. Rows of tables are written by the [`row_builder`],
-//! gates judged in [`gate`](crate::stage::gate); what graphs add stands in [`worlds`].
+//! gates judged in [`gate`](crate::stage::gate); what graphs add is in [`worlds`].
 
 pub mod catalog;
 mod classes;
@@ -56,7 +56,7 @@ use crate::table::{
 };
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
-/// Writes what preparing found as tables beside the rows.
+/// Writes what preparing found as tables next to the rows.
 ///
 /// # Errors
 /// The disk refuses.

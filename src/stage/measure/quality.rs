@@ -289,11 +289,11 @@ impl QualityInputs<'_> {
     }
 }
 
-/// The directions of a set that are told bar by bar and row by row.
+/// The directions of a set that are reported bar by bar and row by row.
 const DETAILED_AT_MOST: usize = 30;
 
-/// The directions that are told in detail: those in which a moved variable is left farthest from
-/// the target group, of equals the first. Bars of every direction between many groups would
+/// The directions that are reported in detail: those in which a moved variable is left farthest
+/// from the target group, of equals the first. Bars of every direction between many groups would
 /// outweigh all other results.
 fn detailed_pairs(pairs: &QualityByPair) -> BTreeSet<(usize, usize)> {
     let far = |of: &CounterfactualQuality| {

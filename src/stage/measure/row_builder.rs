@@ -282,8 +282,8 @@ impl RowBuilder<'_> {
         measured.flags.iter().copied().chain(self.selective_labels(measured.metric)).collect()
     }
 
-    /// The flag of a metric that rests on labels which are missing for some people more often than
-    /// for others.
+    /// The flag of a metric that depends on labels which are missing for some people more often
+    /// than for others.
     fn selective_labels(&self, metric: &metric::Metric) -> Option<&'static str> {
         (self.selective && (metric.needs_label || self.audit.by_label)).then_some(SELECTIVE_LABELS)
     }

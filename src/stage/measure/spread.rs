@@ -1,4 +1,4 @@
-//! What single folds give, beside the value of all: mean, deviation and ends.
+//! What single folds give, in addition to the value of all: mean, deviation and ends.
 
 use std::collections::BTreeMap;
 

@@ -77,7 +77,7 @@ impl AuditInputs {
             count: b.need::<CountStage>(unit)?,
             by_fold: b.plan.counted_folds(unit)? > 1,
             has_shift: shift,
-            // What is written for a group of a derived attribute rests on reference rows, so its
+            // What is written for a group of a derived attribute depends on reference rows, so its
             // noise is not that of naive.
             placebo: placebo
                 .filter(|_| block.knobs().is_some() || !plan.is_written_back(world))

@@ -23,7 +23,7 @@ const TRAP_ROWS: u64 = 100_000;
 /// Values that are looked at, at most.
 const TRAP_VALUES: u64 = 4_000_000;
 
-/// Rows from which on values that all differ are told.
+/// Rows from which on values that all differ are reported.
 const TOLD_APART: usize = 300;
 
 /// A feature that tells the label, the score, the decision or who a person is.
@@ -115,7 +115,7 @@ pub(crate) fn find(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<Vec<I
         let apart = || {
             let are_enough = look.sample.len() >= TOLD_APART;
             let is_apart = are_enough && leaks::tells_rows_apart(look, false);
-            is_apart.then_some("it tells rows apart")
+            is_apart.then_some("it identifies rows")
         };
         if let Some(why) = told.or_else(apart) {
             let text = format!(

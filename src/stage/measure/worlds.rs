@@ -1,4 +1,4 @@
-//! What causal graphs add to the tables: percentiles over graphs beside every metric, every world
+//! What causal graphs add to the tables: percentiles over graphs next to every metric, every world
 //! by itself, and metrics of the graphs.
 
 use std::path::Path;
@@ -81,7 +81,7 @@ impl WorldTables {
 
 impl RowBuilder<'_> {
     /// A metric of a graph-uncertain set. Where the attribute `follows` from other variables in its
-    /// graphs, nobody is named at a disadvantage.
+    /// graphs, no group is named at a disadvantage.
     pub(crate) fn metric_across(
         &self,
         across: &metric::AcrossWorldsValue,

@@ -110,7 +110,7 @@ impl SampleState for CounterfactualCounts {
 impl SampleState for SwitchAccumulator {
     const VARIANTS: u64 = 4;
 
-    /// Counts alone, pairs, sums, and blocks of people with weights.
+    /// Only counts, pairs, sums, and blocks of people with weights.
     fn sample(variant: u64) -> Self {
         let nobody = CounterfactualCounts::new(GROUPS);
         let nobody = if variant == 3 { nobody.with_weights(SEED) } else { nobody };

@@ -4,7 +4,7 @@
 //! [`people`] holds the audited rows in memory, as the engine sees columns and as models read them;
 //! [`ask`] puts questions to a model; [`tables`] writes the tables. Each pair of groups is
 //! searched on its own. Memory: the audited rows once, and what the search of one pair finds, which
-//! the job bounds by `at_most`. Weights of rows have no part in it: people are counted.
+//! the job bounds by `at_most`. Weights of rows do not take part in it: people are counted.
 
 pub(crate) mod ask;
 pub(crate) mod inputs;

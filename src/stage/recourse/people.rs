@@ -1,10 +1,11 @@
 //! The audited people of a recourse block: their columns as the engine sees them, and as models
 //! read them.
 //!
-//! Which columns may stand in subgroups: every feature that models read, but for the column of the
-//! attribute, what that is made of, what is made of that, and features derived from others, which
-//! follow. A one-hot group is one column. Bins under `data.bins` are the job's words only: a model
-//! goes on to read the number. A column derived as bins has the order of these, whatever its kind.
+//! Which columns may be in subgroups: every feature that models read, but for the column of the
+//! attribute, what that is derived from, what is derived from that, and features derived from
+//! others, which follow. A one-hot group is one column. Bins under `data.bins` are the job's words
+//! only: a model goes on to read the number. A column derived as bins has the order of these,
+//! regardless of its kind.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -52,7 +53,7 @@ pub(crate) struct RecoursePeople {
     write_back: WriteBack,
 }
 
-/// What is told of a column.
+/// What is reported of a column.
 pub(crate) struct ColumnNotes {
     /// Rows whose number lies outside of all bins.
     pub outside: u64,
@@ -249,7 +250,7 @@ fn fill_numbers(rows: &mut FeatureRows, column: usize, range: std::ops::Range<us
     }
 }
 
-/// What a feature is made of in the end; itself where it is not derived.
+/// What a feature is derived from in the end; itself if it is not derived.
 fn roots(layout: &Layout, feature: usize) -> BTreeSet<usize> {
     match layout.derivation(feature) {
         None => BTreeSet::from([feature]),
@@ -259,7 +260,7 @@ fn roots(layout: &Layout, feature: usize) -> BTreeSet<usize> {
     }
 }
 
-/// The features that are the attribute's column, what it is made of, or made of that.
+/// The features that are the attribute's column, what it is derived from, or made of that.
 fn attribute_features(layout: &Layout, attribute: usize) -> BTreeSet<usize> {
     let own = layout.attributes[attribute].feature;
     let of = roots(layout, own);
@@ -272,8 +273,8 @@ fn follows(layout: &Layout, feature: usize) -> bool {
         && roots(layout, feature).iter().any(|&root| layout.is_input(root))
 }
 
-/// The same number for rows that agree in all that decides about them beside the features: the
-/// attribute, the fold, the threshold.
+/// The same number for rows that agree in all that decides about them in addition to the features:
+/// the attribute, the fold, the threshold.
 fn decision_strata(
     layout: &Layout,
     rows: &FeatureRows,
@@ -413,8 +414,8 @@ fn recourse_column(
             let kind = distance(if ordinal { LevelDistance::Positions } else { by_number });
             let by_position =
                 ordinal && matches!(kind, LevelDistance::Positions | LevelDistance::Unit);
-            // What the model reads is told apart from the level, because the audit's positions are
-            // no numbers.
+            // What the model reads is distinguished from the level, because the audit's positions
+            // are not numbers.
             let behind = by_position
                 .then(|| ModelNumbers { numbers: numbers.clone(), targets: values.clone() });
             let scale =
@@ -429,12 +430,12 @@ fn recourse_column(
     }
 }
 
-/// Whether a column of names is made of bins, which have an order whatever its kind.
+/// Whether a column of names is derived from bins, which have an order regardless of its kind.
 fn is_binned(layout: &Layout, f: usize) -> bool {
     layout.derivation(f).is_some_and(|derived| matches!(derived.rule, DerivationRule::Bins(_)))
 }
 
-/// The levels of a coded column in the order of the audit: that of its bins, else as they stand.
+/// The levels of a coded column in the order of the audit: that of its bins, else unchanged.
 fn order_of(layout: &Layout, f: usize) -> Vec<u32> {
     let levels = &layout.features[f].levels;
     let mut order: Vec<u32> = (0..levels.len() as u32).collect();
@@ -472,7 +473,7 @@ fn onehot_feature(
     let missing = codes.contains(&nowhere).then_some(nowhere);
     levels.extend(missing.map(|_| MISSING_LEVEL.to_owned()));
     // Broken rows differ in what the model reads though they have the same level: each pattern is a
-    // number of its own.
+    // separate number.
     let behind = missing.map(|_| {
         let mut known: HashMap<Vec<u64>, usize> = HashMap::new();
         let mut number = |i: usize| {
@@ -520,8 +521,8 @@ fn with_rules(
         let Some(level) = feature.levels.iter().position(|level| level == word.as_str()) else {
             let levels: Vec<&str> = feature.levels.iter().take(12).map(String::as_str).collect();
             let what = format!(
-                "the column `{}` has no level `{word}` among the audited rows, which `not_to` \
-                 names",
+                "`not_to` names the level `{word}` of the column `{}`, which no audited row \
+                 has",
                 feature.name
             );
             return Err(Fault::new("unknown-level", what)

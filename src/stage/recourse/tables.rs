@@ -306,7 +306,7 @@ impl<'a> RecourseWriter<'a> {
         let (names, of) = (&plan.population().names, plan.population().n);
         let pair = self.pair(names);
         let words = CriterionWords::new(judged);
-        // Verdicts stand in the order of the subgroups, for those with actions.
+        // Verdicts are in the order of the subgroups, for those with actions.
         let mut verdicts = judged.verdicts.iter().enumerate().peekable();
         for start in (0..n_all).step_by(BLOCK) {
             let row = |s: usize| {
@@ -361,7 +361,7 @@ impl<'a> RecourseWriter<'a> {
         Ok(())
     }
 
-    /// The shown subgroups with the actions that the definition speaks of.
+    /// The shown subgroups with the actions that the definition refers to.
     fn comparatives(
         &mut self,
         found: &ComparisonResult<'_>,

@@ -78,7 +78,7 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) expected: ExpectInputs<'a>,
     /// Set, attribute and stage of all counterfactuals.
     pub(crate) sets: Vec<(String, String, StageInput<GenerateStage>)>,
-    /// The sets that rest on causal graphs.
+    /// The sets that depend on causal graphs.
     pub(crate) graphs: GraphSetInputs<'a>,
     /// The sets that were fitted.
     pub(crate) fits: FitInputs,
@@ -140,7 +140,7 @@ impl<'a> FolderInputs<'a> {
     }
 }
 
-/// What makes an output folder stale beside what it is made of.
+/// What makes an output folder stale in addition to what it is derived from.
 pub(crate) fn folder_inputs(plan: &StagePlan<'_>) -> Vec<(String, String)> {
     let mut inputs = vec![
         ("job".to_owned(), plan.checked.hash.clone()),

@@ -413,7 +413,7 @@ pub(crate) fn assemble_rows(
     write_json(&ctx.out().join(MANIFEST), &manifest)
 }
 
-/// Says of each set which values were written for groups of a derived attribute.
+/// Lists for each set which values were written for groups of a derived attribute.
 fn record_written(manifest: &mut Manifest, followed: Vec<(&str, &str, GeneratedEffects)>) {
     for (set, attribute, followed) in followed {
         let words = manifest.counterfactuals.iter_mut().find(|words| words.name == set);
@@ -457,15 +457,15 @@ fn write_row_tables(
             let (code, text) = if job.data.is_unshown(name) {
                 let text = format!(
                     "no column among the sensitive columns and features changes with `{unseen}`: \
-                     rows to score differ from their originals in `to_group` alone, which the \
-                     model must mind"
+                     rows to score differ from their originals only in `to_group`, which the \
+                     model must use"
                 );
                 ("unseen-group", text)
             } else {
                 let text = format!(
                     "no column among the sensitive columns and features changes with `{unseen}`, \
                      of which `{name}` is made: where the group changes in it alone rows to score \
-                     differ from their originals in `to_group` alone, which the model must mind"
+                     differ from their originals only in `to_group`, which the model must use"
                 );
                 ("partly-unseen-group", text)
             };
@@ -491,7 +491,7 @@ fn write_row_tables(
         };
         let (people, where_to) = missed(&|f| &f.unreached, "people have no counterfactual");
         if people > 0 {
-            let text = format!("no reference row of `{name}` shows what to write: {where_to}");
+            let text = format!("no reference row of `{name}` gives the value to write: {where_to}");
             issues.push(IssueRow {
                 code: "unreached-group".into(),
                 severity: "warning".into(),
@@ -510,9 +510,9 @@ fn write_row_tables(
         let untaught: Vec<String> = untaught.collect();
         if !untaught.is_empty() {
             let text = format!(
-                "no row that the strategy learns from belongs to a declared group of `{name}`, so \
-                 every value from it or to it is undefined (no_training_rows): {}; take the group \
-                 out of `groups`, or join it with another",
+                "a declared group of `{name}` has no row from which the strategy learns, so every \
+                 value from it or to it is undefined (no_training_rows): {}; remove the group from \
+                 `groups`, or merge it with another",
                 untaught.join(", ")
             );
             issues.push(IssueRow {
@@ -527,8 +527,8 @@ fn write_row_tables(
         if n > 0 {
             let text = format!(
                 "rows set to a group of `{name}` keep a number that belongs to another group, \
-                 since too few reference rows show where to move it, or the strategy leaves it; \
-                 they are not valid and count in no metric: {where_to}"
+                 because too few reference rows show where to move it, or the strategy does not \
+                 move it; they are not valid and excluded from every metric: {where_to}"
             );
             issues.push(IssueRow {
                 code: "outside-group".into(),
@@ -570,8 +570,8 @@ fn write_row_tables(
         });
     }
     for set in graphs.iter().filter(|_| !job.metrics.by.is_empty()) {
-        let text = "slices would need every graph's counts of every slice: the set is measured for \
-                    all rows together";
+        let text = "slices would need the counts of every graph in every slice, so the set is \
+                    measured only for all rows together";
         issues.push(IssueRow {
             code: "unsliced-set".into(),
             severity: "info".into(),
@@ -581,8 +581,8 @@ fn write_row_tables(
         });
     }
     for set in graphs.iter().filter(|_| !job.metrics.compare.is_empty()) {
-        let text = "two models are compared by the decisions about each person, and a set of \
-                    graphs has one for every graph";
+        let text = "models are compared by the decisions about each person, but a set of \
+                    graphs has one decision per graph";
         issues.push(IssueRow {
             code: "uncompared-set".into(),
             severity: "info".into(),
@@ -593,8 +593,8 @@ fn write_row_tables(
     }
     for set in graphs.iter().filter(|set| set.discovered.n_dropped > 0) {
         let text = format!(
-            "training rows lack a variable of the graphs of `{}` and teach them nothing; audited \
-             rows that lack one have no counterfactual",
+            "training rows lack a variable of the graphs of `{}` and are not used to fit them; \
+             audited rows that lack one have no counterfactual",
             set.name
         );
         issues.push(IssueRow {
@@ -607,8 +607,8 @@ fn write_row_tables(
     }
     for (model, grown, asked) in of_models.short_of_trees {
         let text = format!(
-            "model `{model}` has {grown} of the {asked} trees that the job asks for: the columns \
-             that a tree drew could not be cut; ask for fewer trees, a smaller `smallest_leaf` or \
+            "model `{model}` has {grown} of the {asked} trees that the job asks for: a tree could \
+             not split on the columns that it drew; use fewer trees, a smaller `smallest_leaf` or \
              a larger `column_share`"
         );
         issues.push(IssueRow {
@@ -619,7 +619,7 @@ fn write_row_tables(
             text: text.into(),
         });
     }
-    // Of scores made elsewhere a difference has ended the run.
+    // Of scores computed elsewhere a difference has ended the run.
     for (model, recheck) in of_models.rechecked.iter().filter(|(_, recheck)| recheck.differ > 0) {
         let (asked, so) = match recheck.switches {
             Some(switches) => (

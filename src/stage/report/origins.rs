@@ -11,20 +11,20 @@ use crate::stage::settings::RunSettings;
 /// The format of manifests and summaries.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What a folder says of its origins.
+/// What a folder says about its origins.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FolderOrigins<'a> {
     /// The job.
     pub checked: &'a CheckedJob,
     /// How it is run.
     pub settings: &'a RunSettings,
-    /// What it rests on.
+    /// What it depends on.
     pub input: &'a JobInputs,
     /// The id of the run.
     pub run: &'a str,
     /// The prepared rows.
     pub context: RowContext<'a>,
-    /// What preparing had to know for those who read the rows; it may have been told more.
+    /// What preparing had to know for those who read the rows; it may know more.
     pub params: &'a PrepareParams,
     /// The folder of what preparing wrote.
     pub prepared: &'a Path,

@@ -1,4 +1,4 @@
-//! What an output folder says of itself in words: the manifest, and the glossary of its page.
+//! What an output folder says about itself in words: the manifest, and the glossary of its page.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +33,7 @@ use crate::table::FilterRow;
 use crate::table::file::read_rows;
 use crate::table::list::TABLES;
 
-/// What a folder says of itself, but for what its files hold.
+/// What a folder says about itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
     let FolderOrigins { checked, settings, input, run, context: ground, .. } = *origins;
     let job = &checked.job;
@@ -200,13 +200,13 @@ fn report_words(job: &Job) -> ReportWords {
     }
 }
 
-/// Words by the text that they stand for.
+/// Words by the text that they represent.
 fn texts(words: &IndexMap<Word, String>) -> BTreeMap<String, String> {
     words.iter().map(|(of, words)| (of.to_string(), words.clone())).collect()
 }
 
-/// How a class is predicted, in the place of a threshold.
-const HIGHEST: &str = "the class with the highest score; of equal scores the one named first";
+/// How a class is predicted, instead of a threshold.
+const HIGHEST: &str = "the class with the highest score; with ties the one named first";
 
 fn label_words(job: &Job, layout: &Layout) -> Option<LabelWords> {
     let (role, label) = (job.data.label.column()?, layout.label.as_ref()?);
@@ -368,7 +368,7 @@ fn command(checked: &CheckedJob, settings: &RunSettings) -> String {
     )
 }
 
-/// What pages say of a metric or of a measure of counterfactuals.
+/// What pages say about a metric or of a measure of counterfactuals.
 pub(crate) fn glossary(id: &str) -> Option<GlossaryEntry> {
     if let Some(measure) = cf_quality::find(id) {
         return Some(GlossaryEntry {

@@ -31,15 +31,15 @@ use crate::stage::score::changed_rows::ChangedRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::rows::training_rows;
 
-/// What a program sees of the environment beside `LANG` and `TZ`, which are fixed: where programs
-/// are, where its user's libraries are, where temporary files go.
+/// What a program sees of the environment in addition to `LANG` and `TZ`, which are fixed: where
+/// programs are, where its user's libraries are, where temporary files go.
 const PASSED_VARIABLES: [&str; 3] = ["PATH", "HOME", "TMPDIR"];
 const FIXED_VARIABLES: [(&str, &str); 2] = [("LANG", "C.UTF-8"), ("TZ", "UTC")];
 
 /// Folder of files that are there only while a program runs.
 const SCRATCH: &str = "scratch";
 
-/// A model that is a command, with what its placeholders stand for.
+/// A model that is a command, with what its placeholders represent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommandCall<'a> {
     /// The model's name in the job.
@@ -66,7 +66,7 @@ pub(crate) struct CommandCall<'a> {
     pub first_fold: usize,
     /// The arm of an experiment that is worked on, for messages; none in the plain audit.
     pub arm: Option<&'a str>,
-    /// What `{threads}` stands for.
+    /// What `{threads}` represents.
     pub threads: usize,
     /// What values of variables are hashed with: the key of the cache; none where there is no cache
     /// to look into.
@@ -113,13 +113,13 @@ fn trained_model(folder: &Path, fold: usize) -> PathBuf {
 }
 
 impl<'a> CommandCall<'a> {
-    /// Whether each fold has a process of its own to score its rows.
+    /// Whether each fold has its own process to score its rows.
     fn scores_by_fold(&self) -> bool {
         self.command.train.is_some() || has_placeholder(&self.command.score, "fold")
     }
 
-    /// What makes the scores stale, beside rows and watched files. Time limit, threads and secrets
-    /// are no part of it.
+    /// What makes the scores stale, in addition to rows and watched files. Time limit, threads and
+    /// secrets are not part of it.
     pub(crate) fn score_inputs(&self) -> Vec<(String, String)> {
         let command = self.command;
         let names = (&command.pass_env, &command.secret_env);
@@ -252,9 +252,9 @@ impl<'a> CommandCall<'a> {
                     self.noun(),
                     self.model
                 );
-                Fault::new("missing-variable", what)
-                    .asked_at(self.place(key).cloned())
-                    .hint(format!("set it where cfaudit is started, or take it out of `{key}`"))
+                Fault::new("missing-variable", what).asked_at(self.place(key).cloned()).hint(
+                    format!("set it in the environment of cfaudit, or remove it from `{key}`"),
+                )
             })?;
             env.retain(|v| v.name != *name);
             env.push(variable(name, value, true));
@@ -361,10 +361,8 @@ impl<'a> CommandCall<'a> {
             }
         };
         if !model.exists() {
-            let what = format!(
-                "ended and left no model at `{}`, which `{{model}}` stood for",
-                model.display()
-            );
+            let what =
+                format!("ended without a model at `{}`, the path in `{{model}}`", model.display());
             return Err(ended
                 .fault("bad-output", &what)
                 .hint("write the model to exactly this path, as a file or a folder")
@@ -578,7 +576,7 @@ impl CommandRows<'_> {
         }
     }
 
-    /// For each row or counterfactual of a row group the fold in which it is audited; none where it
+    /// For each row or counterfactual of a row group the fold in which it is audited; none if it
     /// is not.
     fn folds(self, ground: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
         if let CommandRows::Changed(rows) = self {

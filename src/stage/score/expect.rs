@@ -1,9 +1,10 @@
 //! The stages `expect/MODEL`, which are of the kind `score`: compares the scores that an audit
-//! rests on with those that the model is known to give.
+//! depends on with those that the model is known to give.
 //!
 //! Where the rows reach the model in another way than in production (an input that is prepared
-//! otherwise, an older file of the model), every number of the audit is about another model than the
-//! one that decides. Rows with a known score count; one that the model gives no score for differs.
+//! otherwise, an older file of the model), every number of the audit is about another model than
+//! the one that decides. Rows with a known score count; one that the model gives no score for
+//! differs.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +55,7 @@ impl ExpectResult {
         }
         self.rows += 1;
         let difference = (score - known).abs();
-        // NaN where there is no score; infinities that are equal are no difference.
+        // NaN where there is no score; infinities that are equal are not difference.
         let same = score == known || difference <= tolerance;
         if !same {
             self.differ += 1;
@@ -83,8 +84,8 @@ impl ExpectResult {
                 "the column `{column}` has a value for none of the audited rows, so no score of \
                  the model `{model}` is compared"
             );
-            let hint = "name a column that holds the scores of the audited rows, or take `expect` \
-                        out";
+            let hint = "name a column that holds the scores of the audited rows, or remove \
+                        `expect`";
             return Some((Fault::new("expect-differs", what).in_column(column).hint(hint), None));
         }
         let first = self.first.filter(|_| self.differ > expect.at_most)?;

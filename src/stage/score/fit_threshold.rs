@@ -108,7 +108,7 @@ fn fit_by_command(
     })
 }
 
-/// What the threshold of a model is to reach; none where it is not fitted.
+/// What the threshold of a model is to reach; none if it is not fitted.
 pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective> {
     match threshold {
         ThresholdBlock::Fixed(_) | ThresholdBlock::Of(ThresholdOf::Column(_)) => None,

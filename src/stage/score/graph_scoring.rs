@@ -4,7 +4,7 @@
 //! A world moves encoded columns, the same for all rows of a group, so a row is encoded once and no
 //! counterfactual row is ever written. Kept are, for each world, counts and sums over people
 //! ([`WorldCounts`]), and for each person the mean of the scores over all graphs: that mean is what
-//! `counts`, `score_shift` and `outcomes` of such a set rest on. Memory: the worlds, and one row
+//! `counts`, `score_shift` and `outcomes` of such a set depend on. Memory: the worlds, and one row
 //! group per thread.
 
 use std::path::Path;
@@ -28,7 +28,7 @@ use crate::param::Seed;
 use crate::stage::count::evidence::{label, ranks};
 use crate::stage::row_context::{DecisionRule, RowContext};
 
-/// File of the stage beside the mean scores.
+/// File of the stage next to the mean scores.
 pub(crate) const WORLD_COUNTS_FILE: &str = "worlds.json";
 
 /// The most people whose variances are held to be sorted; of more their spread is not told.
@@ -160,8 +160,8 @@ impl GraphScoring<'_> {
         )
     }
 
-    /// Hands on every row of a row group that has a counterfactual, in order; gives back the number
-    /// of rows, and how many lack a variable.
+    /// Passes on every row of a row group that has a counterfactual, in order; gives back the
+    /// number of rows, and how many lack a variable.
     fn each_row(
         &self,
         ground: RowContext<'_>,

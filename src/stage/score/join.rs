@@ -1,4 +1,4 @@
-//! The stage `score` for scores made elsewhere: joins a file to the audited rows or to their
+//! The stage `score` for scores computed elsewhere: joins a file to the audited rows or to their
 //! counterfactuals, and checks it on the way.
 //!
 //! A file answers a request, so it must hold every key that was asked for (a row that cannot be
@@ -28,7 +28,7 @@ use crate::stage::row_context::RowContext;
 /// File of the stage `score` where rows are scored again.
 pub(crate) const RECHECKED: &str = "rechecked.json";
 
-/// Second argument of the hash that draws the rows to score again: a stream of its own.
+/// Second argument of the hash that draws the rows to score again: a separate stream.
 const RECHECK_STREAM: u64 = u64::from_le_bytes(*b"recheck\0");
 
 /// The audited rows that are scored again as they are: those with `u01(h(seed, row_key, recheck))`
@@ -167,7 +167,7 @@ struct WantedKey {
     to: Option<usize>,
 }
 
-/// What is wanted of one row group, in the order in which files are written, side by side.
+/// What is wanted of one row group, in the order in which files are written, together.
 #[derive(Default)]
 struct WantedGroup {
     row_key: Vec<u64>,
@@ -251,7 +251,7 @@ impl<'a> AlignedScores<'a> {
             let (ready, ordinary) = (&mut self.ready, &mut self.is_ordinary);
             self.context.workers.map(
                 n,
-                // A group that cannot be read is found out by key, after what stands before it.
+                // A group that cannot be read is found out by key, after what is before it.
                 |i| self.file.score_columns(first + i).or(Ok(None)),
                 |_, columns| {
                     *ordinary &= columns.is_some();
@@ -607,13 +607,13 @@ impl ScoreFileJoin<'_> {
         if n_wanted > 0 && lacking.n == n_wanted {
             return Err(Fault::new(
                 "no-scores-found",
-                "the score file has a score for none of the audited rows",
+                "the score file has no score for any audited row",
             )
             .in_file(self.file.path())
             .in_column("row_id")
             .hint(format!(
                 "{SCORE_KEY_HINT}: row_id must be the job's `data.row_id`, or, without one, \
-                 the row number of the source from 0, cf_index what the rows to score have; \
+                 the row number of the source from 0; cf_index must be that of the rows to score; \
                  {STALE_SCORES_HINT}"
             ))
             .into());
@@ -660,10 +660,9 @@ impl ScoreFileJoin<'_> {
 
     fn missing_scores(&self, n: u64, of: u64, g: usize, first: &WantedKey) -> Result<Fault> {
         let mut key = format!("row_id `{}`", self.id(g, first.row)?);
-        let mut hint =
-            "score every line of the rows that were asked for, with the same key; a row that \
-             cannot be scored has a null score"
-                .to_owned();
+        let mut hint = "score every line of the rows to score, with the same key; a row that \
+                        cannot be scored has a null score"
+            .to_owned();
         if let Some(attribute) = self.attribute {
             let to =
                 attribute.groups.get(usize::from(first.key.to_group)).map_or("", String::as_str);
@@ -673,7 +672,7 @@ impl ScoreFileJoin<'_> {
             );
             if first.to.is_none() {
                 hint = format!(
-                    "{hint}; lines whose `to_group` is their own group are asked for by `recheck`"
+                    "{hint}; lines whose `to_group` is their own group are required by `recheck`"
                 );
             }
         }
@@ -681,7 +680,7 @@ impl ScoreFileJoin<'_> {
             .attribute
             .map_or_else(String::new, |attribute| format!(" for `{}`", attribute.name));
         let what = format!(
-            "the score file lacks {n} of the {of} keys that were to be scored{of_what}; the first \
+            "the score file lacks {n} of the {of} keys to score{of_what}; the first \
              is {key}"
         );
         Ok(Fault::new("incomplete-scores", what)
@@ -700,11 +699,11 @@ impl ScoreFileJoin<'_> {
         let one_sided = compared.n_one_sided;
         let found = match differ - one_sided {
             0 => format!(
-                "{one_sided} of {rows} rows that were scored again have a score in one file only"
+                "{one_sided} of {rows} rows that were scored again have a score in only one file"
             ),
             n => {
                 let besides = if one_sided > 0 {
-                    format!(", {one_sided} more have a score in one file only")
+                    format!(", {one_sided} more have a score in only one file")
                 } else {
                     String::new()
                 };
@@ -720,8 +719,8 @@ impl ScoreFileJoin<'_> {
             .in_file(self.file.path())
             .at_row(format!("row_id `{}` (the first)", self.id(g, row)?))
             .hint(
-                "score the rows and their counterfactuals with the same version of the model, on \
-                 the rows that this job asks for",
+                "score the rows and their counterfactuals with the same version of the model, \
+                 on the rows requested by this job",
             ))
     }
 }

@@ -1,5 +1,5 @@
-//! The stage `score`: what models trained here and commands say of rows and counterfactuals, and
-//! scores made elsewhere.
+//! The stage `score`: what models trained here and commands say about rows and counterfactuals, and
+//! scores computed elsewhere.
 
 pub(crate) mod changed_rows;
 pub(crate) mod command;
@@ -81,7 +81,7 @@ impl StageInput<ScoreStage> {
         class.map_or_else(|| folder.to_path_buf(), |class| classes::folder_of(folder, class))
     }
 
-    /// What scoring rows again gave, in a file made elsewhere.
+    /// What scoring rows again gave, in a file written elsewhere.
     pub(crate) fn rechecked(&self, ctx: &StageContext<'_>) -> Result<RecheckResult> {
         self.read(ctx, join::RECHECKED)
     }
@@ -109,7 +109,7 @@ impl Stage for ScoreStage {
         let made = match world {
             None => None,
             Some(world) => {
-                // Rows that train for a fold have counterfactuals of their own.
+                // Training rows for a fold have counterfactuals of their own.
                 let predicted = !unit.predictions.is_empty();
                 let of = if predicted { unit.clone() } else { world.unit() };
                 Some((b.need::<GenerateStage>(&of)?, world.position))
@@ -195,7 +195,7 @@ fn plan_made_elsewhere<'a>(
     })
 }
 
-/// Scores of several classes stand in a folder each; one score a row stands in the folder of the
+/// Scores of several classes are in a folder each; one score a row is in the folder of the
 /// stage.
 fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBuf> {
     let Some(_) = plan.n_classes() else { return Ok(out.to_path_buf()) };
@@ -236,7 +236,7 @@ fn factual_scores(
     })
 }
 
-/// Scores of the counterfactuals of a set, in a file made elsewhere.
+/// Scores of the counterfactuals of a set, in a file written elsewhere.
 struct JoinedSet<'a> {
     plan: &'a StagePlan<'a>,
     scale: ScoreScale,

@@ -112,8 +112,8 @@ struct AnswerRecord<'a> {
     tolerance: f64,
     /// The worst comparison so far.
     found: RecheckResult,
-    /// By row group, for each row that is drawn how many answers are positive; none where one is no
-    /// decision.
+    /// By row group, for each row that is drawn how many answers are positive; none where one is
+    /// not a decision.
     positive: BTreeMap<usize, Vec<Option<u64>>>,
 }
 
@@ -180,7 +180,7 @@ impl<'a> AnswerRecord<'a> {
 pub(crate) struct RecheckInputs(Vec<(String, StageInput<RecheckStage>)>);
 
 impl RecheckInputs {
-    /// Those of the job: what was trained here answers alike by construction, and scores made
+    /// Those of the job: what was trained here answers alike by construction, and scores computed
     /// elsewhere are checked by `recheck`.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let is_asked =

@@ -23,7 +23,7 @@ pub(crate) fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -
 /// file: one per fold, or one for all. The row's own fold decides which model; rows that are not
 /// audited get no score.
 ///
-/// A model that was trained without anybody of a group knows nothing of it ([`trained_groups`]):
+/// A model that was trained without people of a group cannot represent it ([`trained_groups`]):
 /// there counterfactuals get no score, rather than one that looks as if nothing changed.
 ///
 /// # Errors
@@ -60,7 +60,7 @@ pub(crate) fn score_rows(
 }
 
 /// For each fold whether a model trained in it can know each group: somebody of it is among the
-/// rows that train. What a derived attribute is made of is known by its own.
+/// training rows. What a derived attribute is derived from is known by its own.
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
@@ -117,7 +117,7 @@ pub(crate) fn score_by_fold(
 
 /// Checks the scores of a carried column of the audited rows, and notes that these are the scores.
 ///
-/// `place` says where a row stands in the user's files.
+/// `place` says where a row is in the user's files.
 ///
 /// # Errors
 /// A score outside of its scale: names row and value; the rows cannot be read; the disk refuses;

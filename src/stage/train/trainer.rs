@@ -1,6 +1,6 @@
 //! The trainer that a model of the job asks for, and its artifact read back.
 //!
-//! Whoever has training rows (`data::rows::training`), from files or in memory and with any
+//! A caller with training rows (`data::rows::training`), from files or in memory and with any
 //! weights, trains the same models by these two.
 
 use std::path::PathBuf;
@@ -49,13 +49,13 @@ pub(crate) fn check_memory(
     let largest = columns.iter().zip(&layout.features).max_by_key(|(n, _)| **n);
     let (n, name) = largest.map_or((0, ""), |(n, feature)| (*n, feature.name.as_str()));
     let what = format!(
-        "training takes some {} of memory for {all} encoded columns, {n} of them levels of \
-         `{name}`; the run may take {}",
+        "training needs about {} of memory for {all} encoded columns, {n} of them levels of \
+         `{name}`; the run may use {}",
         memory_in_words(needed),
         memory_in_words(allowed)
     );
     let hint = format!(
-        "take levels of `{name}` together by `data.derive` (`map`), list it under `omit` of the \
+        "merge levels of `{name}` by `data.derive` (`map`), list it under `omit` of the \
          model, or allow more with `--memory`"
     );
     Err(Fault::new("too-large-model", what).in_column(name).hint(hint).into())
@@ -103,7 +103,7 @@ pub(crate) fn lightgbm_params(block: &LightgbmBlock, layout: &Layout) -> Lightgb
     }
 }
 
-/// What makes a model stale that is trained here, beside its rows.
+/// What makes a model stale that is trained here, in addition to its rows.
 pub(crate) fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, String)> {
     let Some((kind, knobs)) = model.trained_here() else { return Vec::new() };
     // The seed only where chance has a part in the training.
@@ -115,7 +115,7 @@ pub(crate) fn model_inputs(model: &ModelBlock, seed: Seed) -> Vec<(String, Strin
 /// one that has them all, or has no trees.
 ///
 /// # Errors
-/// The text is no artifact of such a model; says why.
+/// The text is not an artifact of such a model; says why.
 pub(crate) fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u64, u64)>, String> {
     model.trained_here().map_or(Ok(None), |(_, knobs)| knobs.missing_trees(json))
 }
@@ -123,7 +123,7 @@ pub(crate) fn missing_trees(model: &ModelBlock, json: &str) -> Result<Option<(u6
 /// Reads back what a trainer of the model wrote.
 ///
 /// # Errors
-/// The text is no artifact of such a model; says why.
+/// The text is not an artifact of such a model; says why.
 pub(crate) fn trained(model: &ModelBlock, json: &str) -> Result<Box<dyn TrainedModel>, String> {
     let (_, knobs) =
         model.trained_here().ok_or_else(|| "the job trains no such model".to_owned())?;

@@ -1,12 +1,12 @@
 //! Inputs that nobody would write on purpose: jobs, rows as Parquet and CSV, files of scores and
-//! streams of scores, each made from sound ones by seeded mutation. Whatever stands in them,
+//! streams of scores, each made from sound ones by seeded mutation. Whatever is in them,
 //! nothing panics, and the blame is never put on the disk.
 //!
 //! The library is called in this process, so that thousands of inputs take seconds. A plain run
 //! tries a fixed number of them, the same on every machine; `CFAUDIT_FUZZ_MINUTES=10` goes on for
 //! so long per target, with new seeds each time (`make fuzz`). An input that fails is kept in the
 //! target folder and named; mended, it belongs into `tests/fuzz-corpus/<target>/`, whose files are
-//! tried first and are mutated too. The input that is being tried stands in `current` beside them,
+//! tried first and are mutated too. The input that is being tried is in `current` next to them,
 //! for the case that the process itself is killed.
 
 mod mutate;

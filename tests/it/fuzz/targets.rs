@@ -83,7 +83,7 @@ fn run(folder: &Path, job: &str) -> Result<(), String> {
     judged(stage::run(&checked, &settings, &Nobody, &Nobody, &CancelFlag::default()))
 }
 
-/// A job over `rows`, written as flow text; `@` stands for the folder.
+/// A job over `rows`, written as flow text; `@` represents the folder.
 const JOB: &str = r#"
 cfaudit: 1
 name: fuzz

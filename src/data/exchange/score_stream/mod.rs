@@ -38,7 +38,7 @@ const CHUNK: usize = 64 << 10;
 const MAX_EXCERPT: usize = 60;
 
 const STREAM_HINT: &str = "write an Arrow IPC stream to standard output \
-    (`pyarrow.ipc.new_stream`), and anything for people to standard error";
+    (`pyarrow.ipc.new_stream`), and all messages to standard error";
 
 fn stream_fault(what: impl Into<String>) -> Fault {
     Fault::new("bad-output", what).hint(STREAM_HINT)
@@ -58,10 +58,7 @@ pub fn read_stream(
 ) -> Result<()> {
     read_answer(source, n_rows, fit, sink)?;
     if fill(source, &mut [0])? > 0 {
-        return Err(stream_fault(
-            "went on writing to its standard output after the end of the stream",
-        )
-        .into());
+        return Err(stream_fault("wrote to its standard output after the end of the stream").into());
     }
     Ok(())
 }
@@ -121,7 +118,7 @@ fn truncated_fault(cause: &io::Error) -> Fault {
     } else {
         cause.to_string()
     };
-    stream_fault(format!("wrote a stream of scores that breaks off: {why}")).hint(
+    stream_fault(format!("wrote an incomplete stream of scores: {why}")).hint(
         "close the writer before the program ends (in Python a `with` block does), so that \
          the end of the stream is written",
     )
@@ -158,7 +155,7 @@ fn next_message(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<Option<
     let length = u32::from_le_bytes(length);
     if length > MAX_MESSAGE {
         return Err(stream_fault(format!(
-            "wrote a stream with a message of {length} bytes where a few hundred are due"
+            "wrote a stream with a message of {length} bytes instead of a few hundred"
         ))
         .into());
     }
@@ -173,7 +170,7 @@ fn next_message(source: &mut dyn Read, fit: ExcerptFormat<'_>) -> Result<Option<
 
 fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>) -> Fault {
     let Some(fit) = fit else {
-        return stream_fault("wrote something else between its batches of scores");
+        return stream_fault("wrote other data between its batches of scores");
     };
     if head.starts_with(b"ARROW1") {
         return stream_fault("wrote an Arrow file to its standard output, not a stream");
@@ -193,7 +190,7 @@ fn not_a_stream_fault(source: &mut dyn Read, head: &[u8], fit: ExcerptFormat<'_>
     let text =
         fit(&start[..n]).chars().take(MAX_EXCERPT).flat_map(char::escape_debug).collect::<String>();
     stream_fault(format!(
-        "wrote no Arrow stream to its standard output, which begins with `{text}`"
+        "did not write an Arrow stream to its standard output, which begins with `{text}`"
     ))
 }
 
@@ -240,7 +237,7 @@ fn single_column(schema: Schema<'_>) -> Result<Option<(Type, Precision)>> {
         };
         let what = format!("wrote a stream with {found}, expected exactly one column, `{SCORE}`");
         return Err(stream_fault(what)
-            .hint("rows are matched by their order, so nothing but the scores is written back")
+            .hint("rows are matched by their order, so write back only the scores")
             .into());
     }
     let field = fields.get(0);
@@ -265,7 +262,7 @@ struct BatchShape {
 impl BatchShape {
     fn of(batch: RecordBatch<'_>, body: i64, width: usize) -> Result<BatchShape> {
         if batch.compression().is_some() {
-            let hint = "write it without compression: the pipe has no need of it";
+            let hint = "write it without compression, which a pipe does not need";
             return Err(stream_fault("wrote a compressed stream").hint(hint).into());
         }
         Ok(BatchShape::checked(batch, body, width).ok_or_else(|| {
@@ -363,10 +360,10 @@ pub fn read_file(
     sink: &mut dyn FnMut(&[f64]) -> Result<()>,
 ) -> Result<()> {
     if !path.is_file() {
-        return Err(stream_fault("wrote no file `{scores}`")
+        return Err(stream_fault("did not write the file `{scores}`")
             .hint(
-                "write a Parquet file with the column `score` to the path that `{scores}` stands \
-                 for",
+                "write a Parquet file with the column `score` to the path \
+                 `{scores}`",
             )
             .into());
     }

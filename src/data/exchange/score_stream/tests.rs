@@ -177,7 +177,7 @@ fn files_of_scores() {
         })
         .map(|()| scores)
     };
-    check_fault(read(1), "wrote no file `{scores}`");
+    check_fault(read(1), "did not write the file `{scores}`");
     let write = |columns: Vec<(&str, ArrayRef)>| {
         let batch = RecordBatch::try_from_iter_with_nullable(
             columns.into_iter().map(|(name, array)| (name, array, true)),

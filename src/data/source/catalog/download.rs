@@ -1,11 +1,12 @@
 //! Finds the files of a data set in the data folder; downloads and verifies missing files.
 //!
-//! A file is looked for in `<data-dir>/<name>/`, else downloaded and stored there once its checksum
-//! is right, each file as soon as it is complete: a rerun continues from there. An existing file
-//! with another checksum is an error and is never replaced. Where no source answers, the run ends
-//! and the error names each file and its place, unless the job asks for the generated stand-in.
+//! A file is read from `<data-dir>/<name>/`, otherwise downloaded and stored there once its
+//! checksum is right, each file as soon as it is complete: a rerun continues from there. An
+//! existing file with another checksum is an error and is never replaced. Where no source answers,
+//! the run ends and the error names each file and its place, unless the job asks for the generated
+//! stand-in.
 //!
-//! Archives are tried first and judged by their members alone: an archive may be packed again.
+//! Archives are tried first and judged only by their members: an archive may be packed again.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -196,13 +197,13 @@ pub(super) fn read_verified<'f>(
             let expected: Vec<String> =
                 forms.iter().map(|form| format!("`{}`", form.sha256)).collect();
             let what = format!(
-                "`{}` is not the file that the catalog knows: its SHA-256 is `{found}`, expected \
+                "`{}` differs from the file in the catalog: its SHA-256 is `{found}`, expected \
                  is {}",
                 path.display(),
                 expected.join(" or ")
             );
-            let hint = "many altered copies are about; remove it to have it downloaded, or name it \
-                        by `csv`";
+            let hint = "many altered copies exist; remove it so that it is downloaded, or read it \
+                        with `csv`";
             Err(Fault::new("wrong-checksum", what).in_file(path).hint(hint).into())
         }
     }
@@ -273,7 +274,7 @@ pub(super) fn unreachable_fault(set: &PublicDataSet, folder: &Path, why: &str) -
     };
     let files: Vec<String> = set.members.iter().map(file).collect();
     let more = if set.stand_in.is_some() {
-        "; or let the job say `when_unreachable: stand_in`"
+        "; or set `when_unreachable: stand_in` in the job"
     } else {
         ""
     };
@@ -285,5 +286,5 @@ pub(super) fn unreachable_fault(set: &PublicDataSet, folder: &Path, why: &str) -
             folder.display()
         ),
     )
-    .hint(format!("put these files there by hand: {}{more}", files.join(", ")))
+    .hint(format!("put these files there yourself: {}{more}", files.join(", ")))
 }

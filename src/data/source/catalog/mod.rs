@@ -1,8 +1,8 @@
 //! Public data sets that cfaudit knows: their addresses, checksums, parse rules and columns.
 //!
 //! [`download`] looks for the files of a data set in `<data-dir>/<name>/` and fetches what is
-//! missing; [`import`] turns the verified files into typed Parquet. Each data set has a file of its
-//! own with its source, its terms and its traps: to add one, write that file and name it in
+//! missing; [`import`] turns the verified files into typed Parquet. Each data set has its own
+//! file with its source, its terms and its traps: to add one, write that file and name it in
 //! [`DATA_SETS`].
 //!
 //! Words. A *member* is a file of a data set. A *version* of a member is one content of it, known

@@ -49,7 +49,7 @@ impl TypedBuilder {
         }
     }
 
-    /// Appends a field; `None` where it is not a value of the column.
+    /// Appends a field; `None` if it is not a value of the column.
     fn append(&mut self, field: &str) -> Option<()> {
         let there = !field.is_empty();
         match self {
@@ -124,8 +124,11 @@ impl TypedTable {
         {
             let wrong = || {
                 place(
-                    Fault::new("unreadable-value", format!("`{field}` is no {}", holds.name()))
-                        .in_column(name),
+                    Fault::new(
+                        "unreadable-value",
+                        format!("`{field}` cannot be read as {}", holds.name()),
+                    )
+                    .in_column(name),
                 )
             };
             builder.append(field).ok_or_else(wrong)?;

@@ -2,7 +2,7 @@
 //! intervals need.
 //!
 //! The divergence of a scope needs the sums of all its scores before the first term. In place of a
-//! pass of its own they are *estimated* from some people ([`ScoreBalances`]), and the value is the
+//! separate pass they are *estimated* from some people ([`ScoreBalances`]), and the value is the
 //! series at the step between estimate and truth (see
 //! [`divergence`](crate::metric::evidence::divergence)). Few people are kept pair by pair; then
 //! everything is computed from the pairs, with the true sums. Where neither serves — the estimate
@@ -12,8 +12,8 @@
 //!
 //! People are buffered, sorted by group and block, and their pairs computed in chunks (see
 //! [`chunk`](crate::metric::evidence::chunk)): the sums of a block are made in registers and added
-//! to it once. The score sums of a direction are those of its blocks. A sum is the same whatever
-//! the order of the people and however they are divided.
+//! to it once. The score sums of a direction are those of its blocks. A sum is the same regardless
+//! of the order of the people and however they are divided.
 //!
 //! Cost: one logarithm a pair and scope, four scopes a pair with more than two groups. Weights,
 //! comparisons and patterns of people are added person by person. Memory: of each thread 1 KB a
@@ -55,7 +55,7 @@ impl ScoreBalances {
     }
 }
 
-/// What is kept of scores beside the counts.
+/// What is kept of scores in addition to the counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ScoreKeeping {
     /// Nothing: score metrics are not asked for.
@@ -525,7 +525,7 @@ mod tests {
         }
     }
 
-    /// A balance of the first people stands for that of all; where it does not reach, it says so.
+    /// A balance of the first people represents that of all; where it does not reach, it says so.
     #[test]
     fn an_estimated_balance_gives_the_value_of_the_true_one() {
         let mut room = ChunkWorkspace::new();

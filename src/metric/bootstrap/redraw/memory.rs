@@ -3,7 +3,7 @@
 //! A set of G groups has G (G - 1) directions. Every thread has counts of all of them; the
 //! bootstrap of score metrics keeps a value per scope, metric and replicate, or, of more than
 //! [`MAX_SINGLE_PEOPLE`] people, sums per block of people and direction once per thread. Numbers of
-//! people and of slices have no part in it but for that choice.
+//! people and of slices do not take part in it but for that choice.
 
 use super::sums::{ColumnSums, Histogram};
 use super::tile::{COLUMNS, REPLICATES_PER_BLOCK_TILE, REPLICATES_PER_PEOPLE_TILE, ScopeSums};
@@ -62,7 +62,7 @@ impl DirectionMemory {
 
     fn counts(self) -> u64 {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
-        // Score sums of everybody stand in a block.
+        // Score sums of everybody are in a block.
         let direction = size_of::<ShiftSums>() + histograms + size_of::<ShiftBlock>();
         let blocks =
             if self.by_block { weights::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>() } else { 0 };

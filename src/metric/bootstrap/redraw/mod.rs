@@ -2,14 +2,14 @@
 //! Poisson(1) in every replicate.
 //!
 //! Source: Chamandy et al. 2012, see [`poisson`](crate::num::poisson). A person has one weight for
-//! all their counterfactuals, whatever the direction, so that totals and differences are drawn with
-//! the people behind them. Where people have weights of their own, they count so often times their
-//! weight. Percentiles as in [`interval`](crate::metric::interval).
+//! all their counterfactuals, regardless of the direction, so that totals and differences are drawn
+//! with the people behind them. Where people have weights of their own, they count so often times
+//! their weight. Percentiles as in [`interval`](crate::metric::interval).
 //!
 //! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]): the weight of a person follows from
 //!   `row_key` and replicate. Every replicate is computed exactly: sums are weighted sums, the
-//!   Jensen-Shannon divergence follows its expansion where that is as good as exact, else it is
-//!   summed anew (see [`divergence`](crate::metric::evidence::divergence)).
+//!   Jensen-Shannon divergence follows its expansion where that is as good as exact, otherwise it
+//!   is summed again (see [`divergence`](crate::metric::evidence::divergence)).
 //! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
 //!   200 replicates draw blocks. The divergence is expanded about a balance that was estimated
 //!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose

@@ -255,7 +255,7 @@ mod tests {
     use crate::num::poisson::{LANES, PoissonWeights};
     use crate::num::seed::RandomStream;
 
-    /// Sums by lists are those of one product after another, however many people stand in a batch.
+    /// Sums by lists are those of one product after another, however many people are in a batch.
     #[test]
     fn lists_add_up_to_products() {
         let (poisson, mut stream) =

@@ -1,6 +1,6 @@
 //! A tile of replicates: all weighted sums of all scopes, and the values that follow.
 //!
-//! Replicates lie side by side in memory, one row of them per sum, so that a unit with its weights
+//! Replicates are adjacent in memory, one row of them per sum, so that a unit with its weights
 //! w adds w x to the row of each sum. [`sums`](super::sums) adds people, since there are many.
 
 use std::ops::Range;

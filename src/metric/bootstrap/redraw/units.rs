@@ -99,8 +99,8 @@ impl ScorePairs {
         self.people.iter().map(|people| people.len() as u64).sum()
     }
 
-    /// Puts people in the order of their keys, so that parts of them give the same list in whatever
-    /// order they were merged.
+    /// Puts people in the order of their keys, so that parts of them give the same list in any
+    /// order of merging.
     pub(crate) fn sort(&mut self) {
         for (from, people) in self.people.iter_mut().enumerate() {
             let mut order: Vec<usize> = (0..people.len()).collect();
@@ -250,7 +250,7 @@ pub(crate) struct ShiftBlocks {
     balances: Vec<ScoreBalance>,
     block_seed: u64,
     n_blocks: usize,
-    /// By group and number of the block: the directions from that group, side by side, as people
+    /// By group and number of the block: the directions from that group, together, as people
     /// fill them together.
     blocks: Vec<Option<Box<[ShiftBlock]>>>,
     /// The coefficients of the divergence in the scopes of several directions: by scope and number
@@ -388,7 +388,7 @@ impl ShiftBlocks {
     }
 
     /// The second pass over the same people, which the blocks hold; none where a balance was
-    /// estimated so far from that of all people that the series does not stand for the value, or
+    /// estimated so far from that of all people that the series does not represent the value, or
     /// was not estimated at all.
     pub(crate) fn second_pass(&self, counts: &CounterfactualCounts) -> Option<ShiftPass> {
         let places = self.scope_index;

@@ -242,7 +242,7 @@ struct ClassSubject {
     bootstrap: MatrixBootstrap,
 }
 
-/// How many people stand below the rates of counterfactuals.
+/// How many people are below the rates of counterfactuals.
 struct DenominatorPeople {
     /// By class, against all others.
     people: Vec<ScopeCellProfiles>,
@@ -374,7 +374,7 @@ impl ClassSubject {
     }
 
     /// The interval of a value of this scope; a rate comes with its cases, what these weigh, and
-    /// the class whose people stand below it.
+    /// the class whose people are below it.
     fn basis(
         &self,
         ask: &MeasureContext<'_>,

@@ -14,8 +14,8 @@
 //!
 //! Evidence is gathered in one pass and merges
 //! ([`class_counts`](crate::metric::evidence::class_counts)); [`measure`] makes values with
-//! intervals. Where people have weights, they are counted all the same, and what they weigh is
-//! summed beside.
+//! intervals. Where people have weights, they are counted anyway, and what they weigh is
+//! summed separately.
 //!
 //! Memory: without weights a number per kind of people, at most K + 1 kinds per label, prediction
 //! and target; with weights at most 24 bytes per block, direction and cell of the extended matrix.

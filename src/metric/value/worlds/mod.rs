@@ -5,21 +5,22 @@
 //! bootstrap that give the same counterfactuals are one *world* here, which counts as often as it
 //! has graphs. A metric of a counterfactual family has a value in every world. Its value is the
 //! mean over the graphs in which it is defined; `spread` holds variance (divisor M - 1) and
-//! percentiles of these values, which say nothing of sampling error. They hold two doubts, since
-//! every bootstrap has a graph and coefficients of its own; `spread_parts` tells them apart with
-//! the help of the same graphs fitted on all training rows. The interval is the bootstrap of people
-//! of that mean: in every replicate people count equally often in all worlds.
+//! percentiles of these values, which do not include sampling error. They contain two kinds of
+//! uncertainty, because every bootstrap has a graph and coefficients of its own; `spread_parts`
+//! distinguishes them with the help of the same graphs fitted on all training rows. The interval is
+//! the bootstrap of people of that mean: in every replicate people count equally often in all
+//! worlds.
 //!
-//! A bootstrap with a large class of graphs weighs more than one with a small class; that is the
-//! published definition. The mean in which every bootstrap weighs the same stands beside it.
+//! A bootstrap with a large class of graphs has more weight than one with a small class; that is
+//! the published definition. The mean in which every bootstrap weighs the same is next to it.
 //!
 //! Choice: people fall into [`WORLD_BLOCKS`] blocks by the hash of their key, and in every
 //! replicate a block counts Poisson(1) times, as in [`weights`](crate::metric::evidence::weights):
-//! a world then is a few numbers, whatever the number of people. The spread of 200 blocks is that
-//! of their people, known to about 5 %. Where all replicates agree, because nobody switches in any
-//! graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since their
-//! worlds are kept as sums of everybody; but where no score moves in any graph, the distances have
-//! that of the share of people who move.
+//! a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
+//! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
+//! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
+//! their worlds are kept as sums of everybody; but where no score moves in any graph, the distances
+//! have that of the share of people who move.
 //!
 //! Memory: 17 kilobytes a world; cost of the intervals: worlds x replicates x (blocks x 8 + metrics
 //! x scopes) steps.
@@ -56,10 +57,10 @@ pub(crate) const WORLD_BLOCKS: usize = 200;
 pub(crate) const SAMPLED: &str = "sampled";
 
 /// Flag: the attribute follows from another variable in [`FOLLOWS_FROM`] of the graphs or more. Of
-/// race, sex or age that is false, so nobody is named at a disadvantage.
+/// race, sex or age that is false, so no group is named at a disadvantage.
 pub(crate) const ATTRIBUTE_FOLLOWS: &str = "attribute_follows";
 
-/// Share of graphs from which on a cause of the attribute is told.
+/// Share of graphs from which on a cause of the attribute is reported.
 pub(crate) const FOLLOWS_FROM: f64 = 0.05;
 
 /// Bootstraps below which the ends of a 95 % interval are extremes: 2.5 % of 40 is one.
@@ -79,7 +80,7 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
 /// 6 group + 2 label + prediction.
 const KINDS: usize = 12;
 
-/// Parts into which worlds are shared out among threads, whatever the number of threads.
+/// Parts into which worlds are shared out among threads, regardless of the number of threads.
 const CHUNKS: usize = 16;
 
 /// What a world is, before anybody is counted in it.
@@ -423,7 +424,7 @@ pub(crate) fn measure_worlds(
     (0..first.len()).into_par_iter().map(across).collect()
 }
 
-/// Whether no score moves in any world, for a scope of people, each of whom has one counterfactual.
+/// Whether no score moves in any world, for a scope of people with one counterfactual each.
 fn nobody_moves(worlds: &[Vec<MeasuredValue>], scope: MetricScope) -> bool {
     let is_still =
         |m: &MeasuredValue| m.metric.id == "macd" && m.scope == scope && m.value == Ok(0.0);

@@ -90,7 +90,7 @@ fn find<'a>(
 }
 
 /// Four people predicted negative: of them 1, 3 and 2 switch in worlds of 2, 1 and 1 graphs, the
-/// last in a bootstrap of its own.
+/// last in a separate bootstrap.
 #[test]
 fn means_and_percentiles_by_hand() {
     let scores = |switched: [bool; 3]| switched.map(|yes| if yes { 0.9 } else { 0.1 }).to_vec();
@@ -363,7 +363,7 @@ fn parts_make_the_whole_and_one_world_is_one_set() {
 }
 
 /// Nobody switches in any world: every draw of people says 0, and the rate has Wilson's interval
-/// all the same. Metrics of scores say why they have none.
+/// anyway. Metrics of scores say why they have none.
 #[test]
 fn a_rate_of_none_has_an_interval() {
     let people: Vec<_> =

@@ -1,12 +1,12 @@
 //! A scenario as a drawing: a column of variables per tier, edges as wide as the share of graphs
 //! that have them.
 //!
-//! Tiers stand from left to right; variables without a tier have a column of their own before them.
-//! Inside a column causes stand above effects, as far as most graphs have it: edges are taken by
+//! Tiers run from left to right; variables without a tier have their own column before them.
+//! Inside a column causes are above effects, according to most graphs: edges are taken by
 //! share, the most frequent first, one that would close a cycle is left out, and variables stand by
 //! depth, then in the order of the search. An edge between columns is a curve from side to side. An
 //! edge inside a column is an arc: downwards on the right, upwards on the left. So a drawing
-//! depends on the tables alone, and no arc runs through a box.
+//! depends only on the tables, and no arc runs through a box.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ const STEP: f64 = 50.0;
 const MARGIN: (f64, f64) = (8.0, 46.0);
 const FREE: f64 = 56.0;
 
-/// How far an arc reaches beside the boxes, and by how much farther for every row that it spans.
+/// How far an arc reaches next to the boxes, and by how much farther for every row that it spans.
 const ARC: (f64, f64) = (14.0, 15.0);
 
 /// Width of a letter in a box, about, and the letters of a name that a box shows.
@@ -294,7 +294,7 @@ mod tests {
         let tiers = scenario(&edges, [Some(0), Some(1), Some(1), None]);
         assert_eq!(names(&tiers), ["d", "a", "c b"]);
         let svg = of(&tiers);
-        // One edge is too rare; of the others two stand below one half.
+        // One edge is too rare; of the others two are below one half.
         assert_eq!(
             (svg.matches(r#"class="edge""#).count(), svg.matches("stroke-dasharray").count()),
             (5, 2)

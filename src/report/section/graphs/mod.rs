@@ -1,11 +1,12 @@
-//! Section "How sure are we of the world": what causal graphs the bootstraps gave under the stated
-//! knowledge, how far they disagree, and what that does to the rates; scenarios of knowledge side
-//! by side.
+//! Section "How certain are the causal graphs": what causal graphs the bootstraps gave under the
+//! stated knowledge, how far they disagree, and what that does to the rates; scenarios of knowledge
+//! side by side.
 //!
-//! Three doubts stand apart in every row: which people happened to be audited (the interval of
-//! people), which graph is the right one, and which coefficients it has (other graphs, refits).
-//! What all graphs assume alike is no part of any interval and is said in words. The drawing of a
-//! scenario holds every edge that stands in at least one graph in twenty; all of them are in the
+//! Three kinds of uncertainty are separate in every row: which people happened to be audited (the
+//! interval of people), which graph is the right one, and which coefficients it has (other graphs,
+//! refits).
+//! What all graphs assume alike is not part of any interval and is said in words. The drawing of a
+//! scenario holds every edge that is in at least one graph in twenty; all of them are in the
 //! table below it. [`graphs`](crate::report::read::graphs) reads the tables, [`drawing`] draws a
 //! scenario.
 
@@ -38,7 +39,7 @@ const MISSING_LEVEL: &str = "missing";
 /// more are counted.
 const NAMED_AT_MOST: usize = 6;
 
-/// The section; none where no set rests on graphs.
+/// The section; none where no set depends on graphs.
 pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> Option<PageSection> {
     let groups = audit.graphs_by_attribute();
     if groups.is_empty() {
@@ -46,22 +47,21 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let mut blocks = vec![
         PageBlock::Text(
-            "A counterfactual says what would follow had the attribute been another. What follows \
-             from it is a causal question, and data alone rarely settle it. Here a search gave one \
-             class of graphs, the best that it found under the stated knowledge, for each \
-             bootstrap of the training rows, or the job gave the graph. Each graph has its own \
-             equations, and every rate was measured in all of them."
+            "A counterfactual shows what would change if the attribute had another value. \
+             That is a causal question, and data rarely answer it. Here a search found one \
+             class of graphs, the best under the stated knowledge, for each bootstrap of \
+             the training rows, or the job gave the graph. Each graph has its own \
+             equations, and every rate was measured in all graphs."
                 .into(),
         ),
         PageBlock::Text(
-            RichText::new().strong("All graphs assume the same, and no interval covers it: ").text(
-                "no common cause of two variables is missing from the data (causal \
-                 sufficiency); a search also takes variables that look independent for \
-                 unconnected (faithfulness); every effect is linear, on shares of levels too. \
-                 Graphs that fit a bootstrap nearly as well as its best class are left out. \
-                 The search may miss a better graph; raise `starts` of `boss` to search \
-                 longer. Graphs of bootstrapped rows tend to have more edges than those of the \
-                 rows themselves, and than the truth.",
+            RichText::new().strong("All graphs share assumptions that no interval reflects: ").text(
+                "no common cause of two variables is missing from the data (causal sufficiency); a \
+                 search also treats variables that look independent as unconnected (faithfulness); \
+                 every effect is linear, also on shares of levels. Graphs that fit a bootstrap \
+                 nearly as well as its best class are excluded. The search may miss a better \
+                 graph; raise `starts` of `boss` to search longer. Graphs of bootstrapped rows \
+                 tend to have more edges than those of the rows themselves, and than the truth.",
             ),
         ),
         PageBlock::Note(doubts(audit)),
@@ -83,7 +83,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         blocks.push(edges(audit, scenarios));
         blocks.push(movements(audit, scenarios));
     }
-    Some(PageSection { id: "graphs", title: "How sure are we of the world", blocks })
+    Some(PageSection { id: "graphs", title: "How certain are the causal graphs", blocks })
 }
 
 fn key(model: &str, attribute: &str, set: &str, scope: &str, from: &str, to: &str) -> ResultKey {
@@ -136,10 +136,10 @@ fn overview(
             _ => entry.symbol,
         })
     }));
-    let caption = "What the search found. H_G is how far graphs disagree on all edges, H_GA on \
-                   those below the attribute: 0 they agree, 1 every edge is in half of them. \
-                   Neither ranks scenarios by how far their rates can be trusted: graphs that \
-                   agree on most edges may disagree on the one that moves decisions";
+    let caption = "Results of the search. H_G measures the disagreement of graphs on all edges, \
+                   H_GA on those below the attribute: 0 they agree, 1 every edge is in half of \
+                   them. Neither ranks scenarios by the uncertainty of their rates: graphs that \
+                   agree on most edges may disagree on the one that changes decisions";
     PageBlock::Table(PageTable {
         caption: caption.into(),
         head,
@@ -168,7 +168,7 @@ fn oddities(scenarios: &[&ScenarioGraphs]) -> Vec<PageBlock> {
             number::count(all as i64)
         ),
     };
-    // What is said of several scenarios in the same words is said once.
+    // What is said about several scenarios in the same words is said once.
     let mut sampled: Vec<(String, Vec<&str>)> = Vec::new();
     let mut determined: Vec<(DeterminedVariable<'_>, Vec<&str>)> = Vec::new();
     for scenario in scenarios {
@@ -207,15 +207,15 @@ fn oddities(scenarios: &[&ScenarioGraphs]) -> Vec<PageBlock> {
     };
     let sampled = sampled.iter().map(|(which, sets)| {
         begin("Sampled:", sets).text(format!(
-            "{which}: there are more graphs than are listed, and \
-             a seeded sample stands for the class."
+            "{which}: there are more graphs than are listed, \
+             and a seeded sample represents the class."
         ))
     });
     let determined = determined.iter().map(|((which, variable, advice), sets)| {
         let words = begin("Determined:", sets)
             .text(format!("{which}: others determine some variables exactly, such as "))
             .name(*variable);
-        words.text(format!(". Their edges rest on a convention of the score. {advice}"))
+        words.text(format!(". Their edges depend on a convention of the score. {advice}"))
     });
     sampled.chain(determined).map(PageBlock::Text).collect()
 }
@@ -231,9 +231,9 @@ fn advice(scenario: &ScenarioGraphs, variable: &str) -> String {
         .collect();
     if lacking.len() > 1 && lacking.contains(&variable) {
         return format!(
-            "A likely cause is the level `{MISSING_LEVEL}`, which {} have: where rows lack several \
-             of them together, this level of one gives away that of another. Write `data.missing: \
-             {{nominal: drop-row}}`, or leave one of the columns out.",
+            "A likely cause is the level `{MISSING_LEVEL}`, which {} have: if several of them are \
+             missing in the same rows, this level of one determines that of another. Write \
+             `data.missing: {{nominal: drop-row}}`, or leave one of the columns out.",
             lacking.join(", ")
         );
     }
@@ -261,7 +261,7 @@ pub(crate) fn over_graphs(
     let what =
         if across.is_of_one_fit() { "graphs of a single bootstrap" } else { "graphs and refits" };
     let outside = if is_outside(mean, ends) {
-        ", outside of which the mean lies because a few graphs differ much"
+        ", which does not contain the mean because a few graphs differ greatly"
     } else {
         ""
     };
@@ -271,27 +271,27 @@ pub(crate) fn over_graphs(
 /// What the intervals hold, with their level.
 fn doubts(audit: &AuditFolder) -> RichText {
     let share = middle(audit);
-    RichText::from("Three doubts, kept apart. ")
+    RichText::from("Three kinds of uncertainty. ")
         .strong("People")
         .text(
-            " is the interval that other people of the same kind would give, all graphs and \
-             coefficients kept. ",
+            " is the interval over other people from the same population, with all graphs and \
+             coefficients fixed. ",
         )
         .strong("Other graphs")
         .text(format!(
-            " holds {share} of the values of all graphs, each fitted on all training rows. "
+            " contains {share} of the values of all graphs, each fitted on all training rows. "
         ))
         .strong("Refits of the coefficients")
         .text(format!(
-            " holds {share} of what the coefficients of single bootstraps change, around the mean \
-             of those values, so that an end may lie below 0. "
+            " contains {share} of the changes due to the coefficients of single bootstraps, around \
+             the mean of those values, so an end may be below 0. "
         ))
         .strong("Graphs and refits")
         .text(format!(
-            " holds {share} of the values with both doubts together, the people kept. It says how \
-             far the results of this search differ, not how far they are from the truth. A value \
-             is the mean over graphs; a bootstrap with many graphs weighs more in it, as in the \
-             method's paper."
+            " contains {share} of the values with both kinds together and the people fixed. It \
+             shows how much the results of this search differ, not how far they are from the \
+             truth. A value is the mean over graphs; a bootstrap with many graphs has more weight, \
+             as in the method's paper."
         ))
 }
 
@@ -303,7 +303,7 @@ fn few_bootstraps(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
     let words =
         RichText::new().drawing(chart::verdict("warn", "mark warn")).strong("Few bootstraps: ");
     let words = few.iter().enumerate().fold(words, |words, (i, s)| {
-        let rests = if i == 0 { "rests on" } else { "on" };
+        let rests = if i == 0 { "is based on" } else { "on" };
         let n = s.bootstraps.len();
         let n = if n == 1 { "a single fit".to_owned() } else { n.to_string() };
         words.text(if i == 0 { "" } else { ", " }).name(&s.set).text(format!(" {rests} {n}"))
@@ -311,15 +311,15 @@ fn few_bootstraps(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
     let ends = few.iter().any(|s| s.bootstraps.len() > 1).then(|| {
         format!(
             " The ends of an interval over fewer than {ENOUGH_BOOTSTRAPS} bootstraps are the most \
-             extreme ones or next to them, and other seeds give others."
+             extreme ones or next to them, and they depend on the seed."
         )
     });
     let once = few.iter().any(|s| s.bootstraps.len() == 1).then_some(
-        " A single fit does not show how far refits of the coefficients, or graphs of other rows, \
-         move a value.",
+        " A single fit does not show how much refits of the coefficients, or graphs of other rows, \
+         change a value.",
     );
     let words = words.text(".").text(ends.unwrap_or_default()).text(once.unwrap_or_default());
-    Some(PageBlock::Text(words.text(" Take 100 before a decision rests on them.")))
+    Some(PageBlock::Text(words.text(" Use 100 before you base a decision on them.")))
 }
 
 /// Scenarios in which the attribute itself follows from other columns, which people know to be
@@ -334,16 +334,16 @@ fn against_knowledge(scenarios: &[&ScenarioGraphs]) -> Option<PageBlock> {
     }
     let words = RichText::new()
         .drawing(chart::verdict("warn", "mark warn"))
-        .strong("Against what people know: ");
+        .strong("Contradicts domain knowledge: ");
     let words = found.iter().enumerate().fold(words, |words, (i, (scenario, causes))| {
         let words =
             words.text(if i == 0 { "in " } else { "; in " }).name(&scenario.set).text(", in ");
         words.and(follows(scenario, causes, "", usize::MAX))
     });
     Some(PageBlock::Text(words.text(
-        ". Where nothing on file can cause the attribute, as with race, sex or age, such a \
-         scenario contradicts what people know: its rates show what that knowledge is worth and \
-         answer no question. Say by `tiers` that nothing comes before the attribute.",
+        ". If no recorded variable can cause the attribute, as with race, sex or age, such a \
+         scenario contradicts domain knowledge: its rates show the value of that knowledge and \
+         answer no other question. Use `tiers` to state that nothing comes before the attribute.",
     )))
 }
 
@@ -361,7 +361,7 @@ fn follows(
         .name(&scenario.sensitive)
         .text(" follows from ");
     match causes.each.as_slice() {
-        [] => words.text("other variables, each of them in few"),
+        [] => words.text("other variables, each in few graphs"),
         [(cause, of_one)] if NumberFormat::Share.value(*of_one) == share => words.name(*cause),
         each => {
             let one = |words: RichText, (i, (cause, share)): (usize, &(&str, f64))| {
@@ -393,8 +393,8 @@ pub(crate) fn caution(audit: &AuditFolder, set: &str, attribute: &str) -> Option
     let words = RichText::from("No group is named at a disadvantage, because in ");
     let words =
         words.and(follows(scenario, &causes, " of this set", CAUSES_AT_MOST)).text(", which may ");
-    let known = "contradict what people know";
-    Some(words.link(known, "graphs", "How sure are we of the world").text("."))
+    let known = "contradict domain knowledge";
+    Some(words.link(known, "graphs", "How certain are the causal graphs").text("."))
 }
 
 /// Adds a set to those of which the same is said.
@@ -543,8 +543,8 @@ fn rates(
     let mut head = vec![RichText::from("Rate")];
     head.extend(scenarios.iter().map(|s| RichText::new().name(&s.set)));
     let caption = RichText::new().name(model).text(format!(
-        ": the filled dot with the interval of people, the open one with that of graphs and \
-         refits, from 0 to {}. Of graphs, of refits and of both an interval holds {middle} of the \
+        ": filled dot with the interval over people, open dot with that over graphs and \
+         refits, from 0 to {}. The intervals over graphs, refits and both contain {middle} of the \
          values",
         NumberFormat::Share.value(end)
     ));
@@ -581,8 +581,8 @@ fn rate(measure: Option<&ReportedValue>, kind: NumberFormat, end: f64, middle: &
         {
             let said = |(lo, hi): (f64, f64)| match variance {
                 Some(0.0) => format!("{name} none"),
-                // A few graphs at the ends differ all the same.
-                _ if lo == hi => format!("{name} alike in {middle}"),
+                // A few graphs at the ends differ anyway.
+                _ if lo == hi => format!("{name} equal in {middle}"),
                 _ => format!("{name} {}", kind.interval(value, lo, hi)),
             };
             small.extend(part.map(|ends| said(ends).into()));
@@ -612,12 +612,12 @@ fn drawings(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> Option<PageBl
         caption = caption.text(if i == 0 { "In order: " } else { ", " }).name(&scenario.set);
     }
     let tiers =
-        if shown.iter().any(|s| s.has_tiers()) { " Tiers stand from left to right." } else { "" };
+        if shown.iter().any(|s| s.has_tiers()) { " Tiers run from left to right." } else { "" };
     let caption = caption.text(format!(
-        ". Every edge that is in at least {} of the graphs; its width is that share, dashed is \
-         below one half. The variable in the thick frame is the attribute.{tiers} Inside a column \
-         causes stand above effects as far as most graphs have it; the other way round an edge \
-         runs on the left.",
+        ". Every edge that is in at least {} of the graphs; its width is that share; an edge below \
+         one half is dashed. The variable in the thick frame is the attribute.{tiers} Inside a \
+         column causes are above effects according to most graphs; an edge in the opposite \
+         direction runs on the left.",
         NumberFormat::Share.value(LEAST)
     ));
     let drawings: Vec<String> = shown.iter().map(|scenario| drawing::of(scenario)).collect();
@@ -700,7 +700,7 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
             if found.below == 0.0 {
                 return PageCell {
                     main: "0".into(),
-                    small: vec!["follows in no graph".into()],
+                    small: vec!["effect in no graph".into()],
                     ..PageCell::default()
                 };
             }
@@ -708,7 +708,7 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
             match found.ends {
                 // A few graphs move it far, and the mean lies outside of what most of them say.
                 Some((0.0, 0.0)) if found.mean != 0.0 => {
-                    small.push("in most graphs it does not move".into())
+                    small.push("does not move in most graphs".into())
                 }
                 Some((lo, hi)) if found.mean < lo || found.mean > hi => {
                     small.push(
@@ -748,18 +748,18 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
     let moved =
         |n: &ScenarioNode| n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0;
     let fractions = if scenarios.iter().any(|s| s.nodes.iter().any(moved)) {
-        ". Levels move by fractions, and such people cannot exist: the model is asked about points \
-         between people, as in the method's paper"
+        ". Levels move by fractions, and such people cannot exist: the model scores points between \
+         people, as in the method's paper"
     } else {
         ""
     };
     let caption = RichText::from("How far variables move from ")
         .and(RichText::direction(&first.groups.0, &first.groups.1))
         .text(format!(
-            ", in their own unit, levels in shares of 1; back they move as far the other way. Mean \
-             over all graphs, which a few graphs can move; below it the interval that holds {} of \
-             graphs and refits, and the share of graphs in which the variable follows from the \
-             attribute at all{fractions}",
+            ", in their own unit, levels in shares of 1; in the reverse direction they move by the \
+             same amount with the opposite sign. Mean over all graphs, which a few graphs can \
+             influence; below it the interval that contains {} of graphs and refits, and the share \
+             of graphs in which the variable is an effect of the attribute{fractions}",
             middle(audit)
         ));
     PageBlock::Table(PageTable { caption, head, rows, prose: false })

@@ -1,4 +1,4 @@
-//! Example pairs: rows beside their counterfactuals, where the job asks for people on the page.
+//! Example pairs: rows next to their counterfactuals, where the job asks for people on the page.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::report::read::audit::AuditFolder;
 use crate::report::read::quality::{ExampleFeature, FeatureQuality, QualityKey};
 use crate::report::section::plausibility::count;
 
-/// Rows beside their counterfactuals, where the job asks for them.
+/// Rows next to their counterfactuals, where the job asks for them.
 pub(super) fn block(audit: &AuditFolder, pair: &QualityKey, room: usize) -> Option<PageBlock> {
     let all: Vec<&Vec<ExampleFeature>> = audit.quality.examples(pair).collect();
     let n_shown = all.len().min(room);
     let drawn = if n_shown == 1 {
-        "1 row of a person, drawn by the seed and not chosen for what it shows.".to_owned()
+        "1 row of a person, sampled with the seed, not chosen for its content.".to_owned()
     } else {
         format!(
-            "{} rows of people, drawn by the seed and not chosen for what they show.",
+            "{} rows of people, sampled with the seed, not chosen for their content.",
             count(n_shown)
         )
     };
@@ -24,7 +24,7 @@ pub(super) fn block(audit: &AuditFolder, pair: &QualityKey, room: usize) -> Opti
         if n_shown < all.len() { "; the rest is in tables/cf_examples.parquet." } else { "." };
     let note = PageBlock::Note(
         RichText::from(drawn)
-            .text(" The job asks for them by ")
+            .text(" The job requests them with ")
             .code("report.example_pairs")
             .text(rest),
     );
@@ -81,7 +81,7 @@ pub(super) fn block(audit: &AuditFolder, pair: &QualityKey, room: usize) -> Opti
                 ""
             });
         let head =
-            ["Feature", "As it is", "Counterfactual", "Changed"].map(RichText::from).to_vec();
+            ["Feature", "Original", "Counterfactual", "Changed"].map(RichText::from).to_vec();
         tables.push(PageTable {
             caption,
             head,
@@ -100,8 +100,8 @@ fn shown(value: Option<&str>) -> RichText {
 /// Digits of a number that the page shows, where they are enough.
 const DIGITS: usize = 6;
 
-/// Two numbers with as many digits as tell them apart, at least [`DIGITS`]; values that are no
-/// numbers as they are.
+/// Two numbers with as many digits as distinguish them, at least [`DIGITS`]; values that are
+/// not numbers as they are.
 fn short(before: Option<&str>, after: Option<&str>) -> [Option<String>; 2] {
     let whole = [before, after].map(|value| value.map(str::to_owned));
     let cut = |digits: usize| [before, after].map(|value| value.map(|value| cut(value, digits)));

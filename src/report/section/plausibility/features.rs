@@ -212,21 +212,21 @@ fn drawings(
         });
     let caption = caption
         .text(
-            ", shares in per cent. Area: rows as they are; line: their counterfactuals; \
-             dots: real rows of group ",
+            ", shares in per cent. Area: original rows; line: their counterfactuals; dots: \
+             real rows of group ",
         )
         .name(&pair.to);
     let drawings = drawn.iter().enumerate().map(svg).collect();
-    let said = "Counts, and in brackets shares of all. Those of the target group are weighted to \
-                the classes of the counterfactuals, so they are no quotients of its counts. Values \
-                that nobody has are left out.";
+    let said = "Counts, and in brackets shares of all. Shares of the target group are weighted \
+                to the classes of the counterfactuals, so they are not quotients of its \
+                counts. Values without people are omitted.";
     let numbers = vec![
         PageBlock::Note(said.into()),
         PageBlock::Tables(drawn.iter().map(|feature| bars(feature, pair)).collect()),
     ];
     vec![
         PageBlock::Figure(PageFigure { drawings, caption: caption.text("."), small: true }),
-        PageBlock::Fold("The numbers of these drawings", numbers),
+        PageBlock::Fold("The numbers of these charts", numbers),
     ]
 }
 
@@ -236,8 +236,8 @@ fn bars(feature: &FeatureQuality, pair: &QualityKey) -> PageTable {
     let row = |bar: &DistributionBar| {
         let head = match bar.edges {
             Some((lo, hi)) => {
-                // The counts beside it are those between the edges: they are told to a thousandth
-                // of a bin.
+                // The counts next to it are those between the edges: they are reported to a
+                // thousandth of a bin.
                 let edge = |at: f64| on_axis(at, (hi - lo) / 10.0);
                 if bar.edges == last {
                     format!("{} and above", edge(lo)).into()

@@ -1,5 +1,5 @@
-//! What was made: a table of the directions of a world, and what is 0 in all of them said in a
-//! sentence.
+//! Generated counterfactuals: a table of the directions of a world, and what is 0 in all of them
+//! said in a sentence.
 
 use crate::report::page::number::{self, NumberFormat, three_digits};
 use crate::report::page::terms::PageGlossary;
@@ -13,7 +13,7 @@ fn value(values: &QualityValues, measure: &str) -> Option<f64> {
     values.get(measure).copied().flatten()
 }
 
-/// A count that stands in a table as a number.
+/// A count that is in a table as a number.
 fn whole(values: &QualityValues, measure: &str) -> i64 {
     // Counts of rows are far below the end of exact whole numbers.
     value(values, measure).unwrap_or(0.0).round() as i64
@@ -167,13 +167,13 @@ const COLUMNS: &[QualityColumn] = &[
         head: "Kept",
         measures: &["kept_mean"],
         cell: |values| things(values, "kept_mean"),
-        nothing: "no feature was kept for want of reference rows",
+        nothing: "no feature was kept because of too few reference rows",
     },
     QualityColumn {
         head: "Matched approximately",
         measures: &["approximate_share"],
         cell: approximate,
-        nothing: "every row was matched at the least distance of all",
+        nothing: "every row was matched with the smallest total distance",
     },
     QualityColumn {
         head: "Cost of transport",
@@ -247,13 +247,13 @@ pub(super) fn blocks(
     let moves =
         world.directions.iter().any(|d| audit.quality.features(d.pair).iter().any(|f| f.moved()));
     let mut caption = match world.directions.len() {
-        n if n > room => format!("What was made: {room} of {n} directions"),
-        _ => "What was made".to_owned(),
+        n if n > room => format!("Generated counterfactuals: {room} of {n} directions"),
+        _ => "Generated counterfactuals".to_owned(),
     };
     if moves && world.directions.len() > 1 {
         caption.push_str(
-            ", in the order of the largest distance to the target group that a moved \
-             feature is left with",
+            ", sorted by the largest remaining distance of a moved feature to \
+             the target group",
         );
     }
     if columns.iter().any(|column| first(column) == "plausibility_50") {
@@ -273,8 +273,8 @@ pub(super) fn blocks(
     if shown.iter().any(|values| value(values, "exact") == Some(0.0)) {
         glossary.show("exact");
         blocks.push(PageBlock::Note(RichText::new().drawing(mark()).strong("Thinned out: ").text(
-            "the reference has more distinct values, or combinations of levels, than are kept \
-             one by one. A grid or a sample stands for them, so distances and mapped values \
+            "the reference has more distinct values, or combinations of levels, than are \
+             stored exactly. A grid or a sample is used instead, so distances and mapped values \
              are approximate.",
         )));
     }

@@ -1,11 +1,11 @@
-//! Section "How plausible the other worlds are": per set and attribute what was made, how far it
+//! Section "How plausible the counterfactuals are": per set and attribute what was made, how far it
 //! lies from the rows, and whether it looks like the real rows of the target group; feature by
 //! feature, with drawings, for the worst directions.
 //!
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
 //! `cf_quality`, `cf_features`, `cf_distributions` and `cf_examples`; that a feature ends farther
 //! from its target group than it began is said in a word and a shape. [`measures`] is the table of
-//! directions, [`features`] a direction feature by feature, [`examples`] rows beside their
+//! directions, [`features`] a direction feature by feature, [`examples`] rows next to their
 //! counterfactuals.
 
 mod examples;
@@ -70,33 +70,33 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     }
     let mut blocks = vec![
         PageBlock::Text(
-            "A switch is worth no more than the world it happens in. This section sets the \
-             counterfactuals of each set that moves features beside the real rows of the group \
-             they are moved to. No model has a part in it. Whether a combination of values makes \
-             sense is for somebody to say who knows the field; the drawings are for them."
+            "A switch is only as credible as its counterfactual. This section compares the \
+             counterfactuals of each set that moves features with the real rows of \
+             the target group. It does not use a model. Only a domain expert can \
+             judge whether a combination of values makes sense; the charts support that judgement."
                 .into(),
         ),
         PageBlock::Note(
-            RichText::from("In the drawings ")
+            RichText::from("In the charts ")
                 .strong("the area")
-                .text(" is the rows as they are, ")
+                .text(" shows the original rows, ")
                 .strong("the line")
                 .text(" their counterfactuals, and ")
                 .strong("the dots")
                 .text(
                     " are real rows of the target group, weighted to the classes (the labels, \
-                     where the set conditions on them) of the counterfactuals. Where \
-                     counterfactuals look like their target group the dots lie on the line. Within \
-                     one set and attribute a feature has the same axes in all drawings. Distances \
-                     to the target group, from 0 to 1, are Kolmogorov-Smirnov's for numbers and \
-                     total variation for levels, within classes; sd is the standard deviation of \
-                     the reference.",
+                     where the set conditions on them) of the counterfactuals. If counterfactuals \
+                     look like their target group, the dots are on the line. Within one set and \
+                     attribute a feature has the same axes in all charts. Distances to the target \
+                     group, from 0 to 1, are Kolmogorov-Smirnov distances for numbers and total \
+                     variation for levels, within classes; sd is the standard deviation of the \
+                     reference.",
                 ),
         ),
     ];
     if audit.manifest.weight.is_some() {
         blocks.push(PageBlock::Note(
-            "Weights have no part in this section: every counterfactual counts once.".into(),
+            "This section does not use weights: every counterfactual counts once.".into(),
         ));
     }
     let room = QualityBudget::of(audit, &worlds);
@@ -104,7 +104,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         let most = if i < DETAILED_AT_MOST { room.detailed } else { 0 };
         blocks.extend(set_blocks(audit, world, &room, most, glossary));
     }
-    Some(PageSection { id: "plausibility", title: "How plausible the other worlds are", blocks })
+    Some(PageSection { id: "plausibility", title: "How plausible the counterfactuals are", blocks })
 }
 
 fn set_blocks(
@@ -129,7 +129,7 @@ fn set_blocks(
     if shown.len() < shapes_at_most {
         blocks.push(PageBlock::Note(match shown.len() {
             0 => "Its features are in tables/cf_features.parquet and \
-                  tables/cf_distributions.parquet; the page has no room for them."
+                  tables/cf_distributions.parquet and not shown on the page."
                 .into(),
             1 => "Feature by feature for the first direction; the others are in \
                   tables/cf_features.parquet."

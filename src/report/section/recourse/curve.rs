@@ -1,7 +1,7 @@
 //! Effectiveness by cost as a small drawing: which share of each group of a subgroup is helped at
 //! most cost so and so.
 //!
-//! What tells the groups apart is their shape, not their colour: a line with dots for the group
+//! What distinguishes the groups is their shape, not their colour: a line with dots for the group
 //! that is compared, a dashed one with rings for the reference.
 
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ impl SubgroupCurves<'_> {
     /// What the drawing shows, in words.
     fn in_words(&self) -> String {
         let Some(last) = self.steps.len().checked_sub(1) else {
-            return "no action was looked at".to_owned();
+            return "no action was evaluated".to_owned();
         };
         let of = |g: usize| {
             let k = self.steps[last].1[g];
@@ -187,6 +187,6 @@ mod tests {
             "{svg}"
         );
         let none = SubgroupCurves { steps: Vec::new(), ..curves };
-        assert_eq!(none.in_words(), "no action was looked at");
+        assert_eq!(none.in_words(), "no action was evaluated");
     }
 }

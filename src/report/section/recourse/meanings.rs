@@ -15,7 +15,7 @@ pub(crate) fn meanings(tables: &RecourseTables) -> PageBlock {
     let any = |definitions: &[&str]| ways.iter().any(|way| definitions.contains(&way.definition()));
     let by_chance = tables.subgroups.iter().any(|row| row.p_value.is_some());
     let few = format!(
-        "Fewer than {FEW} people of a group in a subgroup: then one person more or less changes \
+        "Fewer than {FEW} people of a group in a subgroup: one person more or less then changes \
          the shares by more than a tenth."
     );
     let all: [(bool, &str, &str); 12] = [
@@ -23,70 +23,70 @@ pub(crate) fn meanings(tables: &RecourseTables) -> PageBlock {
         (
             true,
             "Subgroup",
-            "All affected people of both groups who share the traits behind \u{201c}If\u{201d}. \
-             One person is in many subgroups.",
+            "All affected people of both groups who share the traits after \u{201c}If\u{201d}. One \
+             person can be in many subgroups.",
         ),
         (
             true,
             "Action",
-            "What stands behind \u{201c}then\u{201d}: new levels of some of these traits. It \
-             counts where enough people with the favourable decision have the levels that it leads \
+            "The part after \u{201c}then\u{201d}: new levels of some of these traits. It \
+             counts if enough people with the favourable decision have the levels that it leads \
              to.",
         ),
         (
             true,
             "Cost",
-            "The sum over all changes of an action, in the units of the job; the last table says \
-             what each costs.",
+            "The sum over all changes of an action, in the units of the job; the last table gives \
+             the cost of each.",
         ),
         (
             any(&["equal-choice", "equal-cost-of-effectiveness"]),
             "A share of the group",
             "Of the people of that group in the subgroup. \u{201c}None helps 70\u{202f}%\u{201d}: \
-             no action, at whatever cost, reaches that share, though it may reach some people.",
+             no action, at any cost, reaches that share, although it may reach some people.",
         ),
         (
             true,
             "Macro, micro, both views",
-            "Macro: one action for all people of a subgroup. Micro: each person the cheapest \
-             action that helps them. In both views: the two give the same values in every \
-             subgroup, and count as one way to judge.",
+            "Macro: the same action for all people of a subgroup. Micro: for each person \
+             the cheapest action that helps. In both views: the two give the same values \
+             in every subgroup, and count as one view.",
         ),
         (
             any(&["equal-effectiveness-within-budget"]),
             "Budget",
-            "The most that an action may cost: as the job says, or by percentiles of the costs at \
+            "The maximum cost of an action: given in the job, or as percentiles of the costs at \
              which half of a group in a subgroup are helped.",
         ),
         (
             true,
             "Score, fair",
-            "The difference of the values of the two groups. 0 is fair, also where nobody of \
+            "The difference of the values of the two groups. 0 is fair, also if nobody in \
              either group can be helped.",
         ),
         (
             any(&["equal-cost-of-effectiveness", "equal-conditional-mean-recourse"]),
             "\u{221e}",
-            "One group reaches what the other does not reach, whatever it costs. It is larger than \
-             every number, however few people it rests on.",
+            "One group reaches the target and the other does not, at any cost. It ranks above \
+             every number, even if it is based on few people.",
         ),
         (
             true,
             "Most unfair tenth",
-            "The unfair subgroups in the order of their scores, cut after a tenth. Where many have \
-             the score at the cut, the order of the table alone decides which of them are inside.",
+            "The tenth of the unfair subgroups with the highest scores. If many have the score \
+             at the cut, only the order of the table decides which of them are included.",
         ),
         (true, "Few", &few),
         (
             by_chance,
             "p, false discoveries",
-            "p: how often a score of at least this size comes up where people are dealt out to the \
-             two groups by chance. It is at least 1 over one more than the deals, so few deals \
-             find little among many subgroups. False discoveries: if this subgroup and all with a \
-             smaller p are called unfair, the share of them that chance is expected to make at \
-             most (Benjamini and Hochberg). That bound is proven for independent and for \
-             positively dependent tests; that subgroups with the same people are positively \
-             dependent is an assumption.",
+            "p: how often a score of at least this size occurs if people are assigned to the two \
+             groups at random. With n permutations (`deals`) it is at least 1 / (n + 1), so few \
+             permutations find little among many subgroups. False discoveries: if this subgroup \
+             and all with a smaller p are called unfair, an upper bound of the expected share of \
+             false ones among them (Benjamini and Hochberg). That bound is proven for independent \
+             and for positively dependent tests; that subgroups with the same people are \
+             positively dependent is an assumption.",
         ),
     ];
     let used = all
@@ -94,5 +94,5 @@ pub(crate) fn meanings(tables: &RecourseTables) -> PageBlock {
         .filter(|(used, ..)| *used)
         .map(|(_, word, meaning)| (RichText::from(word), RichText::from(meaning)))
         .collect();
-    PageBlock::Fold("What the words mean", vec![PageBlock::Facts(used)])
+    PageBlock::Fold("Definitions", vec![PageBlock::Facts(used)])
 }

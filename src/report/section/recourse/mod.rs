@@ -1,16 +1,16 @@
 //! Section "Recourse": for whom it is harder to get out of the unfavourable decision, and what
 //! would have to change.
 //!
-//! One part per pair of groups. First in words whom the model puts at a disadvantage; then the
-//! subgroups in the form "if ... then ..." under one definition, both groups side by side with
+//! One part per pair of groups. First in words which group the model puts at a disadvantage; then
+//! the subgroups in the form "if ... then ..." under one definition, both groups side by side with
 //! counts, with effectiveness by cost as small drawings; then how often each definition finds
 //! either group worse off, with its most unfair subgroups; at the end what people may change, and
-//! what not. The definition that is told first is equal cost of effectiveness with the largest
+//! what not. The definition that is reported first is equal cost of effectiveness with the largest
 //! share, in the macro view, where the job judges it: of all it is the nearest to "is there a way
 //! out".
 //!
-//! Subgroups overlap, so that a handful of people makes thousands of them: whoever is counted in
-//! subgroups is counted in people too, and where the smaller group of the unfair subgroups is
+//! Subgroups overlap, so that a handful of people makes thousands of them: people in subgroups
+//! are also counted as people, and where the smaller group of the unfair subgroups is
 //! mostly a few people, it is too few to tell.
 
 mod curve;
@@ -34,7 +34,7 @@ use crate::table::recourse::{
     ActionRow, ComparativeRow, EcdRow, RecourseColumnRow, RecourseRow, SubgroupRow,
 };
 
-/// Subgroups that are told with all their actions.
+/// Subgroups that are reported with all their actions.
 const CARDS: usize = 6;
 
 /// Subgroups of one definition in a table.
@@ -52,10 +52,10 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     let mut blocks = vec![PageBlock::Text(
         "People with the unfavourable decision who share some traits are a subgroup. What would \
          they have to change to get the favourable one, and is that harder for one group than for \
-         the other, though their traits are the same? An action changes the entries that it names \
-         and no others, even where in life others would change with them: the section says what \
-         the model would then decide, and is neither advice nor a forecast of what people can \
-         reach."
+         the other, although their traits are the same? An action changes only the entries \
+         that it names, even if in reality others would change with them: the section \
+         shows what the model would then decide, and is neither advice nor a \
+         forecast."
             .into(),
     )];
     blocks.push(meanings::meanings(&audit.recourse));
@@ -95,14 +95,13 @@ pub(crate) fn section(audit: &AuditFolder) -> Option<PageSection> {
     }
     blocks.push(PageBlock::Note(
         "After Fairness Aware Counterfactuals for Subgroups (FACTS). Subgroups overlap, so their \
-         number is no number of people, and small ones can differ by chance alone: look at the \
-         counts. An action counts where enough people with the favourable decision have the levels \
-         that it leads to. Bins are (lo, hi]: the lower edge is outside, but for that of the \
-         lowest. All subgroups and actions are in tables/subgroups.parquet and \
-         tables/actions.parquet."
+         number is not a number of people, and small ones can differ by chance: look at the \
+         counts. An action counts if enough people with the favourable decision have the resulting \
+         levels. Bins are (lo, hi]: they exclude the lower edge, except the lowest bin. All \
+         subgroups and actions are in tables/subgroups.parquet and tables/actions.parquet."
             .into(),
     ));
-    Some(PageSection { id: "recourse", title: "Recourse: who has a way out", blocks })
+    Some(PageSection { id: "recourse", title: "Recourse: who can change the decision", blocks })
 }
 
 /// Whether the page tells of recourse at all.
@@ -110,9 +109,9 @@ pub(crate) fn is_there(audit: &AuditFolder) -> bool {
     !audit.recourse.comparisons.is_empty()
 }
 
-/// A sentence for the findings: whom a comparison puts at a disadvantage. Of several it is the one
-/// with the largest share of unfair subgroups, among those that rest on enough people, and on more
-/// than chance, where there are any.
+/// A sentence for the findings: which group a comparison puts at a disadvantage. Of several it is
+/// the one with the largest share of unfair subgroups, among those that depend on enough people,
+/// and on more than chance, where there are any.
 pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     let comparisons = audit.recourse.comparisons.iter().filter(|row| row.undefined.is_empty());
     let outcomes = comparisons.filter_map(|comparison| ComparisonOutcome::of(audit, comparison));
@@ -124,8 +123,8 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
     Some(outcome.in_words().text(" ").link("See recourse", "recourse", "Recourse"))
 }
 
-/// What the page tells of each comparison: where nothing can be told from chance one sentence, else
-/// for whom it is harder, and how many people that rests on.
+/// What the page tells of each comparison: where nothing can be distinguished from chance one
+/// sentence, else for whom it is harder, and how many people that depends on.
 pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
     let mut told = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
@@ -145,7 +144,7 @@ pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
         let start = if outcome.too_few() {
             "Too few people for a conclusion: "
         } else {
-            "No difference can be told from chance: "
+            "No difference is distinguishable from chance: "
         };
         let affected = [comparison.affected_0, comparison.affected_1];
         let [a, b] = outcome.names();
@@ -157,7 +156,7 @@ pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
         let judged = outcome.first.row.judged;
         told.push(if outcome.none_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
-            people.text(format!(", and none of {differences} can be told from chance."))
+            people.text(format!(", and none of {differences} can be distinguished from chance."))
         } else {
             people.text(".")
         });
@@ -173,7 +172,7 @@ fn why_not(comparison: &RecourseRow) -> &'static str {
     }
 }
 
-/// What was left out of comparisons: where, why, and how much.
+/// What was excluded of comparisons: where, why, and how much.
 pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, String)> {
     let mut found = Vec::new();
     for comparison in audit.recourse.comparisons.iter() {
@@ -215,11 +214,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
                 "mean rank",
                 "mean ranks",
             );
-            found.push((
-                place(),
-                "no subgroup is unfair by the definition whose first rank they are of",
-                n,
-            ));
+            found.push((place(), "no subgroup is unfair by the definition of their first rank", n));
         }
     }
     found
@@ -229,7 +224,7 @@ pub(crate) fn left_out(audit: &AuditFolder) -> Vec<(RichText, &'static str, Stri
 struct ComparisonOutcome<'a> {
     comparison: &'a RecourseRow,
     views: Vec<DefinitionView<'a>>,
-    /// The way that is told first.
+    /// The view that is shown first.
     first: DefinitionView<'a>,
     /// How large the smaller group of its unfair subgroups is.
     smaller: SizeCounts,
@@ -272,18 +267,18 @@ impl<'a> ComparisonOutcome<'a> {
         self.chance.is_some_and(|chance| chance.beyond == 0)
     }
 
-    /// For whom it is harder, by the way told first and by the others, and how many people that
-    /// rests on.
+    /// For whom it is harder, by the view shown first and by the others, and how many people that
+    /// depends on.
     fn in_words(&self) -> RichText {
         let row = &self.first.row;
         let [a, b] = self.names();
         let (unfair_a, unfair_b) = (row.unfair_0, row.unfair_1);
         let of_all = format!(
-            " of {} the way to the favourable decision is harder for group ",
+            " of {} the favourable decision is harder to reach for group ",
             number::count_of(row.judged, "subgroup", "subgroups")
         );
         let start = match (self.too_few(), self.none_beyond_chance()) {
-            (true, _) => "Too few to tell: in ",
+            (true, _) => "Too few for a conclusion: in ",
             (false, true) => "Chance is not ruled out: in ",
             (false, false) => "In ",
         };
@@ -318,7 +313,7 @@ impl<'a> ComparisonOutcome<'a> {
         }
         let find = if against_a == 1 { "finds" } else { "find" };
         let words = RichText::from(format!(
-            "; of {} ways to judge, {against_a} {find} more subgroups where \
+            "; of {} views, {against_a} {find} more subgroups in which \
              it is harder for group ",
             self.views.len()
         ))
@@ -361,18 +356,17 @@ impl<'a> ComparisonOutcome<'a> {
     /// How the unfair subgroups stand against chance.
     fn against_chance(&self) -> RichText {
         let deals = self.comparison.deals;
-        // Every unfair subgroup has a p where the job asks for `chance`, whatever version wrote it.
+        // Every unfair subgroup has a p where the job asks for `chance`, regardless of the version
+        // that wrote it.
         let Some(chance) = self.chance else {
             if deals.is_some() {
                 return RichText::new();
             }
-            let words = RichText::from(
-                " Which of these differences chance alone would make was not tested: ",
-            );
-            return words.code("chance").text(" in the job asks for it.");
+            let words = RichText::from(" These differences were not tested against chance: ");
+            return words.code("chance").text(" in the job requests the test.");
         };
         let words = RichText::from(format!(
-            " With at most {} false discoveries {} of these {} can be told from chance.",
+            " With at most {} false discoveries {} of these {} can be distinguished from chance.",
             number::level(FALSE_DISCOVERIES),
             if chance.beyond == 0 { "none".to_owned() } else { number::count(chance.beyond) },
             number::count(chance.tested)
@@ -389,7 +383,7 @@ impl<'a> ComparisonOutcome<'a> {
             number::count_of(deals, "deal", "deals"),
             three_digits(chance.least)
         );
-        words.text(rest).code("deals").text(" in the job some may be told from chance.")
+        words.text(rest).code("deals").text(" in the job some may be distinguished from chance.")
     }
 }
 
@@ -420,8 +414,8 @@ fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBloc
     let least = comparison.least_0.min(comparison.least_1);
     if least < FEW {
         let words = format!(
-            "The smallest subgroups have {} of a group, so that one person can decide whether they \
-             are unfair: a higher support leaves them out.",
+            "The smallest subgroups have {} of a group, so one person can decide whether they \
+             are unfair: a higher support excludes them.",
             number::people(least)
         );
         blocks.push(PageBlock::Note(words.into()));
@@ -438,9 +432,9 @@ fn part(audit: &AuditFolder, comparison: &RecourseRow, k: usize) -> Vec<PageBloc
 /// What is to be known of a table with infinite scores; nothing of one without.
 fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a SubgroupRow>) -> Option<PageBlock> {
     let any = rows.any(|row| row.score.is_some_and(f64::is_infinite));
-    let words = "\u{221e} stands above every number, however few people it rests on: a row with it \
-                 may rest on one person. Next to it stands how many of the group that is better \
-                 off are reached.";
+    let words = "\u{221e} ranks above every number, even if it is based on a single \
+                 person. The number of people reached in the group that is better off is \
+                 next to it.";
     any.then(|| PageBlock::Note(words.into()))
 }
 
@@ -448,7 +442,7 @@ fn of_infinity<'a>(mut rows: impl Iterator<Item = &'a SubgroupRow>) -> Option<Pa
 fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
     let head = vec![
         "Definition".into(),
-        "What it compares".into(),
+        "Compared value".into(),
         RichText::new().text("Against ").name(a),
         RichText::new().text("Against ").name(b),
         "Fair".into(),
@@ -475,7 +469,7 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
                     .name(b);
                 let arbitrary = row.tied > row.tied_in_top;
                 let tied = format!(
-                    "it ends among {} of equal score, {} of them inside",
+                    "it ends among {} with equal scores, {} of them included",
                     number::count(row.tied),
                     number::count(row.tied_in_top)
                 );
@@ -503,7 +497,7 @@ fn by_definition(ways: &[DefinitionView<'_>], a: &str, b: &str) -> PageTable {
         ReportRow { id: String::new(), head: way.title().into(), cells }
     });
     let caption =
-        "In how many subgroups each definition finds the way out harder for one group".into();
+        "Number of subgroups in which each definition finds recourse harder for one group".into();
     PageTable { caption, head, rows: rows.collect(), prose: true }
 }
 
@@ -557,7 +551,7 @@ fn cards(
     let mut blocks = vec![PageBlock::Text(
         RichText::from("The most unfair subgroups by ").strong(way.title().to_lowercase()).text(
             format!(
-                " ({}). Cells say how many of the people the change would help.",
+                " ({}). Cells give the number of people whom the change would help.",
                 way.compares()
             ),
         ),
@@ -793,7 +787,7 @@ fn helps(audit: &AuditFolder, lines: &[&ComparativeRow], group: &str) -> PageCel
     PageCell { main: changes.into(), small: vec![small], ..PageCell::default() }
 }
 
-/// How far the definitions agree.
+/// Agreement of the definitions.
 fn agreement(
     audit: &AuditFolder,
     comparison: &RecourseRow,
@@ -825,13 +819,13 @@ fn agreement(
     let caption = "Mean rank that the definition of the column gives to the subgroups of rank 1 by \
                    that of the row, over its largest rank plus 1: small where the two agree";
     let table = PageTable { caption: caption.into(), head, rows: rows.collect(), prose: false };
-    Some(PageBlock::Fold("How far the definitions agree", vec![PageBlock::Table(table)]))
+    Some(PageBlock::Fold("Agreement of the definitions", vec![PageBlock::Table(table)]))
 }
 
 /// What people may change, and what not.
 fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
     let mine = || audit.recourse.columns.iter().filter(|row| row.recourse.as_str() == recourse);
-    let head = ["What may change", "How", "Cost of a change"].map(RichText::from).to_vec();
+    let head = ["Allowed changes", "How", "Cost of a change"].map(RichText::from).to_vec();
     let row = |row: &RecourseColumnRow| {
         let per = match row.distance.as_str() {
             "positions" => " for each position",
@@ -841,7 +835,7 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
         };
         let without = row.missing + row.outside;
         let small = (without > 0).then(|| {
-            format!("{} without a value, or with one outside of the bins", number::people(without))
+            format!("{} without a value, or with a value outside the bins", number::people(without))
                 .into()
         });
         let how = PageCell {
@@ -857,11 +851,11 @@ fn rules(audit: &AuditFolder, recourse: &str) -> Vec<PageBlock> {
         }
     };
     let rows: Vec<ReportRow> = mine().filter(|row| row.changes == 1).map(row).collect();
-    let mut still = RichText::from("May not change, and so is in no action: ").name(recourse);
+    let mut still = RichText::from("Fixed, and therefore in no action: ").name(recourse);
     for column in mine().filter(|row| row.changes != 1) {
         still = still.text(", ").name(column.column.as_str());
     }
-    let caption = RichText::from("What people may change by the job, recourse by ").name(recourse);
+    let caption = RichText::from("Changes that the job allows, recourse by ").name(recourse);
     vec![
         PageBlock::Table(PageTable { caption, head, rows, prose: true }),
         PageBlock::Text(still.text(".")),

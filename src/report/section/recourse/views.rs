@@ -103,15 +103,15 @@ impl<'a> DefinitionView<'a> {
         }
     }
 
-    /// What it compares.
+    /// Compared value.
     pub(crate) fn compares(&self) -> String {
-        // Where both views say the same it is told in the words of the simpler one.
+        // Where both views say the same it is reported in the words of the simpler one.
         let by = match self.view() {
             "macro" => "by one action for all",
-            _ => "by any action, each person the one that helps",
+            _ => "by any action, for each person the one that helps",
         };
         match self.definition() {
-            "equal-effectiveness" => format!("share helped {by}, at whatever cost"),
+            "equal-effectiveness" => format!("share helped {by}, at any cost"),
             "equal-choice" => {
                 format!("number of actions that help at least {} of the group", self.share())
             }
@@ -123,10 +123,10 @@ impl<'a> DefinitionView<'a> {
                 format!("share helped {by}, at the cost where the two are furthest apart")
             }
             "equal-conditional-mean-recourse" => {
-                "mean lowest cost of those who can be helped at all".to_owned()
+                "mean lowest cost of those who can be helped".to_owned()
             }
             "mean-recourse" => {
-                "mean lowest cost, where people whom no action helps count with a fixed one"
+                "mean lowest cost, where people whom no action helps count with a fixed cost"
                     .to_owned()
             }
             _ => String::new(),
@@ -134,7 +134,7 @@ impl<'a> DefinitionView<'a> {
     }
 
     /// People of a group in a subgroup who are reached at the cost that is its value, in a view;
-    /// where that is infinite, at whatever cost.
+    /// where that is infinite, at any cost.
     fn reached(
         &self,
         view: &str,
@@ -162,8 +162,8 @@ impl<'a> DefinitionView<'a> {
         steps.filter(within).map(reached).max().unwrap_or(0)
     }
 
-    /// Of how many people so many are reached. Where one way stands for both views, these may agree
-    /// on the cost and yet reach different numbers: then both are told.
+    /// Of how many people so many are reached. Where one way represents both views, these may agree
+    /// on the cost and yet reach different numbers: then both are reported.
     fn reach(
         &self,
         tables: &RecourseTables,
@@ -201,7 +201,7 @@ impl<'a> DefinitionView<'a> {
                 (format!("none helps {}", self.share()), format!("at most {}", reached()))
             }
             Some(value) if value.is_infinite() => {
-                ("none helps anybody".to_owned(), number::people(n))
+                ("no action helps anybody".to_owned(), number::people(n))
             }
             Some(value) if self.is_share() => {
                 (NumberFormat::Share.value(value), of_them((value * n as f64).round() as i64))
@@ -212,7 +212,7 @@ impl<'a> DefinitionView<'a> {
             Some(value) if is_cost => (format!("cost {}", three_digits(value)), reached()),
             Some(value) => (format!("cost {}", three_digits(value)), number::people(n)),
         };
-        // Of the trade-off the two are compared at a cost of its own.
+        // Of the trade-off the two are compared at a separate cost.
         let at_cost = (self.definition() == "fair-trade-off").then_some(subgroup.cost).flatten();
         let small = at_cost
             .map_or(small.clone(), |cost| format!("{small}, at cost {}", three_digits(cost)));

@@ -1,7 +1,7 @@
 //! The work of the stages `generate` and `score`: counterfactual rows, and the scores of both.
 //!
 //! Both are maps over the row groups of the prepared rows; what they write lines up with these (see
-//! `data::rows::aligned`). Files of scores made elsewhere are joined in `stage::score::join`.
+//! `data::rows::aligned`). Files of scores computed elsewhere are joined in `stage::score::join`.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(crate) struct GenerateInputs<'a> {
     pub write_backs: &'a [WriteBack],
     /// Whether features travel.
     pub with_features: bool,
-    /// Whether the counterfactuals follow from the rows alone, so that they need no file.
+    /// Whether the counterfactuals follow only from the rows, so that they need no file.
     pub is_view: bool,
     /// Whether the strategy judges what it makes.
     pub judged: bool,
@@ -46,7 +46,7 @@ pub(crate) struct GenerateInputs<'a> {
 /// Writes the counterfactuals of every audited row of a declared group, in every other group, in
 /// the order of the rows, then of the declared groups, then `cf_index`. Columns that the attribute
 /// is derived from are written back, and derived features computed again (see
-/// `counterfactual::write_back`); what was written is said beside the counterfactuals, in
+/// `counterfactual::write_back`); what was written is said next to the counterfactuals, in
 /// [`EFFECTS_FILE`].
 ///
 /// # Errors
@@ -121,7 +121,7 @@ pub(crate) fn generate(
     files::write_json(&out.join(EFFECTS_FILE), &followed)
 }
 
-/// File of the stage `generate` beside the counterfactuals.
+/// File of the stage `generate` next to the counterfactuals.
 pub(crate) const EFFECTS_FILE: &str = "followed.json";
 
 /// What followed from setting an attribute.
@@ -129,7 +129,7 @@ pub(crate) const EFFECTS_FILE: &str = "followed.json";
 pub(crate) struct GeneratedEffects {
     /// The values that were written for groups of a derived attribute.
     pub written: Vec<WrittenValue>,
-    /// Groups that no reference row stands for, with the number of people who have no
+    /// Groups that no reference row represents, with the number of people who have no
     /// counterfactual there.
     pub unreached: Vec<(String, u64)>,
     /// Groups with the number of counterfactuals there that are not valid because a number of
@@ -237,8 +237,8 @@ fn invalidate_outside(
     }
 }
 
-/// Generates for the rows of one row group; adds to `unreached` the people for whom a group is out
-/// of reach.
+/// Generates for the rows of one row group; adds to `unreached` the people who cannot reach
+/// a group.
 fn generate_group(
     making: &GenerateInputs<'_>,
     attribute: &Attribute,

@@ -94,7 +94,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     let layout = rows.layout();
     let (keys, made) =
         CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
-    // The keys follow from the rows alone.
+    // The keys follow only from the rows.
     let view = tempfile::tempdir().unwrap();
     let making = GenerateInputs { is_view: true, write_backs: &[], ..making };
     generate(ground, &making, view.path()).unwrap();
