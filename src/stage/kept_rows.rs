@@ -45,8 +45,9 @@ impl<'a> KeptRowInputs<'a> {
         let plan = b.plan;
         let mut sets: Vec<&'a str> = Vec::new();
         if plan.job.run.keeps_counterfactuals() {
-            let worlds = plan.applied_sets().into_iter().filter(|world| world.graphs().is_none());
-            sets.extend(worlds.map(|world| world.set));
+            let applied_sets =
+                plan.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
+            sets.extend(applied_sets.map(|applied| applied.set));
             sets.dedup();
         }
         let kept = |set: &'a str| {
@@ -73,19 +74,21 @@ impl Stage for KeptRowsStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let rows = RowInputs::of_job(b)?;
-        let worlds = b.plan.applied_sets().into_iter().filter(|world| world.set == unit.set);
-        let made =
-            worlds.map(|world| Ok((world.position, b.need::<GenerateStage>(&world.unit())?)));
+        let applied_sets =
+            b.plan.applied_sets().into_iter().filter(|applied| applied.set == unit.set);
+        let made = applied_sets
+            .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
         let made: Vec<(usize, StageInput<GenerateStage>)> = made.collect::<Result<_>>()?;
         work(move |ctx| {
-            rows.with(ctx, 1, |ground| {
+            rows.with(ctx, 1, |row_context| {
                 let opened = made.iter().map(|(attribute, made)| {
-                    made.open(ctx, ground).map(|reader| (*attribute, reader))
+                    made.open(ctx, row_context).map(|reader| (*attribute, reader))
                 });
                 let opened: Vec<_> = opened.collect::<Result<_>>()?;
-                let schema = kept_schema(ground.rows.layout());
-                let writer = PartsWriter::new(ctx.out(), schema, ground.workers);
-                let parts = write_parts(ground, writer, |g| kept_part(ground, &opened, g))?;
+                let schema = kept_schema(row_context.rows.layout());
+                let writer = PartsWriter::new(ctx.out(), schema, row_context.workers);
+                let parts =
+                    write_parts(row_context, writer, |g| kept_part(row_context, &opened, g))?;
                 write_json(&ctx.out().join(PARTS), &KeptParts { parts })
             })
         })
@@ -94,25 +97,25 @@ impl Stage for KeptRowsStage {
 
 /// All counterfactuals of a row group over the attributes of a set.
 fn kept_part(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     made: &[(usize, CounterfactualReader)],
     g: usize,
 ) -> Result<RowsBatch> {
-    let layout = ground.rows.layout();
-    let (batch, ids) = (ground.rows.read(g)?, ground.rows.read_ids(g)?);
-    let (mut worlds, mut verdicts, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let layout = row_context.rows.layout();
+    let (batch, ids) = (row_context.rows.read(g)?, row_context.rows.read_ids(g)?);
+    let (mut applied_sets, mut verdicts, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (part, (attribute, reader)) in made.iter().enumerate() {
         let (keys, valid, rows) = reader.all(g, layout)?;
         kept.extend(RequestRow::of_keys(&keys, *attribute, part));
-        worlds.push(rows);
+        applied_sets.push(rows);
         verdicts.push(valid);
     }
     kept.sort_unstable();
     let of = |row: &RequestRow| {
         let (part, k) = row.source;
-        (verdicts[part][k], changes(layout, (&batch.rows, row.row), (&worlds[part], k)))
+        (verdicts[part][k], changes(layout, (&batch.rows, row.row), (&applied_sets[part], k)))
     };
     let said = kept.iter().map(of).unzip();
-    let rows: Vec<_> = worlds.iter().collect();
+    let rows: Vec<_> = applied_sets.iter().collect();
     kept_batch(layout, &ids, &batch.groups, &kept, &rows, said)
 }

@@ -10,7 +10,7 @@ use crate::stage::row_context::RowContext;
 
 /// Writes rows part by part, in the order of the row groups; the number of parts.
 pub(crate) fn write_parts(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     mut parts: PartsWriter<'_>,
     part: impl Fn(usize) -> Result<RowsBatch> + Sync,
 ) -> Result<usize> {
@@ -18,7 +18,7 @@ pub(crate) fn write_parts(
         let batch = part(g)?;
         Ok((batch.num_rows() as u64, batch))
     };
-    ground.row_groups().in_order(counted, |_, batch| parts.push(&batch))?;
+    row_context.row_groups().in_order(counted, |_, batch| parts.push(&batch))?;
     parts.finish()
 }
 

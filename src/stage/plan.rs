@@ -153,14 +153,14 @@ impl<'a> StagePlan<'a> {
     ) -> Vec<AppliedSet<'a>> {
         let attributes = self.job.data.sensitive.keys().enumerate();
         let changed = attributes.filter(|(_, attribute)| block.changes(attribute));
-        let world = |(position, attribute): (usize, &'a ColumnName)| AppliedSet {
+        let applied = |(position, attribute): (usize, &'a ColumnName)| AppliedSet {
             set,
             block,
             attribute: attribute.as_str(),
             position,
             experiment,
         };
-        changed.map(world).collect()
+        changed.map(applied).collect()
     }
 
     /// Whether a model can score counterfactuals at all: trained ones can, scores computed
@@ -169,8 +169,8 @@ impl<'a> StagePlan<'a> {
         model.scores.as_ref().is_none_or(|scores| scores.counterfactual.is_some())
     }
 
-    pub(crate) fn is_written_back(&self, world: &AppliedSet<'_>) -> bool {
-        ColumnName::new(world.attribute).is_some_and(|name| self.job.data.is_written_back(&name))
+    pub(crate) fn is_written_back(&self, applied: &AppliedSet<'_>) -> bool {
+        ColumnName::new(applied.attribute).is_some_and(|name| self.job.data.is_written_back(&name))
     }
 
     pub(crate) fn n_folds(&self) -> usize {

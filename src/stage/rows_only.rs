@@ -16,8 +16,8 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     let origins = OriginInputs::need(b)?;
     let kept = KeptRowInputs::need(b)?;
     let mut sets = Vec::new();
-    for world in plan.applied_sets() {
-        sets.push((world.set, world.attribute, b.need::<GenerateStage>(&world.unit())?));
+    for applied in plan.applied_sets() {
+        sets.push((applied.set, applied.attribute, b.need::<GenerateStage>(&applied.unit())?));
     }
     b.value("stopped_after", StageKind::Generate.word());
     work(move |ctx| {

@@ -67,12 +67,12 @@ impl<'a> RuleInputs<'a> {
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
     ) -> Result<DecisionRule> {
         let threshold = match &self.model.threshold {
             ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
             ThresholdBlock::Of(ThresholdOf::Column(column)) => {
-                let carried = &ground.rows.layout().carried;
+                let carried = &row_context.rows.layout().carried;
                 RowThreshold::Carried(
                     carried.iter().position(|c| c == column.as_str()).unwrap_or(usize::MAX),
                 )

@@ -63,7 +63,8 @@ impl Stage for ToScoreStage {
         let plan = b.plan;
         let rows = RowInputs::of_job(b)?;
         recheck_inputs(b);
-        let mut sets: Vec<&'a str> = plan.applied_sets().iter().map(|world| world.set).collect();
+        let mut sets: Vec<&'a str> =
+            plan.applied_sets().iter().map(|applied| applied.set).collect();
         sets.dedup();
         let mut asked = Vec::new();
         let factual = plan.awaits(None).then_some(None);
@@ -75,16 +76,19 @@ impl Stage for ToScoreStage {
             asked.push((folder_of(set), b.need::<RequestStage>(&request_unit(set))?, sources));
         }
         work(move |ctx| {
-            rows.with(ctx, asked.len() as u64, |ground| {
+            rows.with(ctx, asked.len() as u64, |row_context| {
                 let mut written = Vec::new();
                 for (folder, request, sources) in &asked {
                     let (id, to) = (request.open(ctx)?.id, ctx.out().join(folder));
                     make_folder(&to)?;
                     let parts = match sources {
-                        None => write_factual(ground, &id, &to)?,
-                        Some(sources) => {
-                            write_counterfactuals(ground, &sources.open(ctx, ground)?, &id, &to)?
-                        }
+                        None => write_factual(row_context, &id, &to)?,
+                        Some(sources) => write_counterfactuals(
+                            row_context,
+                            &sources.open(ctx, row_context)?,
+                            &id,
+                            &to,
+                        )?,
                     };
                     written.push(WrittenRequest { folder: folder.clone(), parts });
                 }
@@ -109,10 +113,10 @@ pub(crate) fn plan_report<'a>(b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWor
     if awaits.0 {
         b.also::<RequestStage>(&request_unit(None))?;
     }
-    for world in plan.applied_sets() {
-        b.also::<GenerateStage>(&world.unit())?;
+    for applied in plan.applied_sets() {
+        b.also::<GenerateStage>(&applied.unit())?;
         if awaits.1 {
-            b.also::<RequestStage>(&request_unit(Some(world.set)))?;
+            b.also::<RequestStage>(&request_unit(Some(applied.set)))?;
         }
     }
     work(move |ctx| {
@@ -152,32 +156,38 @@ fn awaited_scores(awaited: &AwaitedFile, asked: RowsToScore) -> Result<AwaitedSc
 }
 
 /// The audited rows of a row group as they are.
-fn factual_part(ground: RowContext<'_>, g: usize) -> Result<RowsBatch> {
-    let (batch, ids, roles) =
-        (ground.rows.read_people(g, true)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+fn factual_part(row_context: RowContext<'_>, g: usize) -> Result<RowsBatch> {
+    let (batch, ids, roles) = (
+        row_context.rows.read_people(g, true)?,
+        row_context.rows.read_ids(g)?,
+        row_context.roles.read(g)?,
+    );
     let audited: Vec<usize> =
         (0..batch.row_key.len()).filter(|&i| roles.audited(i).is_some()).collect();
-    factual_batch(ground.rows.layout(), &ids, &batch.rows, &audited)
+    factual_batch(row_context.rows.layout(), &ids, &batch.rows, &audited)
 }
 
 /// The counterfactuals of a row group over the attributes of a set, and the rows that are asked for
 /// again.
 fn counterfactual_part(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     sources: &[RequestSource],
     g: usize,
 ) -> Result<RowsBatch> {
-    let layout = ground.rows.layout();
-    let (batch, ids, roles) =
-        (ground.rows.read_people(g, true)?, ground.rows.read_ids(g)?, ground.roles.read(g)?);
+    let layout = row_context.rows.layout();
+    let (batch, ids, roles) = (
+        row_context.rows.read_people(g, true)?,
+        row_context.rows.read_ids(g)?,
+        row_context.roles.read(g)?,
+    );
     // Part 0 holds the rows as they are.
     let mut worlds: Vec<FeatureRows> = Vec::new();
     let mut asked = Vec::new();
     for source in sources {
         let (keys, rows) = source.counterfactuals.rows(g, layout)?;
-        worlds.push(rows);
+        applied_sets.push(rows);
         let attribute = source.attribute;
-        asked.extend(RequestRow::of_keys(&keys, attribute, worlds.len()));
+        asked.extend(RequestRow::of_keys(&keys, attribute, applied_sets.len()));
         if let Some(again) = &source.recheck {
             let rows = again.rows(&batch, &roles, Some(attribute));
             let own =
@@ -192,28 +202,28 @@ fn counterfactual_part(
         }
     }
     asked.sort_unstable();
-    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&worlds).collect();
+    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&applied_sets).collect();
     counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)
 }
 
 /// Writes the audited rows as they are; the number of parts.
-fn write_factual(ground: RowContext<'_>, id: &str, to: &Path) -> Result<usize> {
-    let schema = factual_schema(ground.rows.layout());
+fn write_factual(row_context: RowContext<'_>, id: &str, to: &Path) -> Result<usize> {
+    let schema = factual_schema(row_context.rows.layout());
     write_parts(
-        ground,
-        PartsWriter::to_score(to, (&schema, FACTUAL_KEYS), id, ground.workers),
-        |g| factual_part(ground, g),
+        row_context,
+        PartsWriter::to_score(to, (&schema, FACTUAL_KEYS), id, row_context.workers),
+        |g| factual_part(row_context, g),
     )
 }
 
 /// Writes the counterfactuals of one set over its attributes; the number of parts.
 fn write_counterfactuals(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     sources: &[RequestSource],
     id: &str,
     to: &Path,
 ) -> Result<usize> {
-    let schema = counterfactual_schema(ground.rows.layout());
-    let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, ground.workers);
-    write_parts(ground, parts, |g| counterfactual_part(ground, sources, g))
+    let schema = counterfactual_schema(row_context.rows.layout());
+    let parts = PartsWriter::to_score(to, (&schema, COUNTERFACTUAL_KEYS), id, row_context.workers);
+    write_parts(row_context, parts, |g| counterfactual_part(row_context, sources, g))
 }

@@ -95,16 +95,16 @@ impl Stage for WhyStage {
                 WhyScores::Rows(of) => &of.rows,
                 WhyScores::Set(of) => &of.rows,
             };
-            rows.with(ctx, 1, |ground| {
-                let gathering = WhyGathering { ground, job: plan.job, block, groups };
+            rows.with(ctx, 1, |row_context| {
+                let gathering = WhyGathering { row_context, job: plan.job, block, groups };
                 let people = match &scores {
                     WhyScores::Rows(of) => {
                         let (rule, scores) =
-                            (of.rule.open(ctx, ground)?, of.scores.open(ctx, ground)?);
+                            (of.rule.open(ctx, row_context)?, of.scores.open(ctx, row_context)?);
                         gathering.of_rows(&rule, &scores, of.position)?
                     }
                     WhyScores::Set(of) => {
-                        of.with_scores(ctx, ground, |scored| gathering.of_set(scored))?
+                        of.with_scores(ctx, row_context, |scored| gathering.of_set(scored))?
                     }
                 };
                 ctx.check()?;
@@ -114,8 +114,8 @@ impl Stage for WhyStage {
                     min_denominator: plan.job.metrics.min_denominator.get(),
                     level: plan.job.metrics.interval.level.get(),
                 };
-                let found = ground.workers.within(|| find_patterns(&people, &settings))?;
-                let weighed = ground.rows.layout().weight.is_some();
+                let found = row_context.workers.within(|| find_patterns(&people, &settings))?;
+                let weighed = row_context.rows.layout().weight.is_some();
                 let rows = rows_of(name, block, &found, settings.min_denominator, weighed);
                 write_rows(ctx.out(), &rows)
             })
@@ -125,7 +125,7 @@ impl Stage for WhyStage {
 
 /// What the gathering of people works with.
 struct WhyGathering<'a> {
-    ground: RowContext<'a>,
+    row_context: RowContext<'a>,
     job: &'a Job,
     block: &'a WhyBlock,
     /// The groups of a direction.
@@ -138,20 +138,20 @@ type CountedPeople = Vec<(usize, u64, bool)>;
 impl WhyGathering<'_> {
     /// The place of a declared group in the order in which metrics count.
     fn rank(&self, attribute: usize, group: &str) -> Option<usize> {
-        let of = &self.ground.rows.layout().attributes[attribute];
+        let of = &self.row_context.rows.layout().attributes[attribute];
         let place = of.groups.iter().position(|name| name == group)?;
         Some(ranks(of)[place])
     }
 
     fn of_set(&self, scored: CountInputs<'_>) -> Result<PatternPeople> {
-        let layout = self.ground.rows.layout();
+        let layout = self.row_context.rows.layout();
         let attribute = &layout.attributes[scored.attribute];
         let pair = self
             .groups
             .map(|[from, to]| [from, to].map(|group| self.rank(scored.attribute, group.as_str())));
         let favours_positive = self.job.data.favours_positive();
         self.gather(|g| {
-            let group = ScoredGroup::read(self.ground, scored, g)?;
+            let group = ScoredGroup::read(self.row_context, scored, g)?;
             let own = &group.batch.groups[scored.attribute];
             let mut counted = CountedPeople::new();
             group.people(layout, attribute, own, scored.rule, |i, person, cfs| {
@@ -179,13 +179,13 @@ impl WhyGathering<'_> {
         scores: &ScoreReader,
         attribute: usize,
     ) -> Result<PatternPeople> {
-        let layout = self.ground.rows.layout();
+        let layout = self.row_context.rows.layout();
         let from = self.groups.map(|[from, _]| {
             layout.attributes[attribute].groups.iter().position(|name| name == from.as_str())
         });
         self.gather(|g| {
-            let batch = self.ground.rows.read_keys(g)?;
-            let (roles, scores) = (self.ground.roles.read(g)?, scores.read(g)?);
+            let batch = self.row_context.rows.read_keys(g)?;
+            let (roles, scores) = (self.row_context.roles.read(g)?, scores.read(g)?);
             let mut counted = CountedPeople::new();
             for (i, &group) in batch.groups[attribute].iter().enumerate() {
                 let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) else {
@@ -208,21 +208,21 @@ impl WhyGathering<'_> {
         &self,
         count: impl Fn(usize) -> Result<CountedPeople> + Sync,
     ) -> Result<PatternPeople> {
-        let layout = self.ground.rows.layout();
+        let layout = self.row_context.rows.layout();
         let columns = layout.features.iter().map(|f| empty_column(&f.kind)).collect();
         let mut rows = FeatureRows { n: 0, columns };
         let mut groups: Vec<Vec<u16>> = vec![Vec::new(); layout.attributes.len()];
         let (mut keys, mut persons, mut switched) = (Vec::new(), Vec::new(), Vec::new());
         let read = |g: usize| {
             let counted = count(g)?;
-            let batch = self.ground.rows.read(g)?;
+            let batch = self.row_context.rows.read(g)?;
             let places: Vec<usize> = counted.iter().map(|person| person.0).collect();
             let of = |of: &Vec<u16>| places.iter().map(|&i| of[i]).collect::<Vec<u16>>();
             let own: Vec<Vec<u16>> = batch.groups.iter().map(of).collect();
             let persons: Vec<u64> = places.iter().map(|&i| batch.person_keys()[i]).collect();
             Ok((batch.row.len() as u64, (counted, persons, own, batch.rows.take(&places))))
         };
-        self.ground.row_groups().in_order(read, |_, (counted, own_persons, own, part)| {
+        self.row_context.row_groups().in_order(read, |_, (counted, own_persons, own, part)| {
             for (_, key, switches) in counted {
                 keys.push(key);
                 switched.push(switches);

@@ -33,9 +33,11 @@ impl ClassScores {
     ///
     /// # Errors
     /// A file is damaged.
-    pub(crate) fn open(stage: &Path, ground: RowContext<'_>, classes: usize) -> Result<Self> {
+    pub(crate) fn open(stage: &Path, row_context: RowContext<'_>, classes: usize) -> Result<Self> {
         (0..classes)
-            .map(|class| ScoreReader::open(&folder_of(stage, class), ground.rows, ground.roles))
+            .map(|class| {
+                ScoreReader::open(&folder_of(stage, class), row_context.rows, row_context.roles)
+            })
             .collect::<Result<_>>()
             .map(ClassScores)
     }
@@ -90,21 +92,21 @@ fn n_classes(layout: &Layout) -> usize {
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop; nobody counts.
 pub(crate) fn count_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scores: &ClassScores,
     attribute: usize,
     seed: Seed,
 ) -> Result<FactualClassCounts> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let empty = || {
         let none = FactualClassCounts::new(n_classes(layout), ranks.len());
         if layout.weight.is_some() { none.with_weights(seed) } else { none }
     };
-    let whole = ground.row_groups().gather(empty, |part, g| {
+    let whole = row_context.row_groups().gather(empty, |part, g| {
         let (batch, roles, scores) =
-            (ground.rows.read_keys(g)?, ground.roles.read(g)?, scores.read(g)?);
+            (row_context.rows.read_keys(g)?, row_context.roles.read(g)?, scores.read(g)?);
         for (i, person) in people(layout, &batch, &roles, &scores, attribute, &ranks) {
             part.add(batch.row_key[i], &person);
         }
@@ -118,7 +120,7 @@ pub(crate) fn count_rows(
     {
         return Err(no_rows_counted(
             one,
-            ground.roles.n_audited(),
+            row_context.roles.n_audited(),
             &layout.attributes[attribute].name,
         )
         .into());
@@ -166,13 +168,13 @@ pub(crate) struct ClassScoredGroup {
 
 impl ClassScoredGroup {
     pub(crate) fn read(
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         scored: ClassCountInputs<'_>,
         g: usize,
     ) -> Result<Self> {
         Ok(ClassScoredGroup {
-            batch: ground.rows.read_keys(g)?,
-            roles: ground.roles.read(g)?,
+            batch: row_context.rows.read_keys(g)?,
+            roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,

@@ -161,21 +161,21 @@ impl<'a> RowCounting<'a> {
 /// A row with a score has no threshold of its scale; weights outgrow their sums; a file cannot be
 /// read; the run is to stop.
 pub(crate) fn count_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,
     attribute: usize,
     blocks: BlockSettings,
     n_folds: usize,
 ) -> Result<CountedFolds<FactualCounts>> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let counting = RowCounting::new(layout, cut, attribute, blocks)?;
-    let folds = ground.row_groups().fold(
+    let folds = row_context.row_groups().fold(
         || vec![counting.empty(); n_folds],
         |parts, g| {
-            let batch = ground.rows.read_counted(g, cut.reads_carried())?;
+            let batch = row_context.rows.read_counted(g, cut.reads_carried())?;
             let scores = scores.read(g)?;
-            let roles = ground.roles.read(g)?;
+            let roles = row_context.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                     cut.check(layout, &batch, i, score)?;
@@ -190,7 +190,7 @@ pub(crate) fn count_rows(
     let counted = CountedFolds::new(folds, || counting.empty());
     if counted.whole.confusion(GroupSelection::All).predicted() == 0 {
         let of = &layout.attributes[attribute];
-        return Err(no_rows_counted(&counted.whole, ground.roles.n_audited(), &of.name).into());
+        return Err(no_rows_counted(&counted.whole, row_context.roles.n_audited(), &of.name).into());
     }
     Ok(counted)
 }
@@ -327,10 +327,14 @@ impl ScoredGroup {
         }
     }
 
-    pub(crate) fn read(ground: RowContext<'_>, scored: CountInputs<'_>, g: usize) -> Result<Self> {
+    pub(crate) fn read(
+        row_context: RowContext<'_>,
+        scored: CountInputs<'_>,
+        g: usize,
+    ) -> Result<Self> {
         Ok(ScoredGroup {
-            batch: ground.rows.read_counted(g, scored.rule.reads_carried())?,
-            roles: ground.roles.read(g)?,
+            batch: row_context.rows.read_counted(g, scored.rule.reads_carried())?,
+            roles: row_context.roles.read(g)?,
             keys: scored.counterfactuals.keys(g)?,
             scores: scored.scores.read(g)?,
             scores_cf: scored.scores_cf.read(g)?,
@@ -344,28 +348,28 @@ impl ScoredGroup {
 /// # Errors
 /// A file cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn write_outcomes(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scored: CountInputs<'_>,
     (model, set): (&str, &str),
     named: bool,
     writer: &mut RowWriter<OutcomeRow>,
 ) -> Result<()> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let attribute = &layout.attributes[scored.attribute];
-    ground.row_groups().in_order(
+    row_context.row_groups().in_order(
         |g| {
-            let group = ScoredGroup::read(ground, scored, g)?;
-            let ids = named.then(|| ground.rows.read_ids(g)).transpose()?;
+            let group = ScoredGroup::read(row_context, scored, g)?;
+            let ids = named.then(|| row_context.rows.read_ids(g)).transpose()?;
             Ok((group.keys.parent.len() as u64, (group, ids)))
         },
         |_, (group, ids)| {
-            writer.push(&outcome_rows(ground, scored, attribute, (model, set), &group, &ids))
+            writer.push(&outcome_rows(row_context, scored, attribute, (model, set), &group, &ids))
         },
     )
 }
 
 fn outcome_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scored: CountInputs<'_>,
     attribute: &Attribute,
     (model, set): (&str, &str),
@@ -373,7 +377,7 @@ fn outcome_rows(
     ids: &Option<RowIds>,
 ) -> Vec<OutcomeRow> {
     let (batch, keys) = (&group.batch, &group.keys);
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let decide = |score: f64, i: usize| {
         let threshold = scored.rule.threshold_at(batch, group.roles.audited(i), i);
         scored.rule.decision.decide(score, threshold)

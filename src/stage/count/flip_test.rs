@@ -32,22 +32,22 @@ fn numbers(layout: &Layout, attribute: usize) -> Vec<usize> {
 /// # Errors
 /// Weights outgrow their sums; a file cannot be read; the run is to stop.
 pub(crate) fn flip_test(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,
     attribute: usize,
     facets: &[MetricScope],
     (knobs, seed): (&FlipTestSettings, Seed),
 ) -> Result<FlipTestResult> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let ranks = ranks(&layout.attributes[attribute]);
     check_weight_total(layout, layout.n_rows)?;
     let columns = numbers(layout, attribute);
-    let crowd = ground.row_groups().gather(
+    let crowd = row_context.row_groups().gather(
         || FlipTestSample::new(columns.len(), knobs, seed),
         |part, g| {
             let (batch, scores, roles) =
-                (ground.rows.read(g)?, scores.read(g)?, ground.roles.read(g)?);
+                (row_context.rows.read(g)?, scores.read(g)?, row_context.roles.read(g)?);
             let features: Vec<&[f64]> = columns.iter().map(|&f| batch.rows.numbers(f)).collect();
             let mut own = vec![0.0; columns.len()];
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
@@ -82,7 +82,7 @@ pub(crate) fn flip_test(
         layout.weight.as_ref().map(|_| seed),
     );
     let mut flips = test.empty();
-    ground.pieces(test.n_pieces()).in_order(
+    row_context.pieces(test.n_pieces()).in_order(
         |number| {
             let piece = test.votes(number);
             Ok((piece.people, piece))

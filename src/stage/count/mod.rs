@@ -132,15 +132,15 @@ impl<'a> SetScoreInputs<'a> {
     pub(crate) fn with_scores<T>(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         then: impl FnOnce(CountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
         then(CountInputs {
-            rule: &self.rule.open(ctx, ground)?,
+            rule: &self.rule.open(ctx, row_context)?,
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx, ground)?,
-            scores: &self.scores.open(ctx, ground)?,
-            scores_cf: &self.scores_cf.open(ctx, ground)?,
+            counterfactuals: &self.made.open(ctx, row_context)?,
+            scores: &self.scores.open(ctx, row_context)?,
+            scores_cf: &self.scores_cf.open(ctx, row_context)?,
         })
     }
 
@@ -148,14 +148,14 @@ impl<'a> SetScoreInputs<'a> {
     fn with_class_scores<T>(
         &self,
         ctx: &StageContext<'_>,
-        (ground, n): (RowContext<'_>, usize),
+        (row_context, n): (RowContext<'_>, usize),
         then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
         then(ClassCountInputs {
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx, ground)?,
-            scores: &self.scores.of_classes(ctx, ground, n)?,
-            scores_cf: &self.scores_cf.of_classes(ctx, ground, n)?,
+            counterfactuals: &self.made.open(ctx, row_context)?,
+            scores: &self.scores.of_classes(ctx, row_context, n)?,
+            scores_cf: &self.scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
 }
@@ -209,9 +209,9 @@ impl StagePlan<'_> {
 
     /// Fails where the sums of persons, of so many places for each row, could take more memory than
     /// the run may have.
-    fn check_person_memory(&self, ground: RowContext<'_>, per_row: u64) -> Result<()> {
-        let Some(person) = &ground.rows.layout().person else { return Ok(()) };
-        let (rows, threads) = (ground.roles.n_audited(), self.settings.threads.max(1));
+    fn check_person_memory(&self, row_context: RowContext<'_>, per_row: u64) -> Result<()> {
+        let Some(person) = &row_context.rows.layout().person else { return Ok(()) };
+        let (rows, threads) = (row_context.roles.n_audited(), self.settings.threads.max(1));
         // Slices count the rows of a person once more each.
         let slices = self.job.metrics.by.len() as u64;
         let per_row = per_row * (1 + slices + slices * slices.saturating_sub(1) / 2);
@@ -260,19 +260,20 @@ impl Stage for CountStage {
         let sliced = plain && !plan.job.metrics.by.is_empty() && plan.n_classes().is_none();
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
-            rows.with(ctx, 1 + u64::from(sliced), |ground| {
-                plan.check_person_memory(ground, 1)?;
+            rows.with(ctx, 1 + u64::from(sliced), |row_context| {
+                plan.check_person_memory(row_context, 1)?;
                 let out = ctx.out().join(EVIDENCE);
                 if let Some(n) = plan.n_classes() {
-                    let scores = scores.of_classes(ctx, ground, n)?;
-                    let counts = classes::count_rows(ground, &scores, *position, blocks.seed)?;
+                    let scores = scores.of_classes(ctx, row_context, n)?;
+                    let counts = classes::count_rows(row_context, &scores, *position, blocks.seed)?;
                     return files::write_json(&out, &counts);
                 }
-                let (rule, scores) = (rule.open(ctx, ground)?, scores.open(ctx, ground)?);
+                let (rule, scores) = (rule.open(ctx, row_context)?, scores.open(ctx, row_context)?);
                 let counted =
-                    evidence::count_rows(ground, &rule, &scores, *position, blocks, n_folds)?;
+                    evidence::count_rows(row_context, &rule, &scores, *position, blocks, n_folds)?;
                 if sliced {
-                    let slices = slices::slice_rows(ground, &rule, &scores, *position, blocks)?;
+                    let slices =
+                        slices::slice_rows(row_context, &rule, &scores, *position, blocks)?;
                     files::write_json(&ctx.out().join(SLICE_EVIDENCE), &slices)?;
                 }
                 write_counted(ctx, &counted)
@@ -300,29 +301,30 @@ fn plan_switches<'a>(
         b.value("metrics.smallest_cell", smallest);
     }
     work(move |ctx| {
-        sources.rows.with(ctx, 1, |ground| {
+        sources.rows.with(ctx, 1, |row_context| {
             // The counterfactuals may be those of a run with more memory.
-            plan.check_sum_memory(Some(ground.roles.n_audited()))?;
-            let groups = ground.rows.layout().attributes[sources.position].groups.len() as u64;
+            plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
+            let groups = row_context.rows.layout().attributes[sources.position].groups.len() as u64;
             // With more than two groups also by whether anything switches.
             let others = groups.saturating_sub(1);
-            plan.check_person_memory(ground, others + u64::from(others > 1))?;
+            plan.check_person_memory(row_context, others + u64::from(others > 1))?;
             let write = |name: &str| ctx.out().join(name);
             if let Some(n) = plan.n_classes() {
-                let (counts, shift) = sources.with_class_scores(ctx, (ground, n), |scored| {
-                    switches::count_class_switches(ground, scored, blocks.seed, wanted)
-                })?;
+                let (counts, shift) =
+                    sources.with_class_scores(ctx, (row_context, n), |scored| {
+                        switches::count_class_switches(row_context, scored, blocks.seed, wanted)
+                    })?;
                 if let Some(shift) = shift {
                     files::write_json(&write(SHIFT_EVIDENCE), &shift)?;
                 }
                 return files::write_json(&write(EVIDENCE), &counts);
             }
-            let layout = ground.rows.layout();
+            let layout = row_context.rows.layout();
             let slices =
                 sliced.then(|| AttributeSlices::of(layout, sources.position)).transpose()?;
-            let counted = sources.with_scores(ctx, ground, |scored| {
+            let counted = sources.with_scores(ctx, row_context, |scored| {
                 let parts = CountedParts { slices: slices.as_ref(), smallest, n_folds };
-                switches::count_switches(ground, scored, blocks, wanted, parts)
+                switches::count_switches(row_context, scored, blocks, wanted, parts)
             })?;
             if sliced {
                 files::write_json(&write(SLICE_EVIDENCE), &counted.slices)?;
@@ -369,13 +371,13 @@ impl Stage for FlipsStage {
         };
         work(move |ctx| {
             let RowScoreInputs { rows, scores, rule, position } = &sources;
-            rows.with(ctx, 2, |ground| {
-                let scores = scores.open(ctx, ground)?;
-                let of = &ground.rows.layout().attributes[*position];
+            rows.with(ctx, 2, |row_context| {
+                let scores = scores.open(ctx, row_context)?;
+                let of = &row_context.rows.layout().attributes[*position];
                 let facets = measure::favoured(plan.checked, of).facets(of.groups.len());
                 let flips = flip_test::flip_test(
-                    ground,
-                    &rule.open(ctx, ground)?,
+                    row_context,
+                    &rule.open(ctx, row_context)?,
                     &scores,
                     *position,
                     &facets,
@@ -408,24 +410,30 @@ impl Stage for OutcomesStage {
         let plan = b.plan;
         let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
-        let worlds = plan.applied_sets();
+        let applied_sets = plan.applied_sets();
         let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
         for (name, _) in plan.job.models.iter().filter(scoring) {
-            for world in &worlds {
-                let sources = SetScoreInputs::need(&world.unit_of(name.as_str()), true, b)?;
-                parts.push((name.as_str(), world.set, sources));
+            for applied in &applied_sets {
+                let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+                parts.push((name.as_str(), applied.set, sources));
             }
         }
         let named = keep == Some(true);
         work(move |ctx| {
-            rows.with(ctx, parts.len() as u64, |ground| {
-                if !named && ground.roles.n_audited() >= KEEP_ROWS_BELOW {
+            rows.with(ctx, parts.len() as u64, |row_context| {
+                if !named && row_context.roles.n_audited() >= KEEP_ROWS_BELOW {
                     return Ok(());
                 }
                 let mut writer = evidence::create_outcomes(ctx.out())?;
                 for (name, set, sources) in &parts {
-                    sources.with_scores(ctx, ground, |scored| {
-                        evidence::write_outcomes(ground, scored, (name, set), named, &mut writer)
+                    sources.with_scores(ctx, row_context, |scored| {
+                        evidence::write_outcomes(
+                            row_context,
+                            scored,
+                            (name, set),
+                            named,
+                            &mut writer,
+                        )
                     })?;
                 }
                 writer.finish()

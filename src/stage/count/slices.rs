@@ -138,22 +138,22 @@ pub(crate) struct CounterfactualSlices(
 /// # Errors
 /// Too many slices, and what counting all rows can fail with.
 pub(crate) fn slice_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     cut: &DecisionRule,
     scores: &ScoreReader,
     attribute: usize,
     blocks: BlockSettings,
 ) -> Result<FactualSlices> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let slices = AttributeSlices::of(layout, attribute)?;
     let counting =
         RowCounting::new(layout, cut, attribute, BlockSettings { paired: false, ..blocks })?;
-    let whole = ground.row_groups().fold(
+    let whole = row_context.row_groups().fold(
         || slices.empty::<FactualCounts>(),
         |parts, g| {
-            let batch = ground.rows.read_keys(g)?;
+            let batch = row_context.rows.read_keys(g)?;
             let scores = scores.read(g)?;
-            let roles = ground.roles.read(g)?;
+            let roles = row_context.roles.read(g)?;
             for (i, (&score, &group)) in scores.iter().zip(&batch.groups[attribute]).enumerate() {
                 if let Some(fold) = roles.audited(i).filter(|_| group != MISSING_GROUP) {
                     slices.each_of_row(layout, &batch, i, |slice| {

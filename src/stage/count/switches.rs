@@ -117,13 +117,13 @@ fn first_audited(roles: &RowRoles, wanted: u64) -> (usize, u64) {
 
 /// Calls `add` for the row groups that hold the first audited rows, with where these end.
 fn first_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     mut add: impl FnMut(usize, usize) -> Result<()>,
 ) -> Result<()> {
     let mut wanted = LEARN_ROWS;
-    for g in 0..ground.rows.n_groups() {
-        (ground.watch.check)()?;
-        let (end, found) = first_audited(&ground.roles.read(g)?, wanted);
+    for g in 0..row_context.rows.n_groups() {
+        (row_context.watch.check)()?;
+        let (end, found) = first_audited(&row_context.roles.read(g)?, wanted);
         add(g, end)?;
         wanted -= found;
         if wanted == 0 {
@@ -135,14 +135,14 @@ fn first_rows(
 
 /// What to keep of the scores of all audited rows; `balances` are learnt where they are needed.
 fn keeping(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     wanted: Option<ShiftSettings>,
     n: usize,
     learn: impl FnOnce() -> Result<Vec<ScoreBalances>>,
 ) -> Result<Vec<Option<ScoreKeeping>>> {
     let all = match wanted.map(ShiftSettings::seed) {
         None => vec![ScoreKeeping::Nothing; n],
-        Some(Some(_)) if ground.roles.n_audited() <= MAX_SINGLE_PEOPLE => {
+        Some(Some(_)) if row_context.roles.n_audited() <= MAX_SINGLE_PEOPLE => {
             vec![ScoreKeeping::Pairs; n]
         }
         Some(None) => learn()?.into_iter().map(ScoreKeeping::Sums).collect(),
@@ -266,26 +266,27 @@ pub(crate) struct CountedSet {
 /// # Errors
 /// A file cannot be read, weights that outgrow their sums, or the run is to stop.
 pub(crate) fn count_switches(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scored: CountInputs<'_>,
     blocks: BlockSettings,
     wanted: Option<ShiftSettings>,
     CountedParts { slices, smallest, n_folds }: CountedParts<'_>,
 ) -> Result<CountedSet> {
     check_weight_total(
-        ground.rows.layout(),
-        scored.counterfactuals.n_rows().max(ground.rows.layout().n_rows),
+        row_context.rows.layout(),
+        scored.counterfactuals.n_rows().max(row_context.rows.layout().n_rows),
     )?;
     let n_folds = if n_folds > 1 { n_folds } else { 0 };
-    let pass = SwitchPass { context: ground, scored, blocks, slices, n_folds };
-    let mut keep = keeping(ground, wanted, 1, || pass.learn_balances())?;
+    let pass = SwitchPass { context: row_context, scored, blocks, slices, n_folds };
+    let mut keep = keeping(row_context, wanted, 1, || pass.learn_balances())?;
     let of_slice = if wanted.is_some() { ScoreKeeping::Pairs } else { ScoreKeeping::Nothing };
     let n_slices = slices.map_or(0, AttributeSlices::len);
     keep.extend(std::iter::repeat_n(Some(of_slice), n_slices));
     keep.extend(std::iter::repeat_n(Some(ScoreKeeping::Nothing), n_folds));
     let measured =
         |number: usize, people: u64| number == 0 || number <= n_slices && people >= smallest;
-    let found = second(ground, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
+    let found =
+        second(row_context, wanted, pass.gather(&keep)?, measured, |keep| pass.gather(keep))?;
     let mut found = found.into_iter();
     let whole = found.next().flatten().unwrap_or_else(|| (pass.nobody(0), None));
     let slices = (0..).zip(found.by_ref().take(n_slices)).filter_map(|(slice, of)| {
@@ -297,7 +298,7 @@ pub(crate) fn count_switches(
     // Everybody of no group at all: nothing to divide, so nothing to draw either.
     let (whole, shift) = match (whole, wanted) {
         ((counts, None), Some(wanted)) => {
-            let evidence = shift_evidence(ground, scored, &counts, wanted)?;
+            let evidence = shift_evidence(row_context, scored, &counts, wanted)?;
             (counts, Some(evidence))
         }
         (whole, _) => whole,
@@ -310,17 +311,19 @@ pub(crate) fn count_switches(
 /// # Errors
 /// A file cannot be read, or the run is to stop.
 fn shift_evidence(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scored: CountInputs<'_>,
     counts: &CounterfactualCounts,
     wanted: ShiftSettings,
 ) -> Result<ShiftEvidence> {
     let blocks = BlockSettings { seed: Seed(0), paired: false };
-    let pass = SwitchPass { context: ground, scored, blocks, slices: None, n_folds: 0 };
+    let pass = SwitchPass { context: row_context, scored, blocks, slices: None, n_folds: 0 };
     let keep = ScoreKeeping::again(counts, wanted.seed());
     let again = pass.gather(&[Some(keep.clone())])?.into_iter().flatten().next();
     let again = again.unwrap_or_else(|| SwitchAccumulator::new(pass.nobody(0), &keep).finish_now());
-    draw_evidence(ground, again, wanted).map(|(_, evidence)| evidence)?.ok_or_else(other_people)
+    draw_evidence(row_context, again, wanted)
+        .map(|(_, evidence)| evidence)?
+        .ok_or_else(other_people)
 }
 
 /// Two passes over the same rows saw other people: the files have changed in between.
@@ -336,7 +339,7 @@ fn other_people() -> Error {
 /// The score metrics of what was gathered; `again` makes another pass over those that need more
 /// than one. `measured` says whether score metrics are wanted of so many people with this number.
 fn second(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     wanted: Option<ShiftSettings>,
     gathered: Vec<Option<GatheredSwitches>>,
     measured: impl Fn(usize, u64) -> bool,
@@ -353,7 +356,7 @@ fn second(
             found.push(Some((of.counts, None)));
             continue;
         };
-        let (counts, evidence) = draw_evidence(ground, of, wanted)?;
+        let (counts, evidence) = draw_evidence(row_context, of, wanted)?;
         if evidence.is_none() {
             keep[number] = Some(ScoreKeeping::again(&counts, wanted.seed()));
         }
@@ -362,7 +365,8 @@ fn second(
     if let Some(wanted) = wanted.filter(|_| keep.iter().any(Option::is_some)) {
         for (found, again) in found.iter_mut().zip(again(&keep)?) {
             if let (Some((_, evidence)), Some(again)) = (found, again) {
-                *evidence = Some(draw_evidence(ground, again, wanted)?.1.ok_or_else(other_people)?);
+                *evidence =
+                    Some(draw_evidence(row_context, again, wanted)?.1.ok_or_else(other_people)?);
             }
         }
     }
@@ -371,7 +375,7 @@ fn second(
 
 /// Counts, and the score metrics with their intervals where one pass was enough.
 fn draw_evidence(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     gathered: GatheredSwitches,
     wanted: ShiftSettings,
 ) -> Result<CountedSwitches> {
@@ -388,20 +392,20 @@ fn draw_evidence(
                     ShiftBootstrap::of_blocks(blocks, &second, wanted.seed)
                 }
             };
-            draw(ground, &redraw, &counts, wanted.level)
+            draw(row_context, &redraw, &counts, wanted.level)
         })
         .transpose()?;
     Ok((counts, Some(ShiftEvidence { second, intervals })))
 }
 
 fn draw(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     redraw: &ShiftBootstrap<'_>,
     counts: &CounterfactualCounts,
     level: Level,
 ) -> Result<ShiftIntervals> {
     let mut tiles = Vec::with_capacity(redraw.n_tiles());
-    ground.pieces(redraw.n_tiles()).in_order(
+    row_context.pieces(redraw.n_tiles()).in_order(
         |number| Ok((0, redraw.tile(number))),
         |_, tile| {
             tiles.push(tile);
@@ -503,19 +507,19 @@ impl ClassSwitchPass<'_> {
 /// # Errors
 /// As [`count_switches`].
 pub(crate) fn count_class_switches(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scored: ClassCountInputs<'_>,
     seed: Seed,
     wanted: Option<ShiftSettings>,
 ) -> Result<(SwitchClassCounts, Option<Vec<ShiftEvidence>>)> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     check_weight_total(layout, scored.counterfactuals.n_rows().max(layout.n_rows))?;
     let n_classes = layout.label.as_ref().map_or(0, |label| label.classes.len());
-    let pass = ClassSwitchPass { context: ground, scored, seed, n_classes };
-    let keep = keeping(ground, wanted, n_classes, || pass.learn_balances())?;
+    let pass = ClassSwitchPass { context: row_context, scored, seed, n_classes };
+    let keep = keeping(row_context, wanted, n_classes, || pass.learn_balances())?;
     let (counts, gathered) = pass.gather(&keep)?;
     let again = |keep: &[Option<ScoreKeeping>]| pass.gather(keep).map(|(_, again)| again);
-    let found = second(ground, wanted, gathered, |_, _| true, again)?;
+    let found = second(row_context, wanted, gathered, |_, _| true, again)?;
     let (mut one_vs_rest, mut evidence) = (Vec::new(), Vec::new());
     for of in found {
         let (counts, shift) = of.unwrap_or_else(|| (pass.nobody(), None));
@@ -524,7 +528,7 @@ pub(crate) fn count_class_switches(
             (None, Some(wanted)) => {
                 let keep = ScoreKeeping::again(&counts, wanted.seed());
                 let nobody = SwitchAccumulator::new(pass.nobody(), &keep).finish_now();
-                draw_evidence(ground, nobody, wanted)?.1
+                draw_evidence(row_context, nobody, wanted)?.1
             }
             (shift, _) => shift,
         };

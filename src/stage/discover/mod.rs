@@ -49,20 +49,21 @@ impl Stage for DiscoverStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let worlds = plan.applied_sets();
-        let found = worlds.iter().filter(|world| world.scenario().0 == unit.set);
-        let mut found = found.filter_map(|world| Some((world, world.graphs()?)));
-        let Some((world, graphs)) = found.next() else {
+        let applied_sets = plan.applied_sets();
+        let found = applied_sets.iter().filter(|applied| applied.scenario().0 == unit.set);
+        let mut found = found.filter_map(|applied| Some((applied, applied.graphs()?)));
+        let Some((applied, graphs)) = found.next() else {
             return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
         // What is done to rows of the audit changes no graph.
         let strategy = GraphUncertainBlock { clip: Default::default(), ..graphs.clone() };
         b.value("counterfactuals", &strategy);
-        b.texts([("attribute".to_owned(), world.attribute.to_owned())]);
+        b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
-        let (set, position, attribute) = (world.scenario().0, world.position, world.attribute);
+        let (set, position, attribute) =
+            (applied.scenario().0, applied.position, applied.attribute);
         work(move |ctx| {
-            rows.with(ctx, 0, |ground| {
+            rows.with(ctx, 0, |row_context| {
                 let column = ColumnName::new(attribute);
                 let variables = column
                     .map(|column| plan.job.data.graph_variables(graphs, &column))
@@ -74,8 +75,8 @@ impl Stage for DiscoverStage {
                         &["counterfactuals", set, GraphUncertainBlock::WORD],
                     )
                 };
-                let found = discover(ground, &asked).map_err(asked_by)?;
-                refits::write(ctx.out(), &[training_hash(ground, &asked)?], None)?;
+                let found = discover(row_context, &asked).map_err(asked_by)?;
+                refits::write(ctx.out(), &[training_hash(row_context, &asked)?], None)?;
                 found.iter().try_for_each(|scenario| {
                     files::write_compact(&ctx.out().join(file_of(&scenario.scenario)), scenario)
                 })
@@ -94,25 +95,25 @@ impl StageInput<ScoreStage> {
 /// Asks a model in every world.
 pub(crate) fn plan_graph_score<'a>(
     unit: &AuditUnit,
-    world: &AppliedSet<'a>,
+    applied: &AppliedSet<'a>,
     graphs: &'a GraphUncertainBlock,
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let (name, model) = plan.model_of(unit)?;
     let rows = RowInputs::of_job(b)?;
-    let found = b.need::<DiscoverStage>(&world.graphs_unit())?;
+    let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
     let (generated, scores) =
         (b.need::<GenerateStage>(unit)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
     let trained = b.need::<TrainStage>(unit)?;
     let rule = RuleInputs::need(b, name, model)?;
-    let (position, (set, scenario)) = (world.position, world.scenario());
+    let (position, (set, scenario)) = (applied.position, applied.scenario());
     b.texts([("scenario".to_owned(), scenario.to_owned())]);
     b.value("clip", graphs.clip);
     let wants_shift = b.value("score metrics", plan.wants_shift());
     let seed = b.seed();
     work(move |ctx| {
-        rows.with(ctx, if wants_shift { 2 } else { 1 }, |ground| {
+        rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
             let found = found.open(ctx, scenario)?;
             let trained = trained.models(ctx, model, plan.n_folds())?;
             let [trained] = trained.as_slice() else {
@@ -126,14 +127,14 @@ pub(crate) fn plan_graph_score<'a>(
                 clip: graphs.clip,
                 drops_incomplete: graphs.missing == MissingRows::Drop,
                 model: trained.as_ref(),
-                rule: &rule.open(ctx, ground)?,
+                rule: &rule.open(ctx, row_context)?,
                 position,
-                counterfactuals: &generated.open(ctx, ground)?,
-                scores: &scores.open(ctx, ground)?,
+                counterfactuals: &generated.open(ctx, row_context)?,
+                scores: &scores.open(ctx, row_context)?,
                 wants_shift,
                 seed,
             };
-            branching.write(ground, ctx.out()).map_err(|e| {
+            branching.write(row_context, ctx.out()).map_err(|e| {
                 plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
             })
         })
@@ -146,21 +147,22 @@ pub(crate) struct GraphSetInputs<'a>(Vec<(AppliedSet<'a>, StageInput<DiscoverSta
 impl<'a> GraphSetInputs<'a> {
     /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let worlds = b.plan.applied_sets().into_iter().filter(|world| world.graphs().is_some());
-        let found = worlds.map(|world| {
-            let found = b.need::<DiscoverStage>(&world.graphs_unit())?;
-            Ok((world, found))
+        let applied_sets =
+            b.plan.applied_sets().into_iter().filter(|applied| applied.graphs().is_some());
+        let found = applied_sets.map(|applied| {
+            let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+            Ok((applied, found))
         });
         Ok(GraphSetInputs(found.collect::<Result<_>>()?))
     }
 
     /// What was found.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<GraphSetScenario>> {
-        let of_set = |(world, found): &(AppliedSet<'_>, StageInput<DiscoverStage>)| {
+        let of_set = |(applied, found): &(AppliedSet<'_>, StageInput<DiscoverStage>)| {
             Ok(GraphSetScenario {
-                name: world.set.to_owned(),
-                position: world.position,
-                discovered: found.open(ctx, world.scenario().1)?,
+                name: applied.set.to_owned(),
+                position: applied.position,
+                discovered: found.open(ctx, applied.scenario().1)?,
             })
         };
         self.0.iter().map(of_set).collect()

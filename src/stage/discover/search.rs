@@ -68,10 +68,10 @@ type BootstrapGraphs = (Option<SearchedReplicate>, Vec<CausalWorld>);
 /// The rows cannot be read or do not vary, a value is missing where none may be, there are more
 /// graphs than allowed, or the run is to stop.
 pub(crate) fn discover(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     asked: &DiscoveryInputs<'_>,
 ) -> Result<Vec<DiscoveredScenario>> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let attribute = &layout.attributes[asked.position];
     let names: Vec<String> = asked.variables.iter().map(ToString::to_string).collect();
     let variables = variables(layout, attribute, &names)?;
@@ -79,7 +79,13 @@ pub(crate) fn discover(
         .iter()
         .position(|v| v.feature == attribute.feature)
         .ok_or_else(|| missing_column(&attribute.name))?;
-    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let rows = TrainingRows::of_fold(
+        row_context.rows,
+        row_context.roles,
+        0,
+        row_context.workers,
+        row_context.watch,
+    );
     let strata = (asked.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
     let (encoding, blocks) =
         match GraphEncoding::fit(&variables, &rows, asked.graphs.missing, strata) {
@@ -102,7 +108,7 @@ pub(crate) fn discover(
     let (all_rows, drawn) = (&moments[moments.len() - 1], &moments[..bootstraps.max(1)]);
     let scenarios = ScenarioSearch::new(asked, &names, &encoding, sensitive)?;
     let mut found: Vec<Vec<BootstrapGraphs>> = vec![Vec::new(); scenarios.knowledge.len()];
-    ground.pieces(drawn.len()).in_order(
+    row_context.pieces(drawn.len()).in_order(
         |b| Ok((0, scenarios.of_replicate(b, &drawn[b])?)),
         |_, part| {
             found.iter_mut().zip(part).for_each(|(all, part)| all.push(part));
@@ -194,15 +200,21 @@ fn without_graphs(
 /// # Errors
 /// The rows cannot be read or lack a variable, or the run is to stop.
 pub(crate) fn training_hash(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     asked: &DiscoveryInputs<'_>,
 ) -> Result<ContentHash> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let column = |name: &ColumnName| {
         layout.feature(name.as_str()).ok_or_else(|| missing_column(name.as_str()))
     };
     let columns = asked.variables.iter().map(column).collect::<Result<Vec<usize>>>()?;
-    let rows = TrainingRows::of_fold(ground.rows, ground.roles, 0, ground.workers, ground.watch);
+    let rows = TrainingRows::of_fold(
+        row_context.rows,
+        row_context.roles,
+        0,
+        row_context.workers,
+        row_context.watch,
+    );
     let mut content = ContentHash::default();
     rows.fold(
         |group| ContentHash::of(&layout.features, &columns, &group.rows, |_| 0),

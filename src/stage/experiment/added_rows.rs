@@ -28,7 +28,7 @@ struct PoolInputs {
 /// What an arm adds to the training rows for a fold, to be opened.
 pub(crate) struct SelectionInputs<'a> {
     plan: &'a StagePlan<'a>,
-    pub(crate) trial: ExperimentPlan<'a>,
+    pub(crate) experiment_plan: ExperimentPlan<'a>,
     arm: ExperimentArm,
     pools: Vec<PoolInputs>,
     /// How the base decides, where predictions are asked for.
@@ -39,7 +39,7 @@ impl<'a> SelectionInputs<'a> {
     /// What an arm adds in a fold; the key names it with this prefix.
     pub(crate) fn need(
         b: &mut StageBuilder<'_, 'a>,
-        trial: &ExperimentPlan<'a>,
+        experiment_plan: &ExperimentPlan<'a>,
         fold: usize,
         arm: ExperimentArm,
         prefix: &str,
@@ -47,75 +47,81 @@ impl<'a> SelectionInputs<'a> {
         let plan = b.plan;
         let named = |key: &str| format!("{prefix}{key}");
         b.texts([(named("arm"), arm.to_string())]);
-        let adasyn = trial.adasyn(arm);
+        let adasyn = experiment_plan.adasyn(arm);
         if let Some(adasyn) = &adasyn {
             b.value(&named("adasyn"), adasyn);
             b.input(&named("data.features.onehot"), |job| &job.data.features.onehot);
             b.input(&named("data.missing.nominal"), |job| job.data.missing.nominal);
         }
-        let chosen = trial.chosen_as(arm);
+        let chosen = experiment_plan.chosen_as(arm);
         b.texts(chosen.map(|chosen| (named("counterfactuals"), chosen.to_string())));
-        let directed = trial.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
+        let directed =
+            experiment_plan.directed().filter(|_| chosen == Some(ExperimentArm::Directed));
         if let Some(directed) = directed {
             b.value(&named("directed"), directed);
         }
         if directed.is_some() || adasyn.is_some() {
             b.value(&named("run.seed"), plan.job.run.seed.0);
         }
-        let by = trial.prediction_source(arm);
+        let by = experiment_plan.prediction_source(arm);
         let mut pools = Vec::new();
-        for world in trial.sets.iter().filter(|_| chosen.is_some()) {
-            let made = b.need::<GenerateStage>(&trial.training_set_unit(world, fold))?;
-            let base = match by.map(|by| trial.predicted_unit(by, fold)) {
+        for applied in experiment_plan.sets.iter().filter(|_| chosen.is_some()) {
+            let made =
+                b.need::<GenerateStage>(&experiment_plan.training_set_unit(applied, fold))?;
+            let base = match by.map(|by| experiment_plan.predicted_unit(by, fold)) {
                 None => None,
                 Some(unit) => {
                     let rows = b.need::<ScoreStage>(&unit)?;
-                    Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(world)))?))
+                    Some((rows, b.need::<ScoreStage>(&with_set(unit, Some(applied)))?))
                 }
             };
-            pools.push(PoolInputs { position: world.position, made, base });
+            pools.push(PoolInputs { position: applied.position, made, base });
         }
-        let base = [trial.fold_unit(ExperimentArm::Base, fold)];
-        let rule = by.map(|_| RuleInputs::of_units(b, prefix, trial.model, base)).transpose()?;
-        Ok(SelectionInputs { plan, trial: trial.clone(), arm, pools, rule })
+        let base = [experiment_plan.fold_unit(ExperimentArm::Base, fold)];
+        let rule =
+            by.map(|_| RuleInputs::of_units(b, prefix, experiment_plan.model, base)).transpose()?;
+        Ok(SelectionInputs { plan, experiment_plan: experiment_plan.clone(), arm, pools, rule })
     }
 
     /// Opens it for the rows of the fold.
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
     ) -> Result<ArmSelection> {
         let seed = self.plan.job.run.seed.0;
         let pool = |pool: &PoolInputs| {
             let base = match (&pool.base, &self.rule) {
                 (Some((scores, scores_cf)), Some(rule)) => Some(CandidateScores {
-                    scores: scores.open(ctx, ground)?,
-                    scores_cf: scores_cf.open(ctx, ground)?,
-                    rule: rule.open(ctx, ground)?,
+                    scores: scores.open(ctx, row_context)?,
+                    scores_cf: scores_cf.open(ctx, row_context)?,
+                    rule: rule.open(ctx, row_context)?,
                 }),
                 _ => None,
             };
-            let counterfactuals = pool.made.open(ctx, ground)?;
+            let counterfactuals = pool.made.open(ctx, row_context)?;
             Ok(CandidatePool { attribute: pool.position, counterfactuals, base })
         };
         let pools: Vec<CandidatePool> = self.pools.iter().map(pool).collect::<Result<_>>()?;
-        let choice = match (self.trial.chosen_as(self.arm), self.trial.directed()) {
-            (Some(ExperimentArm::Switched), _) => CounterfactualSelection::Switched,
-            (Some(ExperimentArm::Directed), Some(directed)) => {
-                let rules: Vec<SelectionRule> = directed
-                    .rules
-                    .values()
-                    .map(|rule| engine_rule(rule, ground.rows.layout(), &self.trial.sets))
-                    .collect();
-                CounterfactualSelection::Drawn(
-                    folds::rule_matches(ground, &pools, &rules, seed)?
-                        .draw(directed.fraction.get()),
-                )
-            }
-            _ => CounterfactualSelection::All,
-        };
-        let adasyn = self.trial.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
+        let choice =
+            match (self.experiment_plan.chosen_as(self.arm), self.experiment_plan.directed()) {
+                (Some(ExperimentArm::Switched), _) => CounterfactualSelection::Switched,
+                (Some(ExperimentArm::Directed), Some(directed)) => {
+                    let rules: Vec<SelectionRule> = directed
+                        .rules
+                        .values()
+                        .map(|rule| {
+                            engine_rule(rule, row_context.rows.layout(), &self.experiment_plan.sets)
+                        })
+                        .collect();
+                    CounterfactualSelection::Drawn(
+                        folds::rule_matches(row_context, &pools, &rules, seed)?
+                            .draw(directed.fraction.get()),
+                    )
+                }
+                _ => CounterfactualSelection::All,
+            };
+        let adasyn = self.experiment_plan.adasyn(self.arm).map(|arm| AdasynSettings { arm, seed });
         Ok(ArmSelection { pools, choice, adasyn })
     }
 }
@@ -128,7 +134,7 @@ fn engine_rule(
     worlds: &[AppliedSet<'_>],
 ) -> SelectionRule {
     let named = rule.sensitive.as_ref().and_then(|name| layout.attribute(name.as_str()));
-    let only = if let [world] = worlds { Some(world.position) } else { None };
+    let only = if let [applied] = applied_sets { Some(applied.position) } else { None };
     let attribute = named.or(only);
     let group = |name: &Option<Word>| {
         let groups = &layout.attributes[attribute?].groups;

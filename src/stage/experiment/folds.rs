@@ -141,7 +141,7 @@ impl CandidatePool {
         let (scores, scores_cf) = self.base.as_ref().map(read).transpose()?.unwrap_or_default();
         let candidate = |k: usize| {
             let parent = keys.parent[k] as usize;
-            // The ground is that of one fold.
+            // The context is that of one fold.
             let decide = |score: Option<&f64>| {
                 self.base.as_ref()?.rule.decide(batch, Some(0), parent, *score?)
             };
@@ -165,7 +165,7 @@ impl CandidatePool {
 /// # Errors
 /// A file cannot be read, or the run is to stop.
 pub(crate) fn rule_matches(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     pools: &[CandidatePool],
     rules: &[SelectionRule],
     seed: u64,
@@ -173,14 +173,14 @@ pub(crate) fn rule_matches(
     let mut all = RuleMatches::new(rules, seed);
     for pool in pools {
         let look = |part: &mut RuleMatches, g: usize| {
-            let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+            let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
             pool.candidates(g, &batch, &keys)?
                 .iter()
                 .flatten()
                 .for_each(|candidate| part.add(candidate));
             Ok(0)
         };
-        all.merge(ground.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
+        all.merge(row_context.row_groups().gather(|| RuleMatches::new(rules, seed), look)?);
     }
     Ok(all)
 }
@@ -236,50 +236,50 @@ impl AddedRows {
 }
 
 impl ArmSelection {
-    /// Hands the training rows of the audited ground, and what is added to them, to `work`, with
+    /// Hands the training rows of the audited rows, and what is added to them, to `work`, with
     /// their numbers.
     ///
     /// # Errors
     /// A file cannot be read, or the run is to stop; what `work` errs with.
     pub(crate) fn with_training_rows<T>(
         &self,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         extras: &VariableOptions,
         work: impl FnOnce(&TrainingRows<'_>, AddedRows) -> Result<T>,
     ) -> Result<T> {
-        let mut numbers = self.count(ground)?;
+        let mut numbers = self.count(row_context)?;
         let rows = |added| {
             TrainingRows::with_added(
-                ground.rows,
-                ground.roles,
+                row_context.rows,
+                row_context.roles,
                 0,
-                ground.workers,
-                ground.watch,
+                row_context.workers,
+                row_context.watch,
                 added,
             )
         };
         (numbers.n_positive, numbers.n_rows) = rows(Vec::new()).count()?;
         let Some(adasyn) = &self.adasyn else {
-            return work(&rows(self.added_parts(ground)), numbers);
+            return work(&rows(self.added_parts(row_context)), numbers);
         };
         let made = synthetic_batch(
             adasyn,
-            ground,
-            &collect_training_rows(&rows(self.added_parts(ground)))?,
+            row_context,
+            &collect_training_rows(&rows(self.added_parts(row_context)))?,
             extras,
         );
         numbers.n_synthetic = made.rows.n as u64;
         numbers.n_added_positive += made.labels.iter().filter(|&&label| label).count() as u64;
-        let mut added = self.added_parts(ground);
+        let mut added = self.added_parts(row_context);
         added.push(AddedTraining { n_groups: 1, read: Box::new(move |_| Ok(made.clone())) });
         work(&rows(added), numbers)
     }
 
-    fn count(&self, ground: RowContext<'_>) -> Result<AddedRows> {
+    fn count(&self, row_context: RowContext<'_>) -> Result<AddedRows> {
         let mut numbers = AddedRows::default();
         for pool in &self.pools {
             let look = |g: usize| {
-                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let taken = || {
                     candidates.iter().flatten().filter(|candidate| self.choice.contains(candidate))
@@ -288,7 +288,7 @@ impl ArmSelection {
                 let all = candidates.iter().flatten().count() as u64;
                 Ok((0, (all, taken().count() as u64, positive)))
             };
-            ground.row_groups().in_order(look, |_, (all, taken, positive)| {
+            row_context.row_groups().in_order(look, |_, (all, taken, positive)| {
                 numbers.n_candidates += all;
                 numbers.n_counterfactuals += taken;
                 numbers.n_added_positive += positive;
@@ -299,12 +299,12 @@ impl ArmSelection {
     }
 
     /// The counterfactuals that are added, one part per attribute.
-    fn added_parts<'a>(&'a self, ground: RowContext<'a>) -> Vec<AddedTraining<'a>> {
+    fn added_parts<'a>(&'a self, row_context: RowContext<'a>) -> Vec<AddedTraining<'a>> {
         let part = |pool: &'a CandidatePool| AddedTraining {
-            n_groups: ground.rows.n_groups(),
+            n_groups: row_context.rows.n_groups(),
             read: Box::new(move |g| {
-                let batch = ground.rows.read_keys(g)?;
-                let (keys, rows) = pool.counterfactuals.rows(g, ground.rows.layout())?;
+                let batch = row_context.rows.read_keys(g)?;
+                let (keys, rows) = pool.counterfactuals.rows(g, row_context.rows.layout())?;
                 let candidates = pool.candidates(g, &batch, &keys)?;
                 let takes = |k: &usize| {
                     candidates[*k].is_some_and(|candidate| self.choice.contains(&candidate))
@@ -331,24 +331,24 @@ impl ArmSelection {
     /// A file cannot be read, the disk refuses, or the run is to stop.
     pub(crate) fn write_selected(
         &self,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         arm: &str,
         (model, set, fold): (&str, &str, usize),
         writer: &mut RowWriter<SelectedRow>,
     ) -> Result<()> {
-        let layout = ground.rows.layout();
+        let layout = row_context.rows.layout();
         for pool in &self.pools {
             let attribute = &layout.attributes[pool.attribute];
             let [arm, model, set, sensitive] =
                 [arm, model, set, &attribute.name].map(SharedText::from);
             let groups: Vec<SharedText> = attribute.groups.iter().map(SharedText::from).collect();
             let look = |g: usize| {
-                let (batch, keys) = (ground.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
+                let (batch, keys) = (row_context.rows.read_keys(g)?, pool.counterfactuals.keys(g)?);
                 let candidates = pool.candidates(g, &batch, &keys)?.into_iter().flatten();
                 let taken = candidates.filter(|candidate| self.choice.contains(candidate));
                 Ok((0, taken.collect::<Vec<_>>()))
             };
-            ground.row_groups().in_order(look, |_, taken| {
+            row_context.row_groups().in_order(look, |_, taken| {
                 let row = |taken: CounterfactualCandidate| SelectedRow {
                     arm: arm.clone(),
                     model: model.clone(),
@@ -397,15 +397,15 @@ fn collect_training_rows(rows: &TrainingRows<'_>) -> Result<TrainingBatch> {
 /// their parents.
 fn synthetic_batch(
     adasyn: &AdasynSettings,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     of: &TrainingBatch,
     extras: &VariableOptions,
 ) -> TrainingBatch {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let variables =
         variables(&layout.features, &layout.attributes[0], &without_sensitive(layout, extras));
     let (coordinates, width) = vectors(&variables, &of.rows);
-    let plan = ground
+    let plan = row_context
         .workers
         .within(|| adasyn.plan(PointMatrix { coordinates: &coordinates, width }, &of.labels));
     let mut made = synthetic_rows(&variables, &of.rows, &plan.synthetic);

@@ -36,13 +36,15 @@ pub(crate) fn plan_folds<'a>(
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
-    let trial = plan.experiment_of(unit)?;
+    let experiment_plan = plan.experiment_of(unit)?;
     let rows = b.need::<PrepareStage>(unit)?;
-    let n_folds = b.value("folds", trial.n_folds);
-    let asked = trial.prediction_sources().contains(&PredictionSource::OutOfFold);
+    let n_folds = b.value("folds", experiment_plan.n_folds);
+    let asked = experiment_plan.prediction_sources().contains(&PredictionSource::OutOfFold);
     let inner = b.value("inner folds", asked);
-    let own =
-        trial.block.folds.map(|folds| SplitRule::Folds(folds.get(), Stratification::LabelAndGroup));
+    let own = experiment_plan
+        .block
+        .folds
+        .map(|folds| SplitRule::Folds(folds.get(), Stratification::LabelAndGroup));
     let of_job = match own {
         Some(_) => None,
         None => Some(b.need::<SplitStage>(&AuditUnit::default())?),
@@ -50,7 +52,7 @@ pub(crate) fn plan_folds<'a>(
     if own.is_some() || inner {
         b.seed();
     }
-    let (seed, place) = (plan.job.run.seed.0, ["experiments", trial.name]);
+    let (seed, place) = (plan.job.run.seed.0, ["experiments", experiment_plan.name]);
     work(move |ctx| {
         let rows = rows.open(ctx)?;
         let roles = match (own, &of_job) {
@@ -83,17 +85,20 @@ impl Stage for SelectedStage {
         let rows = b.need::<PrepareStage>(&AuditUnit::default())?;
         let keep = b.input("run.keep_rows", |job| job.run.keeps_outcomes());
         let mut parts = Vec::new();
-        for trial in plan.experiments() {
-            let by_fold = RowInputs::of_experiment(b, &trial.unit())?;
+        for experiment_plan in plan.experiments() {
+            let by_fold = RowInputs::of_experiment(b, &experiment_plan.unit())?;
             // In the order of the table.
-            let mut arms: Vec<ExperimentArm> =
-                trial.arms().into_iter().filter(|&arm| trial.chosen_as(arm).is_some()).collect();
+            let mut arms: Vec<ExperimentArm> = experiment_plan
+                .arms()
+                .into_iter()
+                .filter(|&arm| experiment_plan.chosen_as(arm).is_some())
+                .collect();
             arms.sort_by_key(|arm| arm.as_str());
             for arm in arms {
-                let name = trial.arm_name(arm);
-                for fold in 0..trial.n_folds {
+                let name = experiment_plan.arm_name(arm);
+                for fold in 0..experiment_plan.n_folds {
                     let prefix = format!("{name}: ");
-                    let selection = SelectionInputs::need(b, &trial, fold, arm, &prefix)?;
+                    let selection = SelectionInputs::need(b, &experiment_plan, fold, arm, &prefix)?;
                     let rows = by_fold.in_fold(FoldRoles::Audited, fold);
                     parts.push((name.clone(), fold, rows, selection));
                 }
@@ -107,10 +112,15 @@ impl Stage for SelectedStage {
             }
             let mut writer = folds::create_selected(ctx.out())?;
             for (name, fold, rows, selection) in &parts {
-                rows.with(ctx, 0, |ground| {
-                    let block = selection.trial.block;
+                rows.with(ctx, 0, |row_context| {
+                    let block = selection.experiment_plan.block;
                     let of = (block.model.as_str(), block.from.as_str(), *fold);
-                    selection.open(ctx, ground)?.write_selected(ground, name, of, &mut writer)
+                    selection.open(ctx, row_context)?.write_selected(
+                        row_context,
+                        name,
+                        of,
+                        &mut writer,
+                    )
                 })?;
             }
             writer.finish()
@@ -126,7 +136,8 @@ impl Stage for TablesStage {
     fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let measured = b.need::<MeasureStage>(&AuditUnit::default())?;
         let trials = b.plan.experiments();
-        let tables = trials.iter().map(|trial| b.need::<MeasureStage>(&trial.unit()));
+        let tables =
+            trials.iter().map(|experiment_plan| b.need::<MeasureStage>(&experiment_plan.unit()));
         let tables: Vec<StageInput<MeasureStage>> = tables.collect::<Result<_>>()?;
         work(move |ctx| {
             let folders: Vec<&Path> = tables.iter().map(|stage| stage.folder(ctx)).collect();

@@ -25,7 +25,7 @@ pub(crate) struct ExperimentPlan<'a> {
 impl<'a> StagePlan<'a> {
     /// The experiments of the job.
     pub(crate) fn experiments(&self) -> Vec<ExperimentPlan<'a>> {
-        let trial = |(name, block): (&'a Name, &'a ExperimentBlock)| {
+        let experiment_plan = |(name, block): (&'a Name, &'a ExperimentBlock)| {
             let own = block.folds.is_some().then_some(name.as_str());
             let n_folds = block.folds.map_or_else(
                 || self.n_folds(),
@@ -43,12 +43,15 @@ impl<'a> StagePlan<'a> {
                 n_folds,
             })
         };
-        self.job.experiments.iter().filter_map(trial).collect()
+        self.job.experiments.iter().filter_map(experiment_plan).collect()
     }
 
     /// The experiment that a unit is about.
     pub(crate) fn experiment_of(&self, unit: &AuditUnit) -> Result<ExperimentPlan<'a>> {
-        let found = self.experiments().into_iter().find(|trial| trial.name == unit.experiment);
+        let found = self
+            .experiments()
+            .into_iter()
+            .find(|experiment_plan| experiment_plan.name == unit.experiment);
         let nothing = || misfit(format!("the job has no experiment `{}`", unit.experiment));
         found.ok_or_else(nothing)
     }
@@ -74,8 +77,9 @@ impl<'a> StagePlan<'a> {
 
     /// The sets of experiments that have folds of their own, and so fits of their own.
     pub(crate) fn fold_sets(&self) -> impl Iterator<Item = AppliedSet<'a>> {
-        let worlds = self.experiments().into_iter().flat_map(|trial| trial.sets);
-        worlds.filter(|world| world.experiment.is_some())
+        let applied_sets =
+            self.experiments().into_iter().flat_map(|experiment_plan| experiment_plan.sets);
+        applied_sets.filter(|applied| applied.experiment.is_some())
     }
 }
 
@@ -104,8 +108,8 @@ impl<'a> ExperimentPlan<'a> {
     }
 
     /// The unit of the counterfactuals of the training rows for a fold.
-    pub(crate) fn training_set_unit(&self, world: &AppliedSet<'_>, fold: usize) -> AuditUnit {
-        AuditUnit { fold: Some(fold), ..with_set(self.unit(), Some(world)) }
+    pub(crate) fn training_set_unit(&self, applied: &AppliedSet<'_>, fold: usize) -> AuditUnit {
+        AuditUnit { fold: Some(fold), ..with_set(self.unit(), Some(applied)) }
     }
 
     /// The name of an arm in tables.
@@ -180,11 +184,11 @@ impl<'a> ExperimentPlan<'a> {
 }
 
 /// The same unit on the counterfactuals of a set.
-pub(crate) fn with_set(unit: AuditUnit, world: Option<&AppliedSet<'_>>) -> AuditUnit {
-    match world {
+pub(crate) fn with_set(unit: AuditUnit, applied: Option<&AppliedSet<'_>>) -> AuditUnit {
+    match applied {
         None => unit,
-        Some(world) => {
-            let (set, attribute) = (world.set.to_owned(), world.attribute.to_owned());
+        Some(applied) => {
+            let (set, attribute) = (applied.set.to_owned(), applied.attribute.to_owned());
             AuditUnit { set, attribute, ..unit }
         }
     }

@@ -132,12 +132,12 @@ fn source(values: &JobValues, inputs: &[InputFile], stand_in: Option<&str>) -> S
 pub(crate) fn running_side(
     checked: &CheckedJob,
     input: &JobInputs,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     run: &str,
     [metrics, groups_in]: [&Path; 2],
     outcomes: Option<&Path>,
 ) -> Result<ComparedRun> {
-    let (job, layout) = (&checked.job, ground.rows.layout());
+    let (job, layout) = (&checked.job, row_context.rows.layout());
     let values = flat::values(&to_yaml(job))
         .map_err(|cause| damaged(Path::new("job.resolved.yaml"), cause))?;
     let groups = layout.attributes.iter().map(|a| {
@@ -149,7 +149,7 @@ pub(crate) fn running_side(
         run: run.to_owned(),
         version: job.about.as_ref().and_then(|about| about.version.clone()),
         fingerprint: String::new(),
-        rows: ground.roles.n_audited(),
+        rows: row_context.roles.n_audited(),
         groups: groups.collect(),
         row_id: words::row_id(job, layout),
         source: source(&values, &input.files, input.stand_in.as_deref()),
@@ -186,14 +186,14 @@ pub(crate) fn running_side(
 /// The baseline cannot be read, or the disk refuses.
 pub(crate) fn compare(
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     baseline: &Path,
     new: &ComparedRun,
 ) -> Result<()> {
     ctx.check()?;
     let old = finished_side(baseline)?.1;
     let DiffResult { compared, changes } =
-        ground.workers.within(|| diff::compare(&old, new, false))?;
+        row_context.workers.within(|| diff::compare(&old, new, false))?;
     write_rows(ctx.out(), &changes)?;
     files::write_json(&ctx.out().join(COMPARED), &compared)
 }

@@ -38,17 +38,17 @@ impl Stage for BaselineStage {
                 .filter(|(what, _)| ["job", "run", "inputs"].contains(&what.as_str())),
         );
         work(move |ctx| {
-            rows.with(ctx, 0, |ground| {
+            rows.with(ctx, 0, |row_context| {
                 let new = baseline::running_side(
                     plan.checked,
                     plan.input,
-                    ground,
+                    row_context,
                     plan.run_id,
                     [measured.all.folder(ctx), measured.plain.folder(ctx)],
                     outcomes.as_ref().map(|stage| stage.folder(ctx)),
                 )?;
                 let new = ComparedRun { fitted_on: fits.open(ctx)?, ..new };
-                baseline::compare(ctx, ground, folder, &new)
+                baseline::compare(ctx, row_context, folder, &new)
             })
         })
     }

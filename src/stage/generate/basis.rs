@@ -79,12 +79,12 @@ impl<'a> LearningReference<'a> {
     ///
     /// # Errors
     /// A column has another type there than in the rows.
-    pub(crate) fn new(ground: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
+    pub(crate) fn new(row_context: RowContext<'a>, file: Option<RowsReader>) -> Result<Self> {
         let recoded = |rows: RowsReader| {
-            Ok::<_, Error>((LayoutRecoding::new(rows.layout(), ground.rows.layout())?, rows))
+            Ok::<_, Error>((LayoutRecoding::new(rows.layout(), row_context.rows.layout())?, rows))
         };
         let file = file.map(recoded).transpose()?.map(|(recoding, rows)| (rows, recoding));
-        Ok(LearningReference { context: ground, file })
+        Ok(LearningReference { context: row_context, file })
     }
 
     /// Whether the reference is the rows themselves.

@@ -26,11 +26,11 @@ use crate::stage::row_context::RowContext;
 
 impl<'a> StagePlan<'a> {
     /// The file of a set whose counterfactuals somebody else made.
-    pub(crate) fn external_file(&self, world: &AppliedSet<'a>) -> Result<Option<&'a InputFile>> {
-        let named = world.block.knobs().and_then(FittedKnobs::external_file);
+    pub(crate) fn external_file(&self, applied: &AppliedSet<'a>) -> Result<Option<&'a InputFile>> {
+        let named = applied.block.knobs().and_then(FittedKnobs::external_file);
         let file = |_| {
-            let found = self.input.external_of(world.set);
-            found.ok_or_else(|| misfit(format!("nobody looked for the rows of `{}`", world.set)))
+            let found = self.input.external_of(applied.set);
+            found.ok_or_else(|| misfit(format!("nobody looked for the rows of `{}`", applied.set)))
         };
         named.map(file).transpose()
     }
@@ -38,21 +38,21 @@ impl<'a> StagePlan<'a> {
     /// The counterfactuals of a set that somebody else made, once they were found to fit the rows.
     pub(crate) fn external_rows(
         &self,
-        ground: RowContext<'_>,
-        (world, file): (&AppliedSet<'a>, &Path),
+        row_context: RowContext<'_>,
+        (applied, file): (&AppliedSet<'a>, &Path),
         (classes, needs_class): (&RowClasses, bool),
     ) -> Result<Arc<ExternalRows>> {
-        let layout = ground.rows.layout();
-        let of = &layout.attributes[world.position];
+        let layout = row_context.rows.layout();
+        let of = &layout.attributes[applied.position];
         let file = KeyedFile::open_rows(file, layout.row_id, of, &layout.attributes)?;
         let rules = ExternalRules {
-            set_with: &features_set_with(layout, world.position),
+            set_with: &features_set_with(layout, applied.position),
             ignored: &columns_beside(self.job),
             may_lack: may_lack(self.job),
             memory: memory::allowed(self.settings),
         };
         let rows = ExternalRows::read(&file, layout, rules)?;
-        check_people(ground, (&rows, &file), world.position, (classes, needs_class))?;
+        check_people(row_context, (&rows, &file), applied.position, (classes, needs_class))?;
         Ok(Arc::new(rows))
     }
 }
@@ -60,9 +60,9 @@ impl<'a> StagePlan<'a> {
 /// Puts the file of a set, where it has one, into the key of a stage.
 pub(crate) fn need_file<'a>(
     b: &mut StageBuilder<'_, 'a>,
-    world: &AppliedSet<'a>,
+    applied: &AppliedSet<'a>,
 ) -> Result<Option<&'a InputFile>> {
-    let file = b.plan.external_file(world)?;
+    let file = b.plan.external_file(applied)?;
     file.map(|file| b.file(file));
     Ok(file)
 }
@@ -96,19 +96,19 @@ struct FoundPeople {
 }
 
 fn check_people(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     (rows, file): (&ExternalRows, &KeyedFile),
     position: usize,
     (classes, needs_class): (&RowClasses, bool),
 ) -> Result<()> {
-    let of = &ground.rows.layout().attributes[position];
+    let of = &row_context.rows.layout().attributes[position];
     let wrong = |what: String, column: &str, file_row: u64, hint: String| {
         Error::from(file.fault(what, column, file_row).hint(hint))
     };
     let mut of_somebody = vec![false; rows.keys().len()];
     let (mut lacking, mut first) = (0, None);
     let look = |g: usize| {
-        let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
         let classes = classes.of_group(g, &batch)?;
         let mut people = FoundPeople::default();
         for (i, &row_key) in batch.row_key.iter().enumerate() {
@@ -143,12 +143,12 @@ fn check_people(
             }
         }
         let named = |(i, to): (usize, usize)| -> Result<(String, usize)> {
-            Ok((ground.rows.read_ids(g)?.text(i), to))
+            Ok((row_context.rows.read_ids(g)?.text(i), to))
         };
         let first = people.first.map(named).transpose()?;
         Ok((batch.row.len() as u64, (people, first)))
     };
-    ground.row_groups().in_order(look, |_, (people, example)| {
+    row_context.row_groups().in_order(look, |_, (people, example)| {
         people.found.into_iter().flatten().for_each(|at| of_somebody[at] = true);
         lacking += people.lacking;
         first = first.take().or(example);

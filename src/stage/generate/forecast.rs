@@ -30,21 +30,21 @@ impl StagePlan<'_> {
             .filter(|_| self.wants_shift())
             .map(|wanted| wanted.samples.get());
         // Sets of graphs have two groups and sums of their own.
-        let counted = self.applied_sets().into_iter().filter(|world| world.graphs().is_none());
+        let counted = self.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
         let groups = |attribute: &str| {
             let found = self.job.data.sensitive.iter().find(|(name, _)| name.as_str() == attribute);
             found.map_or(0, |(name, _)| self.job.data.groups_of(name).len())
         };
         let (threads, classes) = (self.settings.threads.max(1), self.n_classes().unwrap_or(1));
-        let needed = counted.map(|world| {
+        let needed = counted.map(|applied| {
             let sums = DirectionMemory {
-                groups: groups(world.attribute),
+                groups: groups(applied.attribute),
                 threads,
                 classes,
                 by_block,
                 samples,
             };
-            (sums.bytes(people), sums.groups, world.attribute, "sums")
+            (sums.bytes(people), sums.groups, applied.attribute, "sums")
         });
         let attributes = self
             .job
@@ -108,8 +108,8 @@ impl StagePlan<'_> {
             mine.map(rows).sum()
         };
         let counted =
-            |world: &AppliedSet<'_>| world.attribute == attribute && world.graphs().is_none();
-        let sets = self.applied_sets().iter().filter(|world| counted(world)).count() as u64;
+            |applied: &AppliedSet<'_>| applied.attribute == attribute && applied.graphs().is_none();
+        let sets = self.applied_sets().iter().filter(|applied| counted(applied)).count() as u64;
         let scorers = self
             .job
             .models

@@ -67,9 +67,9 @@ impl GeneratorInputs<'_> {
     /// The rows that get counterfactuals in a fold: all, of which those of other folds have no
     /// group.
     fn samples(&self, fold: usize, n_folds: usize) -> ReferenceRows<'_> {
-        let ground = self.context;
+        let row_context = self.context;
         let read = move |g: usize| {
-            let (mut batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+            let (mut batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
             let own = self.groups.map_or(&batch.groups[self.position], |groups| &groups[g]);
             let of_fold = rows::groups_of_fold(own, &roles, n_folds, fold);
             let classes = self.classes.of_group(g, &batch)?;
@@ -78,8 +78,8 @@ impl GeneratorInputs<'_> {
             Ok(ReferenceBatch { keys, rows, groups, classes })
         };
         // Generating tells of the same rows again.
-        let watch = StageWatch { progress: &|_| (), ..ground.watch };
-        ReferenceRows::of_groups(PieceLoop { watch, ..ground.row_groups() }, Box::new(read))
+        let watch = StageWatch { progress: &|_| (), ..row_context.watch };
+        ReferenceRows::of_groups(PieceLoop { watch, ..row_context.row_groups() }, Box::new(read))
     }
 }
 

@@ -80,9 +80,9 @@ impl StageInput<GenerateStage> {
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
     ) -> Result<CounterfactualReader> {
-        CounterfactualReader::open(self.folder(ctx), ground.rows, ground.roles)
+        CounterfactualReader::open(self.folder(ctx), row_context.rows, row_context.roles)
     }
 
     /// What followed from setting the attribute.
@@ -99,7 +99,7 @@ impl StageInput<GenerateStage> {
 /// What the stages of a set read in addition to its counterfactuals, to be opened.
 pub(crate) struct SetInputs<'a> {
     plan: &'a StagePlan<'a>,
-    world: AppliedSet<'a>,
+    applied: AppliedSet<'a>,
     rows: RowInputs<'a>,
     reference: Option<StageInput<ReferenceStage>>,
     /// Of a set that somebody else made, its file.
@@ -110,25 +110,25 @@ pub(crate) struct SetInputs<'a> {
 
 impl<'a> SetInputs<'a> {
     /// The rows of the set, and what its strategy depends on.
-    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, world: &AppliedSet<'a>) -> Result<Self> {
-        let rows = RowInputs::need(b, &world.split_unit())?;
-        SetInputs::on_rows(b, world, rows)
+    pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, applied: &AppliedSet<'a>) -> Result<Self> {
+        let rows = RowInputs::need(b, &applied.split_unit())?;
+        SetInputs::on_rows(b, applied, rows)
     }
 
     /// The same on other rows.
     pub(crate) fn on_rows(
         b: &mut StageBuilder<'_, 'a>,
-        world: &AppliedSet<'a>,
+        applied: &AppliedSet<'a>,
         rows: RowInputs<'a>,
     ) -> Result<Self> {
         let plan = b.plan;
-        b.value("counterfactuals", &world.block.generating_part());
+        b.value("counterfactuals", &applied.block.generating_part());
         // Whether its rows are a view: see `SetInputs::generate`.
         b.value("experiments", !plan.job.experiments.is_empty());
         b.input("data.missing.nominal", |job| job.data.missing.nominal);
         b.input("data.features.onehot", |job| &job.data.features.onehot);
-        let (reference, external) = (plan.need_reference(b)?, external::need_file(b, world)?);
-        let predictions = match world.block.knobs().map(|knobs| knobs.condition_on()) {
+        let (reference, external) = (plan.need_reference(b)?, external::need_file(b, applied)?);
+        let predictions = match applied.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::Prediction(name)) => {
                 let unit = AuditUnit::of_model(name.as_str());
                 let (name, model) = plan.model_of(&unit)?;
@@ -137,7 +137,7 @@ impl<'a> SetInputs<'a> {
             }
             _ => None,
         };
-        Ok(SetInputs { plan, world: world.clone(), rows, reference, external, predictions })
+        Ok(SetInputs { plan, applied: applied.clone(), rows, reference, external, predictions })
     }
 
     /// The rows.
@@ -149,22 +149,26 @@ impl<'a> SetInputs<'a> {
     fn learning_reference<'g>(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'g>,
+        row_context: RowContext<'g>,
     ) -> Result<LearningReference<'g>> {
         let reference = self.reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
-        LearningReference::new(ground, reference)
+        LearningReference::new(row_context, reference)
             .map_err(|error| self.plan.with_model_place(error, &["data", "reference"]))
     }
 
     /// What the set conditions on, open for reading.
-    fn row_classes(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<RowClasses> {
+    fn row_classes(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+    ) -> Result<RowClasses> {
         if let Some((rule, scores, roles)) = &self.predictions {
-            let (scores, roles) = (scores.open(ctx, ground)?, roles.open(ctx)?);
-            return Ok(RowClasses::Predicted(rule.open(ctx, ground)?, scores, roles));
+            let (scores, roles) = (scores.open(ctx, row_context)?, roles.open(ctx)?);
+            return Ok(RowClasses::Predicted(rule.open(ctx, row_context)?, scores, roles));
         }
-        match self.world.block.knobs().map(|knobs| knobs.condition_on()) {
+        match self.applied.block.knobs().map(|knobs| knobs.condition_on()) {
             Some(ConditionOn::RawLabel) => {
-                let layout = ground.rows.layout();
+                let layout = row_context.rows.layout();
                 // Preparing puts the unchanged label last among the hidden features.
                 Ok(layout
                     .hidden
@@ -175,21 +179,21 @@ impl<'a> SetInputs<'a> {
         }
     }
 
-    /// Writes the counterfactuals of the audited rows of a ground; `learnt` gets the number of
+    /// Writes the counterfactuals of the audited rows of a context; `learnt` gets the number of
     /// references.
     pub(crate) fn generate(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         learnt: impl FnOnce(&dyn FittedKnobs, usize) -> Result<Vec<Box<dyn LearntStrategy>>>,
     ) -> Result<()> {
-        let (plan, world) = (self.plan, &self.world);
+        let (plan, applied) = (self.plan, &self.applied);
         // Of a set that depends on graphs only the keys are written: its counterfactuals are
         // numbers, not rows.
         let (with_features, knobs) =
-            (plan.features && world.graphs().is_none(), world.block.knobs());
+            (plan.features && applied.graphs().is_none(), applied.block.knobs());
         let (basis, classes) =
-            (self.learning_reference(ctx, ground)?, self.row_classes(ctx, ground)?);
+            (self.learning_reference(ctx, row_context)?, self.row_classes(ctx, row_context)?);
         let mut untaught = Vec::new();
         let generators = match knobs {
             None => vec![Box::new(NaiveGenerator) as Box<dyn Generator>],
@@ -198,26 +202,26 @@ impl<'a> SetInputs<'a> {
                 untaught = learnt.iter().flat_map(|learnt| learnt.unlearnt_groups()).collect();
                 untaught.sort_unstable();
                 untaught.dedup();
-                check_classes(ground, &classes, &learnt, world.position)
-                    .map_err(|e| plan.with_set_place(e, world))?;
+                check_classes(row_context, &classes, &learnt, applied.position)
+                    .map_err(|e| plan.with_set_place(e, applied))?;
                 let needs_class = learnt.iter().any(|l| l.condition() == Conditioning::Class);
                 let read = |file: &InputFile| {
-                    let (of, basis) = ((world, Path::new(&file.path)), (&classes, needs_class));
-                    plan.external_rows(ground, of, basis)
+                    let (of, basis) = ((applied, Path::new(&file.path)), (&classes, needs_class));
+                    plan.external_rows(row_context, of, basis)
                 };
                 let external = self.external.map(read).transpose();
                 let made = GeneratorInputs {
-                    external: external.map_err(|e| plan.with_set_place(e, world))?,
-                    context: ground,
+                    external: external.map_err(|e| plan.with_set_place(e, applied))?,
+                    context: row_context,
                     reference: &basis,
                     classes: &classes,
-                    position: world.position,
+                    position: applied.position,
                     seed: plan.job.run.seed,
                     edit: None,
                     groups: None,
                 };
                 let FoldGenerators { generators, tallies } =
-                    made.generators(learnt).map_err(|e| plan.with_set_place(e, world))?;
+                    made.generators(learnt).map_err(|e| plan.with_set_place(e, applied))?;
                 if let Some(tallies) = tallies {
                     files::write_json(&ctx.out().join(TALLIES), &tallies)?;
                 }
@@ -225,13 +229,13 @@ impl<'a> SetInputs<'a> {
             }
         };
         let write_backs = if with_features {
-            rows::write_backs(ground, &basis, world.position)?
+            rows::write_backs(row_context, &basis, applied.position)?
         } else {
             Vec::new()
         };
         let making = GenerateInputs {
             generators: &generators,
-            attribute: world.position,
+            attribute: applied.position,
             classes: &classes,
             write_backs: &write_backs,
             with_features,
@@ -242,7 +246,7 @@ impl<'a> SetInputs<'a> {
             judged: knobs.is_some(),
             untaught: &untaught,
         };
-        rows::generate(ground, &making, ctx.out())
+        rows::generate(row_context, &making, ctx.out())
     }
 }
 
@@ -268,13 +272,13 @@ impl<'a> StagePlan<'a> {
     }
 
     /// A fault with the line of the set, or of the counterparts, that asks for what is faulty.
-    pub(crate) fn with_set_place(&self, error: Error, world: &AppliedSet<'a>) -> Error {
+    pub(crate) fn with_set_place(&self, error: Error, applied: &AppliedSet<'a>) -> Error {
         let Error::Data(fault) = &error else { return error };
-        let word = world.block.keys().first().copied().unwrap_or_default();
+        let word = applied.block.keys().first().copied().unwrap_or_default();
         let column = fault.column.clone().unwrap_or_default();
         let keys = match fault.code {
-            "unknown-level" => vec!["counterfactuals", world.set, word, "counterpart", &column],
-            _ => vec!["counterfactuals", world.set, word],
+            "unknown-level" => vec!["counterfactuals", applied.set, word, "counterpart", &column],
+            _ => vec!["counterfactuals", applied.set, word],
         };
         self.with_model_place(error, &keys)
     }
@@ -286,9 +290,9 @@ impl<'a> StagePlan<'a> {
 }
 
 /// The knobs of a set whose strategy learns.
-fn learning_knobs<'a>(world: &AppliedSet<'a>) -> Result<&'a dyn FittedKnobs> {
-    let nothing = || misfit(format!("the set `{}` learns nothing", world.set));
-    world.block.knobs().ok_or_else(nothing)
+fn learning_knobs<'a>(applied: &AppliedSet<'a>) -> Result<&'a dyn FittedKnobs> {
+    let nothing = || misfit(format!("the set `{}` learns nothing", applied.set));
+    applied.block.knobs().ok_or_else(nothing)
 }
 
 impl Stage for FitStage {
@@ -299,25 +303,27 @@ impl Stage for FitStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let world = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
+        let applied = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         work(move |ctx| {
-            of_set.rows().with(ctx, 0, |ground| {
-                let (basis, classes) =
-                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
-                let layout = ground.rows.layout();
+            of_set.rows().with(ctx, 0, |row_context| {
+                let (basis, classes) = (
+                    of_set.learning_reference(ctx, row_context)?,
+                    of_set.row_classes(ctx, row_context)?,
+                );
+                let layout = row_context.rows.layout();
                 let extras = plan.extras(layout);
-                let (variables, condition) = knobs.learns_from(layout, &extras, world.position);
+                let (variables, condition) = knobs.learns_from(layout, &extras, applied.position);
                 let hash = || {
                     let of = (&variables[..], condition);
-                    refits::reference_hash(layout, of, &classes, world.position)
+                    refits::reference_hash(layout, of, &classes, applied.position)
                 };
                 let mut read = Vec::new();
                 for fold in 0..basis.n_folds() {
                     let reference = basis.rows(fold, &classes, None).hashed(hash());
                     let learnt = knobs
-                        .fit(layout, &extras, &reference, world.position)
-                        .map_err(|error| plan.with_set_place(error, &world))?;
+                        .fit(layout, &extras, &reference, applied.position)
+                        .map_err(|error| plan.with_set_place(error, &applied))?;
                     let json = learnt.to_json().map_err(|e| misfit(e.to_string()))?;
                     files::write(&ctx.out().join(artifact(fold)), json)?;
                     read.push(reference.content());
@@ -336,17 +342,17 @@ impl Stage for GenerateStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let world = plan.set_of(unit)?;
+        let applied = plan.set_of(unit)?;
         // With a fold the training rows for it get counterfactuals, of what was learnt for it.
         let of_set = match unit.fold {
-            None => SetInputs::need(b, &world)?,
+            None => SetInputs::need(b, &applied)?,
             Some(fold) => {
                 let rows = RowInputs::of_experiment(b, unit)?.in_fold(FoldRoles::Training, fold);
-                SetInputs::on_rows(b, &world, rows)?
+                SetInputs::on_rows(b, &applied, rows)?
             }
         };
-        let knobs = world.block.knobs();
-        let fit = knobs.map(|_| b.need::<FitStage>(&world.unit())).transpose()?;
+        let knobs = applied.block.knobs();
+        let fit = knobs.map(|_| b.need::<FitStage>(&applied.unit())).transpose()?;
         // A reference in a separate file is the same for all folds.
         let has_reference = plan.job.data.reference.is_some();
         let learnt_in = unit.fold.map(|fold| if has_reference { 0 } else { fold });
@@ -355,11 +361,11 @@ impl Stage for GenerateStage {
             b.seed();
         }
         work(move |ctx| {
-            of_set.rows().with(ctx, 1, |ground| {
+            of_set.rows().with(ctx, 1, |row_context| {
                 if learnt_in.is_none() {
-                    plan.check_sum_memory(Some(ground.roles.n_audited()))?;
+                    plan.check_sum_memory(Some(row_context.roles.n_audited()))?;
                 }
-                of_set.generate(ctx, ground, |knobs, n_folds| match (&fit, learnt_in) {
+                of_set.generate(ctx, row_context, |knobs, n_folds| match (&fit, learnt_in) {
                     (None, _) => Ok(Vec::new()),
                     (Some(fit), None) => fit.learnt(ctx, knobs, n_folds),
                     (Some(fit), Some(fold)) => Ok(vec![fit.learnt_in(ctx, knobs, fold)?]),
@@ -376,8 +382,8 @@ impl Stage for QualityStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let world = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
+        let applied = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
         let pairs = plan.job.report.example_pairs;
         if pairs > 0 {
@@ -385,21 +391,23 @@ impl Stage for QualityStage {
             b.seed();
         }
         work(move |ctx| {
-            of_set.rows().with(ctx, 1, |ground| {
-                let (basis, classes) =
-                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+            of_set.rows().with(ctx, 1, |row_context| {
+                let (basis, classes) = (
+                    of_set.learning_reference(ctx, row_context)?,
+                    of_set.row_classes(ctx, row_context)?,
+                );
                 let learnt = fit.learnt(ctx, knobs, basis.n_folds())?;
                 let tallies = knobs.matches_samples().then(|| made.tallies(ctx)).transpose()?;
-                let layout = ground.rows.layout();
+                let layout = row_context.rows.layout();
                 let judging = QualityInputs {
-                    context: ground,
+                    context: row_context,
                     reference: &basis,
                     classes: &classes,
                     learnt: &learnt,
-                    counterfactuals: &made.open(ctx, ground)?,
+                    counterfactuals: &made.open(ctx, row_context)?,
                     tallies: tallies.as_ref(),
-                    set: world.set,
-                    position: world.position,
+                    set: applied.set,
+                    position: applied.position,
                     least: least_rows(knobs, layout, basis.n_folds()),
                     examples: examples::ExampleSettings {
                         pairs: usize::try_from(pairs).unwrap_or(usize::MAX),
@@ -419,10 +427,10 @@ impl Stage for PlaceboStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let world = plan.set_of(unit)?;
-        let (knobs, of_set) = (learning_knobs(&world)?, SetInputs::need(b, &world)?);
-        let Some(placebo) = world.block.placebo else {
-            return Err(misfit(format!("the set `{}` has no placebo", world.set)));
+        let applied = plan.set_of(unit)?;
+        let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
+        let Some(placebo) = applied.block.placebo else {
+            return Err(misfit(format!("the set `{}` has no placebo", applied.set)));
         };
         // Those that are trained here; `check` lets no others are next to a placebo.
         let mut models = Vec::new();
@@ -436,30 +444,32 @@ impl Stage for PlaceboStage {
         let seed = b.seed();
         let wants_shift = b.value("score metrics", plan.wants_shift());
         work(move |ctx| {
-            of_set.rows().with(ctx, 0, |ground| {
-                let (basis, classes) =
-                    (of_set.learning_reference(ctx, ground)?, of_set.row_classes(ctx, ground)?);
+            of_set.rows().with(ctx, 0, |row_context| {
+                let (basis, classes) = (
+                    of_set.learning_reference(ctx, row_context)?,
+                    of_set.row_classes(ctx, row_context)?,
+                );
                 let opened = models.iter().map(|(name, asked, rule, scores)| {
                     Ok(PlaceboModel {
-                        scorers: asked.scorers(ctx, ground.rows.layout())?,
-                        rule: rule.open(ctx, ground)?,
-                        scores: scores.open(ctx, ground)?,
+                        scorers: asked.scorers(ctx, row_context.rows.layout())?,
+                        rule: rule.open(ctx, row_context)?,
+                        scores: scores.open(ctx, row_context)?,
                         name: (*name).to_owned(),
                     })
                 });
                 let placebo = PlaceboInputs {
-                    context: ground,
+                    context: row_context,
                     reference: &basis,
                     classes: &classes,
                     knobs,
-                    extras: plan.extras(ground.rows.layout()),
-                    position: world.position,
+                    extras: plan.extras(row_context.rows.layout()),
+                    position: applied.position,
                     models: opened.collect::<Result<_>>()?,
                     seed,
                     repeats: placebo.repeats,
                     wants_shift,
                 };
-                placebo.write(ctx.out()).map_err(|error| plan.with_set_place(error, &world))
+                placebo.write(ctx.out()).map_err(|error| plan.with_set_place(error, &applied))
             })
         })
     }
@@ -483,7 +493,7 @@ const TALLIES: &str = "tallies.json";
 /// Errs where an audited row has a class that no reference row has: its distributions are unknown,
 /// and those without the class would answer another question.
 fn check_classes(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     classes: &RowClasses,
     learnt: &[Box<dyn LearntStrategy>],
     position: usize,
@@ -493,9 +503,9 @@ fn check_classes(
     if learnt.iter().all(|l| l.condition() == Conditioning::Nothing) {
         return Ok(());
     }
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let find = |g: usize| {
-        let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
         let of_rows = classes.of_group(g, &batch)?;
         let unseen = |i: &usize| {
             let fold = roles.audited(*i)?;
@@ -529,5 +539,5 @@ fn check_classes(
             }
         }
     };
-    ground.row_groups().in_order(find, |_, ()| Ok(()))
+    row_context.row_groups().in_order(find, |_, ()| Ok(()))
 }

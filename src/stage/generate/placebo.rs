@@ -94,7 +94,7 @@ struct GroupPermutation {
 
 impl GroupPermutation {
     fn read(
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         n_groups: usize,
         position: usize,
         batch: impl Fn(usize) -> Result<(PreparedBatch, Option<RowRoles>)> + Sync,
@@ -119,7 +119,7 @@ impl GroupPermutation {
             let entries: Vec<_> = (0..batch.row.len()).filter_map(entry).collect();
             Ok((0, (entries, batch.row.len())))
         };
-        ground.pieces(n_groups).in_order(look, |_, (entries, size)| {
+        row_context.pieces(n_groups).in_order(look, |_, (entries, size)| {
             names.entries.extend(entries);
             names.sizes.push(size);
             Ok(())
@@ -157,15 +157,19 @@ impl PlaceboInputs<'_> {
     /// The rows cannot be read, a repeat has nothing to learn from, the disk refuses, or the run is
     /// to stop.
     pub(crate) fn write(&self, out: &Path) -> Result<()> {
-        let ground = self.context;
-        let own = |g: usize| Ok((ground.rows.read_keys(g)?, Some(ground.roles.read(g)?)));
-        let samples = GroupPermutation::read(ground, ground.rows.n_groups(), self.position, own)?;
+        let row_context = self.context;
+        let own = |g: usize| Ok((row_context.rows.read_keys(g)?, Some(row_context.roles.read(g)?)));
+        let samples =
+            GroupPermutation::read(row_context, row_context.rows.n_groups(), self.position, own)?;
         let reference = if self.reference.is_own_rows() {
             None
         } else {
-            Some(GroupPermutation::read(ground, self.reference.n_groups(), self.position, |g| {
-                self.reference.read(g)
-            })?)
+            Some(GroupPermutation::read(
+                row_context,
+                self.reference.n_groups(),
+                self.position,
+                |g| self.reference.read(g),
+            )?)
         };
         let mut repeats: Vec<Vec<PlaceboRepeat>> = self.models.iter().map(|_| Vec::new()).collect();
         for r in 0..self.repeats.get() {

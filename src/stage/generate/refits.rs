@@ -82,14 +82,16 @@ impl FitInputs {
     /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let (plan, mut fits) = (b.plan, Vec::new());
-        for world in plan.applied_sets().into_iter().chain(plan.fold_sets()) {
-            let stage = match (world.graphs(), world.block.knobs()) {
-                (Some(_), _) => FittedStage::Graphs(b.need::<DiscoverStage>(&world.graphs_unit())?),
-                (None, Some(_)) => FittedStage::Strategy(b.need::<FitStage>(&world.unit())?),
+        for applied in plan.applied_sets().into_iter().chain(plan.fold_sets()) {
+            let stage = match (applied.graphs(), applied.block.knobs()) {
+                (Some(_), _) => {
+                    FittedStage::Graphs(b.need::<DiscoverStage>(&applied.graphs_unit())?)
+                }
+                (None, Some(_)) => FittedStage::Strategy(b.need::<FitStage>(&applied.unit())?),
                 (None, None) => continue,
             };
-            let experiment = world.experiment.unwrap_or_default();
-            fits.push(([experiment, world.set, world.attribute].map(str::to_owned), stage));
+            let experiment = applied.experiment.unwrap_or_default();
+            fits.push(([experiment, applied.set, applied.attribute].map(str::to_owned), stage));
         }
         Ok(FitInputs(fits))
     }

@@ -103,11 +103,12 @@ impl StagePlan<'_> {
     /// The rows that are scored again, if any are.
     pub(crate) fn recheck_sample(
         &self,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         attribute: usize,
     ) -> Result<Option<RecheckSample>> {
-        let draw =
-            |share| RecheckSample::draw(ground, Some(attribute), self.job.run.seed.0, share, 1);
+        let draw = |share| {
+            RecheckSample::draw(row_context, Some(attribute), self.job.run.seed.0, share, 1)
+        };
         recheck_share(self.job).map(draw).transpose()
     }
 }
@@ -127,25 +128,29 @@ impl Stage for RequestStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let rows = RowInputs::of_job(b)?;
         if unit.set.is_empty() {
-            return work(move |ctx| rows.with(ctx, 1, |ground| write_factual_request(ctx, ground)));
+            return work(move |ctx| {
+                rows.with(ctx, 1, |row_context| write_factual_request(ctx, row_context))
+            });
         }
         let sources = RequestSources::need(b, &unit.set)?;
         work(move |ctx| {
-            rows.with(ctx, 1, |ground| write_request(ctx, ground, &sources.open(ctx, ground)?))
+            rows.with(ctx, 1, |row_context| {
+                write_request(ctx, row_context, &sources.open(ctx, row_context)?)
+            })
         })
     }
 }
 
-fn write_factual_request(ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
-    let layout = ground.rows.layout();
+fn write_factual_request(ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
+    let layout = row_context.rows.layout();
     let add = |sum: &mut ContentHash, g: usize| {
-        let (people, roles) = (ground.rows.read_people(g, true)?, ground.roles.read(g)?);
+        let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
         let n = people.row_key.len();
         let audited: Vec<usize> = (0..n).filter(|&i| roles.audited(i).is_some()).collect();
         sum.merge(hash_of(layout, &people, &audited, |i| row_hash(people.row_key[i], 0)));
         Ok(n as u64)
     };
-    let sum = ground.row_groups().fold(ContentHash::default, add, ContentHash::merge)?;
+    let sum = row_context.row_groups().fold(ContentHash::default, add, ContentHash::merge)?;
     let mut digest = RequestDigest::new(layout);
     digest.rows(&sum);
     let (id, rows) = (digest.finish(), sum.n_rows());
@@ -154,14 +159,14 @@ fn write_factual_request(ctx: &StageContext<'_>, ground: RowContext<'_>) -> Resu
 
 fn write_request(
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     sources: &[RequestSource],
 ) -> Result<()> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     // Of each source the counterfactuals, and the rows that are asked for again.
     let empty = || vec![[ContentHash::default(); 2]; sources.len()];
     let add = |sums: &mut Vec<[ContentHash; 2]>, g: usize| {
-        let (people, roles) = (ground.rows.read_people(g, true)?, ground.roles.read(g)?);
+        let (people, roles) = (row_context.rows.read_people(g, true)?, row_context.roles.read(g)?);
         for ([made, again], source) in sums.iter_mut().zip(sources) {
             made.merge(source.hash(g, layout, &people, &roles)?);
             if let Some(sample) = &source.recheck {
@@ -176,7 +181,7 @@ fn write_request(
         let sums = whole.iter_mut().flatten().zip(part.into_iter().flatten());
         sums.for_each(|(whole, part)| whole.merge(part));
     };
-    let sums = ground.row_groups().fold(empty, add, merge)?;
+    let sums = row_context.row_groups().fold(empty, add, merge)?;
     let mut digest = RequestDigest::new(layout);
     let (mut rows, mut n_again) = (0, 0);
     for ([made, again], source) in sums.iter().zip(sources) {
@@ -265,9 +270,9 @@ impl<'a> RequestSources<'a> {
     /// Those of a set.
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>, set: &str) -> Result<Self> {
         let plan = b.plan;
-        let worlds = plan.applied_sets().into_iter().filter(|world| world.set == set);
-        let made =
-            worlds.map(|world| Ok((world.position, b.need::<GenerateStage>(&world.unit())?)));
+        let applied_sets = plan.applied_sets().into_iter().filter(|applied| applied.set == set);
+        let made = applied_sets
+            .map(|applied| Ok((applied.position, b.need::<GenerateStage>(&applied.unit())?)));
         let made = made.collect::<Result<_>>()?;
         recheck_inputs(b);
         Ok(RequestSources { plan, made })
@@ -277,13 +282,13 @@ impl<'a> RequestSources<'a> {
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
     ) -> Result<Vec<RequestSource>> {
         let source = |(attribute, made): &(usize, StageInput<GenerateStage>)| {
             Ok(RequestSource {
                 attribute: *attribute,
-                counterfactuals: made.open(ctx, ground)?,
-                recheck: self.plan.recheck_sample(ground, *attribute)?,
+                counterfactuals: made.open(ctx, row_context)?,
+                recheck: self.plan.recheck_sample(row_context, *attribute)?,
             })
         };
         self.made.iter().map(source).collect()
@@ -317,7 +322,7 @@ impl<'a> ScoreAnswers<'a> {
             let what = format!("the model `{model}` has no file of scores for its rows");
             return Err(Fault::new("missing-scores", what).into());
         };
-        let sets = plan.applied_sets().iter().map(|world| folder_of(Some(world.set))).collect();
+        let sets = plan.applied_sets().iter().map(|applied| folder_of(Some(applied.set))).collect();
         let (path, sha256) = (b.file(file), file.sha256.as_str());
         Ok(Some(ScoreAnswers { path, sha256, of: folder_of(set), sets, request }))
     }
@@ -380,7 +385,7 @@ impl AnswerInputs {
     /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Self> {
         let plan = b.plan;
-        let worlds = plan.applied_sets();
+        let applied_sets = plan.applied_sets();
         let mut answers = Vec::new();
         let mut push = |name: &Name, set: Option<&str>, path: &str, unit: &AuditUnit| {
             let file = plan.input.scores_of(name.as_str(), set);
@@ -400,11 +405,11 @@ impl AnswerInputs {
                 push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
             }
             let Some(file) = &scores.counterfactual else { continue };
-            for (i, world) in worlds.iter().enumerate() {
+            for (i, applied) in applied_sets.iter().enumerate() {
                 // One stage of a set tells for all.
-                if i == 0 || worlds[i - 1].set != world.set {
-                    let path = scores_path(&file.parquet, world.set);
-                    push(name, Some(world.set), &path, &world.unit_of(name.as_str()))?;
+                if i == 0 || applied_sets[i - 1].set != applied.set {
+                    let path = scores_path(&file.parquet, applied.set);
+                    push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;
                 }
             }
         }

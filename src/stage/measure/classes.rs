@@ -32,31 +32,33 @@ use crate::table::{CountRow, TransitionRow, finite, whole};
 pub(crate) fn measure(
     ctx: &StageContext<'_>,
     label: &LabelColumn,
-    ground: RowContext<'_>,
-    (scribe, stages): (&RowBuilder<'_>, &AuditInputs),
+    row_context: RowContext<'_>,
+    (row_builder, stages): (&RowBuilder<'_>, &AuditInputs),
     text: &str,
     tables: &mut ResultTables,
 ) -> Result<()> {
-    if scribe.audit.set.is_none() {
+    if row_builder.audit.set.is_none() {
         let counts: FactualClassCounts = stages.count.parse(text)?;
-        let of_all = ground.workers.within(|| measure_factual_classes(&counts, &scribe.settings));
-        tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
-        for (one, counts) in each_vs_rest(label, scribe).zip(counts.one_vs_rest()) {
-            one.rows_measured(ground.workers, counts, None, tables);
+        let of_all =
+            row_context.workers.within(|| measure_factual_classes(&counts, &row_builder.settings));
+        tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
+        for (one, counts) in each_vs_rest(label, row_builder).zip(counts.one_vs_rest()) {
+            one.rows_measured(row_context.workers, counts, None, tables);
         }
-        groups(scribe, &counts, tables);
-        let matrices = (0..scribe.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
+        groups(row_builder, &counts, tables);
+        let matrices =
+            (0..row_builder.n_groups()).map(GroupSelection::One).chain([GroupSelection::All]);
         for who in matrices {
             let scope = if who.group().is_some() { "group" } else { "total" };
             let (people, weights) = (counts.matrix(who), counts.weight_matrix(who));
             matrix_cells(
-                scribe,
+                row_builder,
                 (scope, who.group(), None),
                 MatrixRows::Rows,
                 (&people, weights.as_ref()),
                 tables,
             );
-            unlabelled(scribe, (scope, who), &counts, tables);
+            unlabelled(row_builder, (scope, who), &counts, tables);
         }
         return Ok(());
     }
@@ -64,16 +66,16 @@ pub(crate) fn measure(
     let read = || stages.count.read::<Vec<ShiftEvidence>>(ctx, SHIFT_EVIDENCE);
     let shift = stages.has_shift.then(read).transpose()?;
     let (of_all, transitions) =
-        ground.workers.within(|| measure_switch_classes(&counts, &scribe.settings));
-    tables.metrics.extend(of_all.iter().map(|measured| scribe.metric_row(measured)));
+        row_context.workers.within(|| measure_switch_classes(&counts, &row_builder.settings));
+    tables.metrics.extend(of_all.iter().map(|measured| row_builder.metric_row(measured)));
     tables
         .transitions
-        .extend(transitions.iter().map(|transition| transition_row(scribe, transition)));
-    let of_classes = each_vs_rest(label, scribe).zip(counts.one_vs_rest()).enumerate();
+        .extend(transitions.iter().map(|transition| transition_row(row_builder, transition)));
+    let of_classes = each_vs_rest(label, row_builder).zip(counts.one_vs_rest()).enumerate();
     for (class, (one, counts)) in of_classes {
         let shift = shift.as_ref().and_then(|shift| shift.get(class));
-        one.switches_measured(ground.workers, counts, (shift, None), tables);
-        for (from, to) in directions(scribe) {
+        one.switches_measured(row_context.workers, counts, (shift, None), tables);
+        for (from, to) in directions(row_builder) {
             one.histogram_rows(
                 (counts.shift(from, to), counts.weight_shift(from, to)),
                 from,
@@ -84,7 +86,7 @@ pub(crate) fn measure(
     }
     let total = [("total", None)].into_iter();
     for (scope, direction) in
-        directions(scribe).map(|direction| ("direction", Some(direction))).chain(total)
+        directions(row_builder).map(|direction| ("direction", Some(direction))).chain(total)
     {
         let place = (scope, direction.map(|(from, _)| from), direction.map(|(_, to)| to));
         for label in (0..counts.classes()).map(Some).chain([None]) {
@@ -93,7 +95,7 @@ pub(crate) fn measure(
                 counts.weight_matrix_of_label(direction, label),
             );
             matrix_cells(
-                scribe,
+                row_builder,
                 place,
                 MatrixRows::OneLabel(label),
                 (&matrices.0, matrices.1.as_ref()),
@@ -102,12 +104,16 @@ pub(crate) fn measure(
         }
     }
     // Whom one class leaves out, all leave out.
-    counts.one_vs_rest().first().into_iter().for_each(|one| scribe.missing_scores(one, tables));
+    counts
+        .one_vs_rest()
+        .first()
+        .into_iter()
+        .for_each(|one| row_builder.missing_scores(one, tables));
     Ok(())
 }
 
-fn directions(scribe: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
-    let n = scribe.n_groups();
+fn directions(row_builder: &RowBuilder<'_>) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let n = row_builder.n_groups();
     (0..n).flat_map(move |from| (0..n).filter(move |&to| to != from).map(move |to| (from, to)))
 }
 
@@ -134,8 +140,8 @@ fn each_vs_rest<'a>(
 }
 
 /// The rows of the table of groups: the positive are those of the positive classes.
-fn groups(scribe: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut ResultTables) {
-    let Some(label) = &scribe.layout.label else { return };
+fn groups(row_builder: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut ResultTables) {
+    let Some(label) = &row_builder.layout.label else { return };
     // Whom one class leaves out, all leave out.
     let Some(one) = counts.one_vs_rest().first() else { return };
     let positive: Vec<usize> = (0..label.classes.len())
@@ -150,27 +156,27 @@ fn groups(scribe: &RowBuilder<'_>, counts: &FactualClassCounts, tables: &mut Res
             (sum(GroupFactualCounts::n_positive), sum(GroupFactualCounts::n_predicted_positive));
         total.0.merge(group);
         total = (total.0, total.1 + labelled, total.2 + predicted);
-        scribe.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
+        row_builder.group_row(one, (group, labelled, predicted), GroupSelection::One(rank), tables);
     }
-    scribe.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
+    row_builder.group_row(one, (&total.0, total.1, total.2), GroupSelection::All, tables);
 }
 
 /// The people without a label by their prediction.
 fn unlabelled(
-    scribe: &RowBuilder<'_>,
+    row_builder: &RowBuilder<'_>,
     (scope, who): (&str, GroupSelection),
     counts: &FactualClassCounts,
     tables: &mut ResultTables,
 ) {
-    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     for (class, one) in classes.iter().zip(counts.one_vs_rest()) {
         let (n, weight) = (one.confusion(who).unlabelled[1], one.weight_confusion(who));
         if n > 0 {
             tables.counts.push(CountRow {
                 predicted: class.as_str().into(),
                 n: whole(n),
-                weight: scribe.weight(weight.map(|weight| weight.unlabelled[1])),
-                ..scribe.key(scope, who.group(), None).into()
+                weight: row_builder.weight(weight.map(|weight| weight.unlabelled[1])),
+                ..row_builder.key(scope, who.group(), None).into()
             });
         }
     }
@@ -188,13 +194,13 @@ enum MatrixRows {
 /// The cells of a matrix that hold somebody: labels against predictions, or of one label
 /// predictions against those of counterfactuals.
 fn matrix_cells(
-    scribe: &RowBuilder<'_>,
+    row_builder: &RowBuilder<'_>,
     (scope, from, to): (&str, Option<usize>, Option<usize>),
     labels: MatrixRows,
     (people, weights): (&ClassMatrix, Option<&ClassMatrix>),
     tables: &mut ResultTables,
 ) {
-    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
     for (row, counts) in people.rows().enumerate() {
         for (column, &n) in counts.iter().enumerate().filter(|(_, n)| **n > 0) {
             let [label, predicted, predicted_cf] = match labels {
@@ -208,16 +214,16 @@ fn matrix_cells(
                 predicted: predicted.into(),
                 predicted_cf: predicted_cf.into(),
                 n: whole(n),
-                weight: scribe.weight(weights.map(|weights| weights.at(row, column))),
-                ..scribe.key(scope, from, to).into()
+                weight: row_builder.weight(weights.map(|weights| weights.at(row, column))),
+                ..row_builder.key(scope, from, to).into()
             });
         }
     }
 }
 
-fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
-    let classes = scribe.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
-    let untaught = scribe.is_untaught(transition.scope);
+fn transition_row(row_builder: &RowBuilder<'_>, transition: &ClassTransition) -> TransitionRow {
+    let classes = row_builder.layout.label.as_ref().map_or(&[][..], |label| &label.classes);
+    let untaught = row_builder.is_untaught(transition.scope);
     let (scope, interval): (MetricScope, _) =
         (transition.scope, transition.interval.as_ref().filter(|_| !untaught));
     let value = if untaught { Err(Undefined::NoTrainingRows) } else { transition.value };
@@ -228,11 +234,11 @@ fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> Tran
         undefined: value.err().map_or("", |reason| reason.code()).into(),
         numerator: whole(transition.cases.numerator),
         denominator: whole(transition.cases.denominator),
-        weight_numerator: scribe.weight(transition.weights.map(|rate| rate.numerator)),
-        weight_denominator: scribe.weight(transition.weights.map(|rate| rate.denominator)),
+        weight_numerator: row_builder.weight(transition.weights.map(|rate| rate.numerator)),
+        weight_denominator: row_builder.weight(transition.weights.map(|rate| rate.denominator)),
         lo: interval.map(|i| i.lo).and_then(finite),
         hi: interval.map(|i| i.hi).and_then(finite),
-        level: interval.and(scribe.settings.level).map(|level| level.get()).and_then(finite),
+        level: interval.and(row_builder.settings.level).map(|level| level.get()).and_then(finite),
         interval: interval.map_or("", |i| i.method.as_str()).into(),
         ci_method: (if untaught {
             "none: the value is undefined"
@@ -241,6 +247,6 @@ fn transition_row(scribe: &RowBuilder<'_>, transition: &ClassTransition) -> Tran
         })
         .into(),
         flags: transition.flags.join(",").into(),
-        ..scribe.key(scope.as_str(), scope.first_group(), scope.second_group()).into()
+        ..row_builder.key(scope.as_str(), scope.first_group(), scope.second_group()).into()
     }
 }

@@ -210,9 +210,10 @@ impl Stage for LabelStage {
             job.models.iter().map(decides).collect::<Vec<_>>()
         });
         work(move |ctx| {
-            let look = rows.with(ctx, 1, |ground| {
-                let (audited, trained) = (ground.roles.n_audited(), ground.roles.n_trained());
-                let (counted, traps) = (count(plan, ground)?, traps::find(plan, ground)?);
+            let look = rows.with(ctx, 1, |row_context| {
+                let (audited, trained) =
+                    (row_context.roles.n_audited(), row_context.roles.n_trained());
+                let (counted, traps) = (count(plan, row_context)?, traps::find(plan, row_context)?);
                 Ok(RowsLook { audited, trained, counted, traps })
             })?;
             files::write_compact(&ctx.out().join(COUNTED), &look)
@@ -243,8 +244,8 @@ impl RowsLook {
     }
 }
 
-fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
-    let RowContext { rows, roles, .. } = ground;
+fn count(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<CountedRows> {
+    let RowContext { rows, roles, .. } = row_context;
     let layout = rows.layout();
     if layout.label.is_none() {
         return Ok(Vec::new());
@@ -263,7 +264,7 @@ fn count(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<CountedRows> {
         models.push((String::new(), (cut, usize::MAX)));
     }
     let blocks = BlockSettings { seed: Seed::default(), paired: false };
-    let row_groups = ground.row_groups();
+    let row_groups = row_context.row_groups();
     let mut all = CountedRows::new();
     for (model, (cut, score)) in &models {
         let mut by_attribute = Vec::new();

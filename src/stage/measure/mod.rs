@@ -11,7 +11,7 @@ mod row_builder;
 mod spread;
 mod stage;
 pub(crate) mod traps;
-mod worlds;
+mod applied_sets;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -98,16 +98,16 @@ pub fn write_prepared(out: &Path, prepared: &PrepareFindings, source_rows: u64) 
 pub(crate) fn measure(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     audits: &[AuditInputs],
     graphs: &[GraphSetScenario],
     pairs: &[[(String, String); 2]],
 ) -> Result<()> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let mut measuring = AuditMeasurement {
         ctx,
         checked,
-        context: ground,
+        context: row_context,
         graphs,
         across: worlds::WorldTables::new(),
         tables: ResultTables::new(),
@@ -370,31 +370,31 @@ fn measure_slices(
     (stage, text): (&StageInput<CountStage>, &str),
     whole: &RowBuilder<'_>,
     smallest: u64,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     tables: &mut ResultTables,
 ) -> Result<()> {
     let slices = AttributeSlices::of(whole.layout, whole.audit.attribute)?;
-    let scribe = |slice: usize| RowBuilder {
+    let row_builder = |slice: usize| RowBuilder {
         slice: slices.name(slice),
         settings: whole.settings.clone(),
         ..*whole
     };
     if whole.audit.set.is_none() {
         for (slice, counts) in &stage.parse::<FactualSlices>(text)?.0 {
-            let scribe = scribe(*slice);
-            if scribe.is_measured(counts.people_predicted(), smallest, tables) {
-                scribe.rows_measured(ground.workers, counts, None, tables);
+            let row_builder = row_builder(*slice);
+            if row_builder.is_measured(counts.people_predicted(), smallest, tables) {
+                row_builder.rows_measured(row_context.workers, counts, None, tables);
             }
-            scribe.factual_counts(counts, tables);
+            row_builder.factual_counts(counts, tables);
         }
         return Ok(());
     }
     for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
-        let scribe = scribe(*slice);
-        if scribe.is_measured(counts.people_moved(), smallest, tables) {
-            scribe.switches_measured(ground.workers, counts, (second.as_ref(), None), tables);
+        let row_builder = row_builder(*slice);
+        if row_builder.is_measured(counts.people_moved(), smallest, tables) {
+            row_builder.switches_measured(row_context.workers, counts, (second.as_ref(), None), tables);
         }
-        scribe.counterfactual_counts(counts, tables);
+        row_builder.counterfactual_counts(counts, tables);
     }
     Ok(())
 }

@@ -222,7 +222,7 @@ impl QualityInputs<'_> {
         yardstick: &QualityReference,
         attribute: &Attribute,
     ) -> Result<(QualitySums, BTreeMap<usize, u64>, ExamplePairs)> {
-        let ground = self.context;
+        let row_context = self.context;
         let mut sums = QualitySums::default();
         let none = || ExamplePairs::new(self.examples, self.set, &attribute.name, self.position);
         let mut examples = none();
@@ -230,16 +230,16 @@ impl QualityInputs<'_> {
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
         let look = |g: usize| {
-            let batch = ground.rows.read(g)?;
+            let batch = row_context.rows.read(g)?;
             let classes = self.classes.of_group(g, &batch)?;
-            let (keys, judged, rows) = self.counterfactuals.judged(g, ground.rows.layout())?;
+            let (keys, judged, rows) = self.counterfactuals.judged(g, row_context.rows.layout())?;
             let samples = SampleBatch {
                 keys: &batch.row_key,
                 rows: &batch.rows,
                 groups: &batch.groups[self.position],
                 classes: &classes,
             };
-            let roles = ground.roles.read(g)?;
+            let roles = row_context.roles.read(g)?;
             let lacks =
                 |&i: &usize| needs_class && classes[i].is_none() && roles.audited(i).is_some();
             let without: Vec<u16> = (0..batch.row.len())
@@ -256,10 +256,10 @@ impl QualityInputs<'_> {
                 ));
             }
             let pairs_of_rows =
-                none().of_group(ground.rows.layout(), &batch, &keys, &judged, &rows);
+                none().of_group(row_context.rows.layout(), &batch, &keys, &judged, &rows);
             Ok((batch.row.len() as u64, (part, without, pairs_of_rows)))
         };
-        ground.row_groups().in_order(look, |_, (part, without, pairs_of_rows)| {
+        row_context.row_groups().in_order(look, |_, (part, without, pairs_of_rows)| {
             sums.merge(part);
             examples.merge(pairs_of_rows);
             without

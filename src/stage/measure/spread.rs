@@ -15,7 +15,7 @@ pub(crate) fn without_intervals(settings: &MeasureSettings) -> MeasureSettings {
 /// Mean, deviation and ends of the values of folds.
 pub(crate) fn push_fold_spread(
     spreads: &mut Vec<ArmFoldRow>,
-    scribe: &RowBuilder<'_>,
+    row_builder: &RowBuilder<'_>,
     folds: Vec<Vec<MeasuredValue>>,
 ) {
     let n_folds = folds.len();
@@ -25,11 +25,11 @@ pub(crate) fn push_fold_spread(
     let mut values: BTreeMap<_, Vec<f64>> = BTreeMap::new();
     for measured in folds.iter().flatten() {
         let scope = measured.scope;
-        let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
+        let key = row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
         values
             .entry((key, measured.metric.id))
             .or_default()
-            .extend(measured.value.ok().filter(|_| !scribe.is_untaught(scope)));
+            .extend(measured.value.ok().filter(|_| !row_builder.is_untaught(scope)));
     }
     for ((key, metric), values) in values {
         let n = values.len();

@@ -53,12 +53,12 @@ impl AuditInputs {
 
     /// What it counts of the counterfactuals of a set.
     fn of_set(
-        world: &AppliedSet<'_>,
+        applied: &AppliedSet<'_>,
         unit: &AuditUnit,
         b: &mut StageBuilder<'_, '_>,
     ) -> Result<Self> {
-        let (plan, block) = (b.plan, world.block);
-        let graphs = world.graphs().is_some();
+        let (plan, block) = (b.plan, applied.block);
+        let graphs = applied.graphs().is_some();
         let shift = plan.wants_shift() && !graphs;
         let plain = unit.experiment.is_empty();
         let sliced = plain && !plan.job.metrics.by.is_empty() && !graphs;
@@ -67,8 +67,8 @@ impl AuditInputs {
         let audit = CountedAudit {
             arm: arm_name(unit),
             model: unit.model.clone(),
-            set: Some(world.set.to_owned()),
-            attribute: world.position,
+            set: Some(applied.set.to_owned()),
+            attribute: applied.position,
             by_label: block.conditions_on_label(),
             ..CountedAudit::default()
         };
@@ -80,13 +80,13 @@ impl AuditInputs {
             // What is written for a group of a derived attribute depends on reference rows, so its
             // noise is not that of naive.
             placebo: placebo
-                .filter(|_| block.knobs().is_some() || !plan.is_written_back(world))
+                .filter(|_| block.knobs().is_some() || !plan.is_written_back(applied))
                 .map(|placebo| placebo.repeats),
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
             has_slices: sliced,
             flips: None,
             graph_scores: graphs.then(|| b.need::<ScoreStage>(unit)).transpose()?,
-            generate: Some(b.need::<GenerateStage>(&world.unit())?),
+            generate: Some(b.need::<GenerateStage>(&applied.unit())?),
         })
     }
 
@@ -99,9 +99,9 @@ impl AuditInputs {
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
                 audits.push(AuditInputs::of_rows(&unit, b)?);
             }
-            let worlds = plan.applied_sets().into_iter();
-            for world in worlds.filter(|_| StagePlan::scores_counterfactuals(model)) {
-                audits.push(AuditInputs::of_set(&world, &world.unit_of(name.as_str()), b)?);
+            let applied_sets = plan.applied_sets().into_iter();
+            for applied in applied_sets.filter(|_| StagePlan::scores_counterfactuals(model)) {
+                audits.push(AuditInputs::of_set(&applied, &applied.unit_of(name.as_str()), b)?);
             }
         }
         Ok(audits)
@@ -118,9 +118,9 @@ impl AuditInputs {
                 let attribute = attribute.to_string();
                 audits.push(AuditInputs::of_rows(&AuditUnit { attribute, ..unit.clone() }, b)?);
             }
-            for world in &experiment.sets {
-                let unit = with_set(unit.clone(), Some(world));
-                audits.push(AuditInputs::of_set(world, &unit, b)?);
+            for applied in &experiment.sets {
+                let unit = with_set(unit.clone(), Some(applied));
+                audits.push(AuditInputs::of_set(applied, &unit, b)?);
             }
         }
         Ok(audits)
@@ -241,14 +241,14 @@ impl Stage for MeasureStage {
             sets.filter_map(|(name, set)| Some((name, set.placebo?))).collect::<Vec<_>>()
         });
         work(move |ctx| {
-            rows.with(ctx, 0, |ground| {
+            rows.with(ctx, 0, |row_context| {
                 if plan.wants_quality() && !named {
                     measure::gather_quality(ctx, &quality)?;
                 }
                 let graphs = graphs.as_ref().map(|graphs| graphs.open(ctx)).transpose()?;
                 let graphs = graphs.unwrap_or_default();
                 models.write(ctx)?;
-                measure::measure(ctx, plan.checked, ground, &audits, &graphs, &pairs)
+                measure::measure(ctx, plan.checked, row_context, &audits, &graphs, &pairs)
             })
         })
     }

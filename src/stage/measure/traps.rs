@@ -66,12 +66,12 @@ impl TrapRows {
 ///
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
-pub(crate) fn find(plan: &StagePlan<'_>, ground: RowContext<'_>) -> Result<Vec<IssueNote>> {
-    let layout = ground.rows.layout();
+pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<Vec<IssueNote>> {
+    let layout = row_context.rows.layout();
     if !plan.features || layout.inputs().next().is_none() {
         return Ok(Vec::new());
     }
-    let sample = draw(ground)?;
+    let sample = draw(row_context)?;
     let label = layout.label.as_ref().filter(|label| label.classes.is_empty()).map(|label| {
         let words = LABELS.map(str::to_owned);
         let codes = SampleColumn::Codes(&sample.label, &words);
@@ -159,8 +159,8 @@ fn scores<'a>(plan: &StagePlan<'a>, layout: &Layout) -> Vec<&'a str> {
 }
 
 /// Rows drawn by the hash of their numbers.
-fn draw(ground: RowContext<'_>) -> Result<TrapRows> {
-    let rows = ground.rows;
+fn draw(row_context: RowContext<'_>) -> Result<TrapRows> {
+    let rows = row_context.rows;
     let layout = rows.layout();
     let width = (layout.features.len() + layout.carried.len() + 1) as u64;
     let wanted = TRAP_ROWS.min(TRAP_VALUES / width).max(1);
@@ -170,7 +170,7 @@ fn draw(ground: RowContext<'_>) -> Result<TrapRows> {
     };
     let hash = |row: u64| BuildHasherDefault::<FastHasher>::default().hash_one(row);
     let look = |g: usize| {
-        (ground.watch.check)()?;
+        (row_context.watch.check)()?;
         let batch = rows.read(g)?;
         let first = rows.first_row(g) as u64;
         let drawn: Vec<usize> =
@@ -185,7 +185,7 @@ fn draw(ground: RowContext<'_>) -> Result<TrapRows> {
         Ok::<_, Error>((batch.rows.take(&drawn), carried, labels))
     };
     let mut all = TrapRows::default();
-    ground.workers.map(rows.n_groups(), look, |_, (rows, carried, labels)| {
+    row_context.workers.map(rows.n_groups(), look, |_, (rows, carried, labels)| {
         all.add(&rows, carried, labels);
         Ok(())
     })?;

@@ -29,7 +29,7 @@ impl WorldTables {
     /// Adds the worlds of one model and set.
     pub(crate) fn add(
         &mut self,
-        scribe: &RowBuilder<'_>,
+        row_builder: &RowBuilder<'_>,
         branched: &GraphScoreResult,
         measured: &[metric::AcrossWorldsValue],
     ) {
@@ -37,7 +37,8 @@ impl WorldTables {
             for across in measured {
                 let (value, numerator, denominator) = across.by_world[w];
                 let scope = across.measured.scope;
-                let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
+                let key =
+                    row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
                 self.worlds.push(WorldRow {
                     model: key.model,
                     counterfactual: key.counterfactual,
@@ -58,7 +59,7 @@ impl WorldTables {
         }
         for (from, varied) in branched.people.iter().enumerate() {
             let scope = MetricScope::Direction(from, 1 - from);
-            let key = scribe.key(scope.as_str(), scope.first_group(), scope.second_group());
+            let key = row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
             self.people.push(WorldPeopleRow {
                 model: key.model,
                 counterfactual: key.counterfactual,

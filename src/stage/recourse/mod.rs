@@ -40,7 +40,7 @@ const SUBGROUPS_PER_CHECK: usize = 256;
 /// run is to stop.
 pub(crate) fn run(
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     block: &RecourseInputs<'_>,
     out: &Path,
 ) -> Result<()> {
@@ -51,7 +51,7 @@ pub(crate) fn run(
     all.sort_by(|a, b| a.names.cmp(&b.names));
     for pair in &all {
         ctx.check()?;
-        if let Err(missing) = compare(ctx, ground, block, pair, &mut writer) {
+        if let Err(missing) = compare(ctx, row_context, block, pair, &mut writer) {
             match missing {
                 // What else the job asks goes on.
                 Error::Data(fault) if fault.code == "no-affected-rows" => {
@@ -66,14 +66,15 @@ pub(crate) fn run(
 
 fn compare(
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     block: &RecourseInputs<'_>,
     pair: &GroupPair,
     writer: &mut RecourseWriter<'_>,
 ) -> Result<()> {
     let recourse = block.recourse;
     let search = recourse.search().expect("the check refuses supports that are no shares");
-    let plan = ground.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
+    let plan =
+        row_context.workers.within(|| RecoursePlan::new(&block.people.audited, pair, &search))?;
     ctx.check()?;
     let needed = plan.needed();
     let chance = recourse.chance.map(|chance| PermutationLimits {
@@ -81,9 +82,10 @@ fn compare(
         stop_after: clamped(chance.enough.get()),
     });
     let n_scored = (0..plan.n_subgroups()).filter(|&s| !plan.actions(s).is_empty()).count();
-    let asking = RecourseQuery { ctx, context: ground, people: block.people, model: block.model };
+    let asking =
+        RecourseQuery { ctx, context: row_context, people: block.people, model: block.model };
     let helped = asking.helped(&plan, &needed, chance.map_or(0, |_| n_scored as u64))?;
-    let effects = ground.workers.within(|| ActionEffects::new(&plan, &helped));
+    let effects = row_context.workers.within(|| ActionEffects::new(&plan, &helped));
     ctx.check()?;
 
     let half = DecimalShare::new(Decimal::from_f64(0.5).expect("0.5 is a decimal"))
@@ -99,7 +101,7 @@ fn compare(
     for &question in &questions {
         ctx.check()?;
         judged.push(
-            ground
+            row_context
                 .workers
                 .within(|| DefinitionRanking::new(&plan, &effects, question, recourse.rank_by)),
         );
@@ -109,7 +111,7 @@ fn compare(
         for start in (0..plan.n_subgroups()).step_by(SUBGROUPS_PER_CHECK) {
             ctx.check()?;
             let range = start..plan.n_subgroups().min(start + SUBGROUPS_PER_CHECK);
-            let part = ground.workers.within(|| {
+            let part = row_context.workers.within(|| {
                 p_values(&plan, &effects, &helped, &questions, deals, block.seed, range)
             });
             ctx.progress(part.len() as u64);

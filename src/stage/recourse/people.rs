@@ -85,13 +85,13 @@ impl RecoursePeople {
     /// # Errors
     /// A level that the job names is not there; a file cannot be read; the run is to stop.
     pub(crate) fn read(
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         job: &Job,
         attribute: usize,
         recourse: &RecourseBlock,
         scored: &PeopleScores<'_>,
     ) -> Result<RecoursePeople> {
-        let layout = ground.rows.layout();
+        let layout = row_context.rows.layout();
         let favourable_is_positive = job.data.favours_positive();
         let mut rows = FeatureRows {
             n: 0,
@@ -101,7 +101,7 @@ impl RecoursePeople {
             (vec![], vec![], vec![], vec![], vec![]);
         let read = |g: usize| {
             let (batch, roles, scores) =
-                (ground.rows.read(g)?, ground.roles.read(g)?, scored.scores.read(g)?);
+                (row_context.rows.read(g)?, row_context.roles.read(g)?, scored.scores.read(g)?);
             let mut kept = Vec::new();
             for (i, &score) in scores.iter().enumerate() {
                 let Some(fold) = roles.audited(i) else { continue };
@@ -121,7 +121,7 @@ impl RecoursePeople {
             let part = batch.rows.take(&kept.iter().map(|row| row.0).collect::<Vec<_>>());
             Ok((0, (batch.row, kept, part)))
         };
-        ground.row_groups().in_order(read, |_, (numbers, kept, part)| {
+        row_context.row_groups().in_order(read, |_, (numbers, kept, part)| {
             for (i, fold, threshold, group, decision) in kept {
                 source.push(numbers[i]);
                 folds.push(fold);

@@ -67,11 +67,11 @@ impl Stage for RecourseStage {
         }
         let asked = AskedModels::need(b, &AuditUnit::of_model(name))?;
         work(move |ctx| {
-            rows.with(ctx, 0, |ground| {
-                let scores = scores.open(ctx, ground)?;
-                let scored = PeopleScores { scores: &scores, rule: rule.open(ctx, ground)? };
-                let people = RecoursePeople::read(ground, plan.job, position, block, &scored)?;
-                let layout = ground.rows.layout();
+            rows.with(ctx, 0, |row_context| {
+                let scores = scores.open(ctx, row_context)?;
+                let scored = PeopleScores { scores: &scores, rule: rule.open(ctx, row_context)? };
+                let people = RecoursePeople::read(row_context, plan.job, position, block, &scored)?;
+                let layout = row_context.rows.layout();
                 let model = match asked.call() {
                     Some(call) => {
                         RecourseModel::Command { call: *call, trained: asked.trained(ctx) }
@@ -89,7 +89,7 @@ impl Stage for RecourseStage {
                     model: &model,
                     seed,
                 };
-                recourse::run(ctx, ground, &of, ctx.out())
+                recourse::run(ctx, row_context, &of, ctx.out())
             })
         })
     }

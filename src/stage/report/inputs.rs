@@ -106,16 +106,16 @@ impl<'a> FolderInputs<'a> {
         let checks =
             |model: &ModelBlock| model.scores.as_ref().is_some_and(|s| s.recheck.is_some());
         for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
-            for world in plan.applied_sets() {
-                let scored = b.need::<ScoreStage>(&world.unit_of(name.as_str()))?;
+            for applied in plan.applied_sets() {
+                let scored = b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?;
                 rechecks_of_files.push((name.to_string(), scored));
             }
         }
         let rechecks = RecheckInputs::need(b)?;
         let mut sets = Vec::new();
-        for world in plan.applied_sets() {
-            let made = b.need::<GenerateStage>(&world.unit())?;
-            sets.push((world.set.to_owned(), world.attribute.to_owned(), made));
+        for applied in plan.applied_sets() {
+            let made = b.need::<GenerateStage>(&applied.unit())?;
+            sets.push((applied.set.to_owned(), applied.attribute.to_owned(), made));
         }
         Ok(FolderInputs {
             origins,
@@ -176,13 +176,13 @@ impl<'a> OriginInputs<'a> {
     ) -> Result<T> {
         let plan = self.plan;
         let params = prepare_params(plan.job, reads_features(plan.job));
-        self.rows.with(ctx, 0, |ground| {
+        self.rows.with(ctx, 0, |row_context| {
             work(&FolderOrigins {
                 checked: plan.checked,
                 settings: plan.settings,
                 input: plan.input,
                 run: plan.run_id,
-                context: ground,
+                context: row_context,
                 params: &params,
                 prepared: self.rows.prepared().folder(ctx),
             })

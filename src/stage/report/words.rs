@@ -35,9 +35,9 @@ use crate::table::list::TABLES;
 
 /// What a folder says about itself, but for what its files hold.
 pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manifest> {
-    let FolderOrigins { checked, settings, input, run, context: ground, .. } = *origins;
+    let FolderOrigins { checked, settings, input, run, context: row_context, .. } = *origins;
     let job = &checked.job;
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let filters = read_rows::<FilterRow>(&out.join("tables"))?;
     let source_rows = filters.first().and_then(|r| u64::try_from(r.rows_in).ok()).unwrap_or(0);
     Ok(Manifest {
@@ -99,8 +99,8 @@ pub(super) fn manifest(origins: &FolderOrigins<'_>, out: &Path) -> Result<Manife
         rows: RowCounts {
             source: source_rows,
             kept: layout.n_rows,
-            trained: ground.roles.n_trained(),
-            audited: ground.roles.n_audited(),
+            trained: row_context.roles.n_trained(),
+            audited: row_context.roles.n_audited(),
         },
         row_id: row_id(job, layout),
         person: layout.person.as_ref().map(|person| person.column.clone()),

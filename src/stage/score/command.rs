@@ -380,12 +380,12 @@ impl<'a> CommandCall<'a> {
     pub(crate) fn score(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         scored: CommandRows<'_>,
         trained: Option<&Path>,
     ) -> Result<()> {
         let (encoder, mut writer) = create_scores(ctx.out())?;
-        self.score_into(ctx, ground, scored, trained, &mut |scores| {
+        self.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()
@@ -398,19 +398,19 @@ impl<'a> CommandCall<'a> {
     pub(crate) fn score_into(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         scored: CommandRows<'_>,
         trained: Option<&Path>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
     ) -> Result<()> {
-        self.score_folds(ctx, ground, scored, trained, take)
+        self.score_folds(ctx, row_context, scored, trained, take)
             .map_err(|e| self.with_place(e, "score"))
     }
 
     fn score_folds(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         scored: CommandRows<'_>,
         trained: Option<&Path>,
         take: &mut dyn FnMut(Vec<f64>) -> Result<()>,
@@ -420,9 +420,13 @@ impl<'a> CommandCall<'a> {
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
         let mut n_rows = vec![0; n_folds];
-        for g in 0..scored.n_blocks(ground) {
-            (ground.watch.check)()?;
-            scored.folds(ground, g)?.into_iter().filter_map(process).for_each(|p| n_rows[p] += 1);
+        for g in 0..scored.n_blocks(row_context) {
+            (row_context.watch.check)()?;
+            scored
+                .folds(row_context, g)?
+                .into_iter()
+                .filter_map(process)
+                .for_each(|p| n_rows[p] += 1);
         }
         let scratch = ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
@@ -430,18 +434,21 @@ impl<'a> CommandCall<'a> {
         for (p, &n) in n_rows.iter().enumerate() {
             let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
                 let part = |g: usize| {
-                    let folds = scored.folds(ground, g)?;
+                    let folds = scored.folds(row_context, g)?;
                     let mine: Vec<usize> =
                         (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
-                    let rows = if mine.is_empty() { None } else { Some(scored.rows(ground, g)?) };
+                    let rows =
+                        if mine.is_empty() { None } else { Some(scored.rows(row_context, g)?) };
                     let rows =
                         rows.map(|rows| if mine.len() == rows.n { rows } else { rows.take(&mine) });
                     let n = rows.as_ref().map_or(0, |rows| rows.n as u64);
                     Ok((n, rows.map(|rows| columns.batch(&rows)).transpose()?))
                 };
-                ground.pieces(scored.n_blocks(ground)).in_order(part, |_, batch| match batch {
-                    None => Ok(()),
-                    Some(batch) => sink.push(batch),
+                row_context.pieces(scored.n_blocks(row_context)).in_order(part, |_, batch| {
+                    match batch {
+                        None => Ok(()),
+                        Some(batch) => sink.push(batch),
+                    }
                 })
             };
             let model = match (trained, &self.command.model) {
@@ -451,13 +458,13 @@ impl<'a> CommandCall<'a> {
             answers.push(if n == 0 {
                 None
             } else {
-                Some(self.run_program(ctx, ground, p, n, &model, feed)?)
+                Some(self.run_program(ctx, row_context, p, n, &model, feed)?)
             });
         }
-        for g in 0..scored.n_blocks(ground) {
-            (ground.watch.check)()?;
+        for g in 0..scored.n_blocks(row_context) {
+            (row_context.watch.check)()?;
             let mut scores = Vec::new();
-            for (i, p) in scored.folds(ground, g)?.into_iter().map(process).enumerate() {
+            for (i, p) in scored.folds(row_context, g)?.into_iter().map(process).enumerate() {
                 scores.push(match p.and_then(|p| answers[p].as_mut()) {
                     None => f64::NAN,
                     Some(answer) => {
@@ -466,7 +473,7 @@ impl<'a> CommandCall<'a> {
                         if let Some(what) = score_complaint(score, self.scale).filter(|_| !lacks) {
                             let at = format!(
                                 "{} (score {} of its output, from 0)",
-                                scored.name(ground, g, i)?,
+                                scored.name(row_context, g, i)?,
                                 answer.n
                             );
                             let fault = answer.ended.fault("bad-scores", &what).at_row(at);
@@ -491,7 +498,7 @@ impl<'a> CommandCall<'a> {
     fn run_program(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         fold: usize,
         n_rows: u64,
         model: &Path,
@@ -504,7 +511,7 @@ impl<'a> CommandCall<'a> {
             files::write(&script, SCRIPT)?;
         }
         let answers = self.answers(ctx);
-        let columns = RawColumns::new(ground.rows.layout(), &self.command.omit, false);
+        let columns = RawColumns::new(row_context.rows.layout(), &self.command.omit, false);
         let mut spool = ScoreSpool::create(&scratch.join(format!("scores-{fold}")))?;
         let program = self.program(
             &self.command.score,
@@ -566,36 +573,36 @@ fn send(sink: impl RowSink, feed: &mut dyn FnMut(&mut dyn RowSink) -> Result<()>
 impl CommandRows<'_> {
     /// Number of blocks in which the rows come: row groups of the prepared rows, or blocks of their
     /// own.
-    fn n_blocks(self, ground: RowContext<'_>) -> usize {
+    fn n_blocks(self, row_context: RowContext<'_>) -> usize {
         match self {
             CommandRows::Rows
             | CommandRows::Recheck(_)
             | CommandRows::Training(_)
-            | CommandRows::Counterfactuals(..) => ground.rows.n_groups(),
+            | CommandRows::Counterfactuals(..) => row_context.rows.n_groups(),
             CommandRows::Changed(rows) => rows.n_blocks(),
         }
     }
 
     /// For each row or counterfactual of a row group the fold in which it is audited; none if it
     /// is not.
-    fn folds(self, ground: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
+    fn folds(self, row_context: RowContext<'_>, group: usize) -> Result<Vec<Option<u8>>> {
         if let CommandRows::Changed(rows) = self {
             return Ok(rows.folds(group));
         }
-        let roles = ground.roles.read(group)?;
+        let roles = row_context.roles.read(group)?;
         Ok(match self {
             CommandRows::Changed(_) => Vec::new(),
             CommandRows::Rows => (0..roles.0.len()).map(|i| roles.audited(i)).collect(),
             CommandRows::Recheck(again) => {
                 let mut folds = vec![None; roles.0.len()];
                 again
-                    .rows(&ground.rows.read_keys(group)?, &roles, None)
+                    .rows(&row_context.rows.read_keys(group)?, &roles, None)
                     .into_iter()
                     .for_each(|i| folds[i] = roles.audited(i));
                 folds
             }
             CommandRows::Training(fold) => {
-                let batch = ground.rows.read_keys(group)?;
+                let batch = row_context.rows.read_keys(group)?;
                 let mut folds = vec![None; roles.0.len()];
                 training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
                 folds
@@ -609,13 +616,13 @@ impl CommandRows<'_> {
         })
     }
 
-    fn rows(self, ground: RowContext<'_>, group: usize) -> Result<FeatureRows> {
+    fn rows(self, row_context: RowContext<'_>, group: usize) -> Result<FeatureRows> {
         match self {
             CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
-                ground.rows.read(group).map(|batch| batch.rows)
+                row_context.rows.read(group).map(|batch| batch.rows)
             }
             CommandRows::Counterfactuals(reader, _) => {
-                reader.rows(group, ground.rows.layout()).map(|(_, rows)| rows)
+                reader.rows(group, row_context.rows.layout()).map(|(_, rows)| rows)
             }
             CommandRows::Changed(rows) => Ok(rows.rows(group)),
         }
@@ -623,12 +630,12 @@ impl CommandRows<'_> {
 
     /// What messages call a row or counterfactual: by its id, where the job names one, else by its
     /// number in the source.
-    fn name(self, ground: RowContext<'_>, group: usize, i: usize) -> Result<String> {
+    fn name(self, row_context: RowContext<'_>, group: usize, i: usize) -> Result<String> {
         if let CommandRows::Changed(rows) = self {
             return Ok(rows.name(group, i));
         }
-        let ids = ground.rows.read_ids(group)?;
-        let row = |i: usize| match ground.rows.layout().row_id {
+        let ids = row_context.rows.read_ids(group)?;
+        let row = |i: usize| match row_context.rows.layout().row_id {
             RowIdKind::RowNumber => format!("row {} of the data", ids.text(i)),
             RowIdKind::Integer | RowIdKind::Text => format!("row_id `{}`", ids.text(i)),
         };

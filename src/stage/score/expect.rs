@@ -123,13 +123,14 @@ impl Stage for ExpectStage {
         b.value("expect", expect);
         let (rows, scored) = (RowInputs::of_job(b)?, b.need::<ScoreStage>(unit)?);
         work(move |ctx| {
-            rows.with(ctx, 1, |ground| {
-                let known = carried_column(ground, expect.column.as_str())?;
-                let scores = scored.open(ctx, ground)?;
+            rows.with(ctx, 1, |row_context| {
+                let known = carried_column(row_context, expect.column.as_str())?;
+                let scores = scored.open(ctx, row_context)?;
                 let mut found = ExpectResult::default();
-                ground.row_groups().in_order(
+                row_context.row_groups().in_order(
                     |g| {
-                        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+                        let (batch, roles) =
+                            (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
                         let (scores, known) = (scores.read(g)?, &batch.carried[known]);
                         let mut part = ExpectResult::default();
                         for i in (0..batch.row.len()).filter(|&i| roles.audited(i).is_some()) {

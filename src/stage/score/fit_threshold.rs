@@ -51,21 +51,21 @@ impl Stage for ThresholdStage {
             asked
                 .models
                 .rows
-                .with(ctx, 0, |ground| {
+                .with(ctx, 0, |row_context| {
                     let fitted = match (asked.call(), &model.scores) {
                         (Some(call), _) => {
-                            fit_by_command(ctx, ground, call, objective, asked.trained(ctx))?
+                            fit_by_command(ctx, row_context, call, objective, asked.trained(ctx))?
                         }
                         (None, Some(scores)) => {
                             let column =
                                 scores.factual.column.as_ref().map_or("", |column| column.as_str());
-                            let carried = carried_column(ground, column)?;
-                            fit_carried(ground, objective, carried)?
+                            let carried = carried_column(row_context, column)?;
+                            fit_carried(row_context, objective, carried)?
                         }
                         (None, None) => fit_scored(
-                            ground,
+                            row_context,
                             objective,
-                            &asked.scorers(ctx, ground.rows.layout())?,
+                            &asked.scorers(ctx, row_context.rows.layout())?,
                         )?,
                     };
                     write(ctx.out(), &fitted)
@@ -85,24 +85,24 @@ fn fitted_objective(name: &str, model: &ModelBlock) -> Result<ThresholdObjective
 /// the models that it trained.
 fn fit_by_command(
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     call: &CommandCall<'_>,
     objective: (ThresholdObjective, ScoreScale),
     trained: Option<&Path>,
 ) -> Result<Vec<FittedThreshold>> {
     let mut readers = Vec::new();
-    for fold in 0..ground.roles.n_folds() {
+    for fold in 0..row_context.roles.n_folds() {
         let scored = CommandRows::Training(u8::try_from(fold).unwrap_or(u8::MAX));
         let out = ctx.out().join(format!("fold-{fold}"));
         files::make_folder(&out)?;
         let (encoder, mut writer) = create_scores(&out)?;
-        call.score_into(ctx, ground, scored, trained, &mut |scores| {
+        call.score_into(ctx, row_context, scored, trained, &mut |scores| {
             writer.append(encoder.encode(&scores)?)
         })?;
         writer.finish()?;
         readers.push(ScoreReader::pooled(&[out.as_path()])?);
     }
-    fit(ground, objective, |g, fold, _, mine| {
+    fit(row_context, objective, |g, fold, _, mine| {
         let scores = readers[fold].read(g)?;
         Ok(mine.iter().map(|&i| scores[i]).collect())
     })
@@ -127,19 +127,19 @@ pub(crate) fn objective(threshold: &ThresholdBlock) -> Option<ThresholdObjective
 /// The training rows of a fold with a score have one class only; weights outgrow their sums; a
 /// score is none; the run is to stop.
 pub(crate) fn fit(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     (objective, scale): (ThresholdObjective, ScoreScale),
     score: impl Fn(usize, usize, &PreparedBatch, &[usize]) -> Result<Vec<f64>> + Sync,
 ) -> Result<Vec<FittedThreshold>> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     check_weight_total(layout, layout.n_rows)?;
-    let n_folds = ground.roles.n_folds();
+    let n_folds = row_context.roles.n_folds();
     // On a turned scale the highest score is the lowest number.
     let end = |score: f64| if scale.turned { -score } else { score };
     let fit_fold = |fold: usize| {
         let mut cases = Vec::new();
         let part = |g: usize| {
-            let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+            let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
             let mine = training_rows(&batch, &roles, u8::try_from(fold).unwrap_or(u8::MAX));
             let scores = score(g, fold, &batch, &mine)?;
             let case = |(&i, score): (&usize, f64)| ScoredTrainingRow {
@@ -150,7 +150,7 @@ pub(crate) fn fit(
             let scored = mine.iter().zip(scores).filter(|(_, score)| !score.is_nan());
             Ok((mine.len() as u64, scored.map(case).collect::<Vec<ScoredTrainingRow>>()))
         };
-        ground.row_groups().in_order(part, |_, part| {
+        row_context.row_groups().in_order(part, |_, part| {
             cases.extend(part);
             Ok(())
         })?;
@@ -165,11 +165,11 @@ pub(crate) fn fit(
 /// # Errors
 /// As [`fit`], and where the model fails.
 pub(crate) fn fit_scored(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     objective: (ThresholdObjective, ScoreScale),
     scorers: &[Box<dyn Scorer>],
 ) -> Result<Vec<FittedThreshold>> {
-    fit(ground, objective, |_, fold, batch, mine| {
+    fit(row_context, objective, |_, fold, batch, mine| {
         let mut scores = Vec::with_capacity(mine.len());
         scorers[fold.min(scorers.len() - 1)].score(&batch.rows.take(mine), &mut scores)?;
         Ok(scores)
@@ -181,11 +181,11 @@ pub(crate) fn fit_scored(
 /// # Errors
 /// As [`fit`], and where a score is not one of its scale.
 pub(crate) fn fit_carried(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     objective: (ThresholdObjective, ScoreScale),
     carried: usize,
 ) -> Result<Vec<FittedThreshold>> {
-    fit(ground, objective, |_, _, batch, mine| {
+    fit(row_context, objective, |_, _, batch, mine| {
         let scores: Vec<f64> = mine.iter().map(|&i| batch.carried[carried][i]).collect();
         match mine
             .iter()
@@ -197,7 +197,7 @@ pub(crate) fn fit_carried(
                 format!("the score `{score}` is not {}", objective.1.in_words()),
             )
             .at_row(format!("row {}", batch.row[i]))
-            .in_column(&ground.rows.layout().carried[carried])
+            .in_column(&row_context.rows.layout().carried[carried])
             .hint(objective.1.hint())
             .into()),
             None => Ok(scores),

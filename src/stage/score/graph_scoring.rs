@@ -98,7 +98,7 @@ impl GraphScoring<'_> {
     ///
     /// # Errors
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
-    pub(crate) fn write(&self, ground: RowContext<'_>, out: &Path) -> Result<()> {
+    pub(crate) fn write(&self, row_context: RowContext<'_>, out: &Path) -> Result<()> {
         let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
         let kinds = kinds
             .map(|(w, &all_rows)| GraphWorld {
@@ -119,11 +119,11 @@ impl GraphScoring<'_> {
         let (mut counts, mut variances, mut n_dropped) =
             (nobody.clone(), [Vec::new(), Vec::new()], 0);
         let reach = ColumnReach::new(&self.worlds.encoding, self.model.encoder());
-        ground.row_groups().in_order(
+        row_context.row_groups().in_order(
             |g| {
                 let (mut part, mut spread, mut means) =
                     (nobody.clone(), [Vec::new(), Vec::new()], Vec::new());
-                let (rows, dropped) = self.each_row(ground, &reach, g, |row| {
+                let (rows, dropped) = self.each_row(row_context, &reach, g, |row| {
                     part.add(row.key, row.person, row.counterfactuals);
                     let (mean, variance) = self.score_moments(row.counterfactuals);
                     means.push(mean);
@@ -141,10 +141,10 @@ impl GraphScoring<'_> {
         writer.finish()?;
         if self.wants_shift {
             let start = counts.second_pass();
-            let second = ground.row_groups().fold(
+            let second = row_context.row_groups().fold(
                 || start.clone(),
                 |part: &mut Vec<ShiftPass>, g| {
-                    let (rows, _) = self.each_row(ground, &reach, g, |row| {
+                    let (rows, _) = self.each_row(row_context, &reach, g, |row| {
                         add_second(part, row.person, row.counterfactuals)
                     })?;
                     Ok(rows)
@@ -164,16 +164,16 @@ impl GraphScoring<'_> {
     /// number of rows, and how many lack a variable.
     fn each_row(
         &self,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         reach: &ColumnReach,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
     ) -> Result<(u64, u64)> {
-        let layout = ground.rows.layout();
+        let layout = row_context.rows.layout();
         let attribute = &layout.attributes[self.position];
         let ranks = ranks(attribute);
         let (batch, keys, scores) =
-            (ground.rows.read(g)?, self.counterfactuals.keys(g)?, self.scores.read(g)?);
+            (row_context.rows.read(g)?, self.counterfactuals.keys(g)?, self.scores.read(g)?);
         let encoding = &self.worlds.encoding;
         let mut dropped = 0;
         let (mut entries, mut row, mut moved, mut encoded, mut base) = (

@@ -47,7 +47,7 @@ impl RecheckSample {
     /// # Errors
     /// The rows cannot be read, or the run is to stop.
     pub(crate) fn draw(
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         attribute: Option<usize>,
         seed: u64,
         share: f64,
@@ -56,10 +56,10 @@ impl RecheckSample {
         let all = RecheckSample { seed, share, lowest: u64::MAX };
         // The lowest hashes, in order.
         let mut lowest: Vec<u64> = Vec::new();
-        ground.row_groups().in_order(
+        row_context.row_groups().in_order(
             |g| {
-                let batch = ground.rows.read_people(g, false)?;
-                let roles = ground.roles.read(g)?;
+                let batch = row_context.rows.read_people(g, false)?;
+                let roles = row_context.roles.read(g)?;
                 let rows = (0..batch.row.len()).filter(|&i| eligible(&batch, &roles, attribute, i));
                 let mut hashes: Vec<u64> = rows.map(|i| all.hash(batch.row_key[i])).collect();
                 hashes.sort_unstable();
@@ -318,14 +318,14 @@ impl From<Error> for JoinStop {
 /// # Errors
 /// A fault of the file (see [`ScoreJoin`]), a row that it lacks, the disk refuses, the run is to
 /// stop.
-pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedFile, out: &Path) -> Result<()> {
+pub(crate) fn join_rows(row_context: RowContext<'_>, file: &KeyedFile, out: &Path) -> Result<()> {
     let key = |batch: &PreparedBatch, i: usize| ScoreKey {
         row_key: batch.row_key[i],
         to_group: 0,
         cf_index: 0,
     };
     let read = |g: usize| {
-        let (batch, roles) = (ground.rows.read_people(g, false)?, ground.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read_people(g, false)?, row_context.roles.read(g)?);
         let n_scores = batch.row.len();
         let audited = (0..n_scores as u32).filter(|&i| roles.audited(i as usize).is_some());
         let row: Vec<u32> = audited.collect();
@@ -336,7 +336,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedFile, out: &Path) ->
         Ok(WantedGroup { row_key, to: row.clone(), row, n_scores, ..Default::default() })
     };
     let known = |g: usize| {
-        let (batch, roles) = (ground.rows.read_people(g, false)?, ground.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read_people(g, false)?, row_context.roles.read(g)?);
         let left = |i: usize| {
             if roles.audited(i).is_some() {
                 LeftoverScore::Duplicate
@@ -346,7 +346,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedFile, out: &Path) ->
         };
         Ok((0..batch.row.len()).map(|i| (key(&batch, i), left(i))).collect())
     };
-    let join = ScoreFileJoin { context: ground, file, attribute: None, tolerance: None };
+    let join = ScoreFileJoin { context: row_context, file, attribute: None, tolerance: None };
     join.run(out, read, known).map(|_| ())
 }
 
@@ -355,7 +355,7 @@ pub(crate) fn join_rows(ground: RowContext<'_>, file: &KeyedFile, out: &Path) ->
 /// # Errors
 /// As [`join_rows`], and a row scored again that differs.
 pub(crate) fn join_counterfactuals(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     file: &KeyedFile,
     counterfactuals: &CounterfactualReader,
     attribute: usize,
@@ -381,7 +381,7 @@ pub(crate) fn join_counterfactuals(
         WantedKey { key, own: Some(batch.groups[attribute][row]), row, to: Some(k) }
     };
     let read = |g: usize| {
-        let (batch, keys) = (ground.rows.read_people(g, false)?, counterfactuals.keys(g)?);
+        let (batch, keys) = (row_context.rows.read_people(g, false)?, counterfactuals.keys(g)?);
         let row_of = |&row: &u32| row as usize;
         let n_scores = keys.parent.len();
         let mut wanted = WantedGroup {
@@ -394,17 +394,20 @@ pub(crate) fn join_counterfactuals(
             ..WantedGroup::default()
         };
         if let Some(RecheckAgainst { sample: again, factual: Some((scores, _)) }) = recheck {
-            let again = again.rows(&batch, &ground.roles.read(g)?, Some(attribute));
+            let again = again.rows(&batch, &row_context.roles.read(g)?, Some(attribute));
             wanted = with_rechecked(&wanted, again.iter().map(|&row| of_row(&batch, row)));
             wanted.factual = scores.read(g)?;
         }
         Ok(wanted)
     };
-    let n_groups =
-        u16::try_from(ground.rows.layout().attributes[attribute].groups.len()).unwrap_or(u16::MAX);
+    let n_groups = u16::try_from(row_context.rows.layout().attributes[attribute].groups.len())
+        .unwrap_or(u16::MAX);
     let known = |g: usize| {
-        let (batch, keys, roles) =
-            (ground.rows.read_people(g, false)?, counterfactuals.keys(g)?, ground.roles.read(g)?);
+        let (batch, keys, roles) = (
+            row_context.rows.read_people(g, false)?,
+            counterfactuals.keys(g)?,
+            row_context.roles.read(g)?,
+        );
         let mut known: Vec<(ScoreKey, LeftoverScore)> = (0..keys.parent.len())
             .map(|k| (of_keys(&batch, &keys, k).key, LeftoverScore::Duplicate))
             .collect();
@@ -429,9 +432,9 @@ pub(crate) fn join_counterfactuals(
     };
     let tolerance = recheck.and_then(|r| r.factual).map(|(_, tolerance)| tolerance);
     let join = ScoreFileJoin {
-        context: ground,
+        context: row_context,
         file,
-        attribute: Some(&ground.rows.layout().attributes[attribute]),
+        attribute: Some(&row_context.rows.layout().attributes[attribute]),
         tolerance,
     };
     join.run(out, read, known)

@@ -60,19 +60,19 @@ impl StageInput<ScoreStage> {
     pub(crate) fn open(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
     ) -> Result<ScoreReader> {
-        ScoreReader::open(self.folder(ctx), ground.rows, ground.roles)
+        ScoreReader::open(self.folder(ctx), row_context.rows, row_context.roles)
     }
 
     /// The scores of each of `n` classes.
     pub(crate) fn of_classes(
         &self,
         ctx: &StageContext<'_>,
-        ground: RowContext<'_>,
+        row_context: RowContext<'_>,
         n: usize,
     ) -> Result<ClassScores> {
-        ClassScores::open(self.folder(ctx), ground, n)
+        ClassScores::open(self.folder(ctx), row_context, n)
     }
 
     /// The folder of the scores of a class; of a label of two sides that of the stage.
@@ -95,48 +95,48 @@ impl Stage for ScoreStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let (name, model) = plan.model_of(unit)?;
-        let world = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some((world, graphs)) = world.as_ref().and_then(|w| Some((w, w.graphs()?)))
+        let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
+        if let Some((applied, graphs)) = applied.as_ref().and_then(|w| Some((w, w.graphs()?)))
             && !plan.programs.contains_key(name)
         {
-            return discover::plan_graph_score(unit, world, graphs, b);
+            return discover::plan_graph_score(unit, applied, graphs, b);
         }
         if let Some(scores) = &model.scores {
-            return plan_made_elsewhere(unit, scores, world, b);
+            return plan_made_elsewhere(unit, scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
         let rows = asked.models.scored_rows(unit);
-        let made = match world {
+        let made = match applied {
             None => None,
-            Some(world) => {
+            Some(applied) => {
                 // Training rows for a fold have counterfactuals of their own.
                 let predicted = !unit.predictions.is_empty();
-                let of = if predicted { unit.clone() } else { world.unit() };
-                Some((b.need::<GenerateStage>(&of)?, world.position))
+                let of = if predicted { unit.clone() } else { applied.unit() };
+                Some((b.need::<GenerateStage>(&of)?, applied.position))
             }
         };
         let passes = plan.n_classes().unwrap_or(1) as u64;
         work(move |ctx| {
             let passes = if asked.call().is_some() { 1 } else { passes };
-            rows.with(ctx, passes, |ground| {
-                let layout = ground.rows.layout();
+            rows.with(ctx, passes, |row_context| {
+                let layout = row_context.rows.layout();
                 let made = match &made {
                     None => None,
-                    Some((made, position)) => Some((made.open(ctx, ground)?, *position)),
+                    Some((made, position)) => Some((made.open(ctx, row_context)?, *position)),
                 };
                 if let Some(call) = asked.call() {
                     let scored = made.as_ref().map_or(CommandRows::Rows, |(made, position)| {
                         CommandRows::Counterfactuals(made, &layout.attributes[*position])
                     });
-                    return call.score(ctx, ground, scored, asked.trained(ctx));
+                    return call.score(ctx, row_context, scored, asked.trained(ctx));
                 }
                 let scorers = asked.scorers(ctx, layout)?;
                 let Some((made, position)) = made else {
-                    return score_rows(ground, &scorers, None, ctx.out());
+                    return score_rows(row_context, &scorers, None, ctx.out());
                 };
                 let known = asked.known_groups(ctx, layout, position)?;
                 ctx.set_total(passes * layout.n_rows);
-                score_rows(ground, &scorers, Some((&made, &known)), ctx.out())
+                score_rows(row_context, &scorers, Some((&made, &known)), ctx.out())
             })
         })
     }
@@ -146,13 +146,13 @@ impl Stage for ScoreStage {
 fn plan_made_elsewhere<'a>(
     unit: &AuditUnit,
     scores: &'a job::ScoresBlock,
-    world: Option<AppliedSet<'a>>,
+    applied: Option<AppliedSet<'a>>,
     b: &mut StageBuilder<'_, 'a>,
 ) -> Result<PlannedWork<'a>> {
     let plan = b.plan;
     let (name, model) = plan.model_of(unit)?;
     let scale = b.value("scale", plan.score_scale(model));
-    let set = world.as_ref().map(|world| world.set);
+    let set = applied.as_ref().map(|applied| applied.set);
     let rows = RowInputs::of_job(b)?;
     b.value("scores", scores);
     if let Some(classes) = plan.job.data.label.classes() {
@@ -166,10 +166,10 @@ fn plan_made_elsewhere<'a>(
         }
     }
     let passes = plan.n_classes().unwrap_or(1) as u64;
-    let Some(world) = world else {
+    let Some(applied) = applied else {
         return work(move |ctx| {
-            rows.with(ctx, passes, |ground| {
-                factual_scores((plan, scale), ctx, ground, scores, answer.as_ref())
+            rows.with(ctx, passes, |row_context| {
+                factual_scores((plan, scale), ctx, row_context, scores, answer.as_ref())
                     .map_err(|e| plan.with_model_place(e, &["models", name, "scores", "factual"]))
             })
         });
@@ -185,10 +185,10 @@ fn plan_made_elsewhere<'a>(
         }
     };
     let made = b.need::<GenerateStage>(unit)?;
-    let joined = JoinedSet { plan, scale, answer, file, again, made, world };
+    let joined = JoinedSet { plan, scale, answer, file, again, made, applied };
     work(move |ctx| {
-        rows.with(ctx, passes, |ground| {
-            joined.write(ctx, ground).map_err(|e| {
+        rows.with(ctx, passes, |row_context| {
+            joined.write(ctx, row_context).map_err(|e| {
                 plan.with_model_place(e, &["models", name, "scores", "counterfactual"])
             })
         })
@@ -207,17 +207,17 @@ fn score_folder(plan: &StagePlan<'_>, out: &Path, class: usize) -> Result<PathBu
 fn factual_scores(
     (plan, scale): (&StagePlan<'_>, ScoreScale),
     ctx: &StageContext<'_>,
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scores: &job::ScoresBlock,
     answer: Option<&ScoreAnswers<'_>>,
 ) -> Result<()> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let columns = scores.factual.score_columns(plan.job.data.label.classes());
     let Some(answer) = answer else {
         return columns.into_iter().enumerate().try_for_each(|(class, column)| {
-            let carried = (carried_column(ground, column.as_str())?, column.as_str());
+            let carried = (carried_column(row_context, column.as_str())?, column.as_str());
             check_carried(
-                ground,
+                row_context,
                 carried,
                 scale,
                 &|fault, row| plan.with_source_row(fault, row),
@@ -231,7 +231,11 @@ fn factual_scores(
     let Some(first) = columns.first() else { return Ok(()) };
     answer.join(plan, ctx, &open(first.as_str())?, || {
         columns.iter().enumerate().try_for_each(|(class, column)| {
-            join::join_rows(ground, &open(column.as_str())?, &score_folder(plan, ctx.out(), class)?)
+            join::join_rows(
+                row_context,
+                &open(column.as_str())?,
+                &score_folder(plan, ctx.out(), class)?,
+            )
         })
     })
 }
@@ -245,15 +249,15 @@ struct JoinedSet<'a> {
     /// The scores of the rows as they are, and how far those that come again may differ.
     again: Option<(StageInput<ScoreStage>, f64)>,
     made: StageInput<GenerateStage>,
-    world: AppliedSet<'a>,
+    applied: AppliedSet<'a>,
 }
 
 impl JoinedSet<'_> {
-    fn write(&self, ctx: &StageContext<'_>, ground: RowContext<'_>) -> Result<()> {
-        let (plan, position) = (self.plan, self.world.position);
-        let layout = ground.rows.layout();
-        let counterfactuals = self.made.open(ctx, ground)?;
-        let sample = plan.recheck_sample(ground, position)?;
+    fn write(&self, ctx: &StageContext<'_>, row_context: RowContext<'_>) -> Result<()> {
+        let (plan, position) = (self.plan, self.applied.position);
+        let layout = row_context.rows.layout();
+        let counterfactuals = self.made.open(ctx, row_context)?;
+        let sample = plan.recheck_sample(row_context, position)?;
         let columns = self.file.score_columns(plan.job.data.label.classes());
         let open = |column: &str| {
             let attribute = Some(&layout.attributes[position]);
@@ -273,13 +277,23 @@ impl JoinedSet<'_> {
                 Some((scores, tolerance)) => {
                     let class = plan.n_classes().map(|_| class);
                     let folder = scores.class_folder(ctx, class);
-                    Some((ScoreReader::open(&folder, ground.rows, ground.roles)?, *tolerance))
+                    Some((
+                        ScoreReader::open(&folder, row_context.rows, row_context.roles)?,
+                        *tolerance,
+                    ))
                 }
             };
             let factual = factual.as_ref().map(|(scores, tolerance)| (scores, *tolerance));
             let recheck = sample.as_ref().map(|sample| RecheckAgainst { sample, factual });
             let out = score_folder(plan, ctx.out(), class)?;
-            join::join_counterfactuals(ground, &file, &counterfactuals, position, recheck, &out)
+            join::join_counterfactuals(
+                row_context,
+                &file,
+                &counterfactuals,
+                position,
+                recheck,
+                &out,
+            )
         };
         let Some(first) = columns.first() else { return Ok(()) };
         let rechecked = self.answer.join(plan, ctx, &open(first.as_str())?, || {

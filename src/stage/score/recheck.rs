@@ -65,11 +65,12 @@ impl Stage for RecheckStage {
         let (share, repeats) =
             again.map_or((RECHECK_SHARE, 1), |again| (again.share.get(), again.repeats.get()));
         work(move |ctx| {
-            rows.with(ctx, repeats, |ground| {
-                let again = RecheckSample::draw(ground, None, seed.0, share, RECHECK_AT_LEAST)?;
-                let rule = rule.as_ref().map(|rule| rule.open(ctx, ground)).transpose()?;
-                let first = first.open(ctx, ground)?;
-                let mut record = AnswerRecord::new(ground, &first, rule, tolerance);
+            rows.with(ctx, repeats, |row_context| {
+                let again =
+                    RecheckSample::draw(row_context, None, seed.0, share, RECHECK_AT_LEAST)?;
+                let rule = rule.as_ref().map(|rule| rule.open(ctx, row_context)).transpose()?;
+                let first = first.open(ctx, row_context)?;
+                let mut record = AnswerRecord::new(row_context, &first, rule, tolerance);
                 for _ in 0..repeats {
                     let mut found = RecheckResult::default();
                     match asked.call() {
@@ -77,11 +78,11 @@ impl Stage for RecheckStage {
                             let mut group = 0;
                             call.score_into(
                                 ctx,
-                                ground,
+                                row_context,
                                 CommandRows::Recheck(&again),
                                 asked.trained(ctx),
                                 &mut |scores| {
-                                    let rows = drawn_rows(ground, &again, group)?;
+                                    let rows = drawn_rows(row_context, &again, group)?;
                                     record.take(group, &rows, &scores, &mut found)?;
                                     group += 1;
                                     Ok(())
@@ -89,8 +90,8 @@ impl Stage for RecheckStage {
                             )?;
                         }
                         None => {
-                            let scorers = asked.scorers(ctx, ground.rows.layout())?;
-                            score_again(ground, &again, &scorers, &mut record, &mut found)?;
+                            let scorers = asked.scorers(ctx, row_context.rows.layout())?;
+                            score_again(row_context, &again, &scorers, &mut record, &mut found)?;
                         }
                     }
                     record.found = record.found.worse(found);
@@ -104,7 +105,7 @@ impl Stage for RecheckStage {
 
 /// The answers about the rows that are scored again.
 struct AnswerRecord<'a> {
-    ground: RowContext<'a>,
+    row_context: RowContext<'a>,
     first: &'a ScoreReader,
     /// How answers become decisions; none where switches are not asked for.
     rule: Option<DecisionRule>,
@@ -119,13 +120,13 @@ struct AnswerRecord<'a> {
 
 impl<'a> AnswerRecord<'a> {
     fn new(
-        ground: RowContext<'a>,
+        row_context: RowContext<'a>,
         first: &'a ScoreReader,
         rule: Option<DecisionRule>,
         tolerance: f64,
     ) -> Self {
         let (found, positive) = (RecheckResult::default(), BTreeMap::new());
-        AnswerRecord { ground, first, rule, tolerance, found, positive }
+        AnswerRecord { row_context, first, rule, tolerance, found, positive }
     }
 
     /// Takes the scores of these rows of a row group in one repeat.
@@ -142,7 +143,8 @@ impl<'a> AnswerRecord<'a> {
         let first = self.first.read(group)?;
         found.compare(&first, scores, rows, self.tolerance);
         let Some(rule) = &self.rule else { return Ok(()) };
-        let (batch, roles) = (self.ground.rows.read_keys(group)?, self.ground.roles.read(group)?);
+        let (batch, roles) =
+            (self.row_context.rows.read_keys(group)?, self.row_context.roles.read(group)?);
         let decide = |i: usize, scores: &[f64]| {
             rule.decide(&batch, roles.audited(i), i, scores[i]).map(u64::from)
         };
@@ -206,30 +208,36 @@ impl RecheckInputs {
 }
 
 /// The rows of a row group that are scored again.
-fn drawn_rows(ground: RowContext<'_>, again: &RecheckSample, group: usize) -> Result<Vec<usize>> {
-    Ok(again.rows(&ground.rows.read_keys(group)?, &ground.roles.read(group)?, None))
+fn drawn_rows(
+    row_context: RowContext<'_>,
+    again: &RecheckSample,
+    group: usize,
+) -> Result<Vec<usize>> {
+    Ok(again.rows(&row_context.rows.read_keys(group)?, &row_context.roles.read(group)?, None))
 }
 
 fn score_again(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     again: &RecheckSample,
     scorers: &[Box<dyn Scorer>],
     record: &mut AnswerRecord<'_>,
     found: &mut RecheckResult,
 ) -> Result<()> {
     let one = |g: usize| {
-        let rows = drawn_rows(ground, again, g)?;
+        let rows = drawn_rows(row_context, again, g)?;
         let mut scores =
-            vec![f64::NAN; if rows.is_empty() { 0 } else { ground.roles.read(g)?.0.len() }];
+            vec![f64::NAN; if rows.is_empty() { 0 } else { row_context.roles.read(g)?.0.len() }];
         if !rows.is_empty() {
-            let (batch, roles) = (ground.rows.read(g)?, ground.roles.read(g)?);
+            let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
             let mine: FeatureRows = batch.rows.take(&rows);
             let answers = score_by_fold(scorers, &mine, |i| roles.audited(rows[i]))?;
             rows.iter().zip(answers).for_each(|(&row, score)| scores[row] = score);
         }
         Ok((0, (rows, scores)))
     };
-    ground.row_groups().in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores, found))
+    row_context
+        .row_groups()
+        .in_order(one, |g, (rows, scores)| record.take(g, &rows, &scores, found))
 }
 
 /// The same of a finished folder.

@@ -29,21 +29,21 @@ pub(crate) fn training_rows(batch: &PreparedBatch, roles: &RowRoles, fold: u8) -
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn score_rows(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     scorers: &[Box<dyn Scorer>],
     of: Option<(&CounterfactualReader, &[Vec<bool>])>,
     out: &Path,
 ) -> Result<()> {
     let (encoder, mut writer) = create_scores(out)?;
-    ground.row_groups().in_order(
+    row_context.row_groups().in_order(
         |g| {
-            let roles = ground.roles.read(g)?;
+            let roles = row_context.roles.read(g)?;
             let Some((counterfactuals, known)) = of else {
-                let rows = ground.rows.read(g)?.rows;
+                let rows = row_context.rows.read(g)?.rows;
                 let scores = score_by_fold(scorers, &rows, |i| roles.audited(i))?;
                 return Ok((rows.n as u64, encoder.encode(&scores)?));
             };
-            let (keys, rows) = counterfactuals.rows(g, ground.rows.layout())?;
+            let (keys, rows) = counterfactuals.rows(g, row_context.rows.layout())?;
             let fold = |i: usize| roles.audited(keys.parent[i] as usize);
             let mut scores = score_by_fold(scorers, &rows, fold)?;
             for (i, score) in scores.iter_mut().enumerate() {
@@ -65,11 +65,11 @@ pub(crate) fn score_rows(
 /// # Errors
 /// The rows cannot be read, or the run is to stop.
 pub(crate) fn trained_groups(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     attribute: usize,
     n_folds: usize,
 ) -> Result<Vec<Vec<bool>>> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let of = &layout.attributes[attribute];
     let derived = layout.derivation(of.feature).is_some();
     let none = vec![vec![derived; of.groups.len()]; n_folds];
@@ -77,7 +77,7 @@ pub(crate) fn trained_groups(
         return Ok(none);
     }
     let look = |known: &mut Vec<Vec<bool>>, g: usize| {
-        let (batch, roles) = (ground.rows.read_keys(g)?, ground.roles.read(g)?);
+        let (batch, roles) = (row_context.rows.read_keys(g)?, row_context.roles.read(g)?);
         for (i, &group) in
             batch.groups[attribute].iter().enumerate().filter(|(_, group)| **group != MISSING_GROUP)
         {
@@ -91,7 +91,7 @@ pub(crate) fn trained_groups(
         let other = other.into_iter().flatten();
         known.iter_mut().flatten().zip(other).for_each(|(known, here)| *known |= here);
     };
-    ground.row_groups().fold(|| none.clone(), look, either)
+    row_context.row_groups().fold(|| none.clone(), look, either)
 }
 
 pub(crate) fn score_by_fold(
@@ -123,22 +123,22 @@ pub(crate) fn score_by_fold(
 /// A score outside of its scale: names row and value; the rows cannot be read; the disk refuses;
 /// the run is to stop.
 pub(crate) fn check_carried(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     (carried, column): (usize, &str),
     scale: ScoreScale,
     place: &(dyn Fn(Fault, u64) -> Fault + Sync),
     out: &Path,
 ) -> Result<()> {
     let scores = CarriedScores { carried };
-    ground.row_groups().in_order(
+    row_context.row_groups().in_order(
         |g| {
-            let found = scores.read(ground.rows, ground.roles, g)?;
+            let found = scores.read(row_context.rows, row_context.roles, g)?;
             let wrong = |score: &f64| !score.is_nan() && !scale.contains(*score);
             let Some(i) = found.iter().position(wrong) else {
                 return Ok((found.len() as u64, ()));
             };
             let what = format!("the score `{}` is not {}", found[i], scale.in_words());
-            let row = ground.rows.read_keys(g)?.row[i];
+            let row = row_context.rows.read_keys(g)?.row[i];
             Err(place(Fault::new("bad-scores", what), row)
                 .in_column(column)
                 .hint(scale.hint())
@@ -153,8 +153,8 @@ pub(crate) fn check_carried(
 ///
 /// # Errors
 /// The rows have no such column.
-pub(crate) fn carried_column(ground: RowContext<'_>, column: &str) -> Result<usize> {
-    let position = ground.rows.layout().carried.iter().position(|c| c == column);
+pub(crate) fn carried_column(row_context: RowContext<'_>, column: &str) -> Result<usize> {
+    let position = row_context.rows.layout().carried.iter().position(|c| c == column);
     position.ok_or_else(|| {
         Fault::new("missing-column", format!("the rows have no column `{column}`")).into()
     })

@@ -52,28 +52,28 @@ pub(crate) struct GenerateInputs<'a> {
 /// # Errors
 /// The rows cannot be read, the disk refuses, or the run is to stop.
 pub(crate) fn generate(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     making: &GenerateInputs<'_>,
     out: &Path,
 ) -> Result<()> {
     if making.is_view {
-        NaiveKeys::count(ground.rows, ground.roles, making.attribute)?.write(out)?;
+        NaiveKeys::count(row_context.rows, row_context.roles, making.attribute)?.write(out)?;
         return files::write_json(&out.join(EFFECTS_FILE), &GeneratedEffects::default());
     }
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let of = &layout.attributes[making.attribute];
     let (encoder, mut writer) =
         create_counterfactuals(out, making.with_features.then_some(layout), making.judged)?;
     let mut written = WrittenCounts::default();
     let (mut unreached, mut outside) = (vec![0_u64; of.groups.len()], vec![0_u64; of.groups.len()]);
-    ground.row_groups().in_order(
+    row_context.row_groups().in_order(
         |g| {
             let batch = if making.with_features {
-                ground.rows.read(g)?
+                row_context.rows.read(g)?
             } else {
-                ground.rows.read_keys(g)?
+                row_context.rows.read_keys(g)?
             };
-            let roles = ground.roles.read(g)?;
+            let roles = row_context.roles.read(g)?;
             let classes = making.classes.of_group(g, &batch)?;
             let mut unreached = vec![0; of.groups.len()];
             let (keys, mut judged, mut rows) =
@@ -146,11 +146,11 @@ pub(crate) struct GeneratedEffects {
 /// The rows cannot be read, the run is to stop, or a column that groups are mapped from has too
 /// many different numbers.
 pub(crate) fn write_backs(
-    ground: RowContext<'_>,
+    row_context: RowContext<'_>,
     basis: &LearningReference<'_>,
     attribute: usize,
 ) -> Result<Vec<WriteBack>> {
-    let layout = ground.rows.layout();
+    let layout = row_context.rows.layout();
     let empty = RawCounts::new(layout, attribute);
     let n_folds = basis.n_folds();
     let mut counts = vec![empty; n_folds];
@@ -167,7 +167,7 @@ pub(crate) fn write_backs(
             }
             Ok(0)
         };
-        counts = ground.pieces(basis.n_groups()).fold(|| counts.clone(), add, merge_each)?;
+        counts = row_context.pieces(basis.n_groups()).fold(|| counts.clone(), add, merge_each)?;
     }
     let write_back = |counts: &RawCounts| {
         counts.check(layout)?;

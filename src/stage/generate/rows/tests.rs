@@ -76,28 +76,28 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     RowRoles(roles.to_vec()).write(&dir.path().join("roles.parquet"), &rows).unwrap();
     let roles = RolesReader::open(&dir.path().join("roles.parquet")).unwrap();
     let workers = WorkerPool::new(2).unwrap();
-    let ground =
+    let row_context =
         RowContext { rows: &rows, roles: &roles, workers: &workers, watch: StageWatch::SILENT };
     let generators: Vec<Box<dyn Generator>> = vec![Box::new(NaiveGenerator)];
-    let basis = LearningReference::new(ground, None).unwrap();
+    let basis = LearningReference::new(row_context, None).unwrap();
     let making = GenerateInputs {
         untaught: &[],
         generators: &generators,
         attribute: 0,
         classes: &RowClasses::Label,
-        write_backs: &write_backs(ground, &basis, 0).unwrap(),
+        write_backs: &write_backs(row_context, &basis, 0).unwrap(),
         with_features: true,
         is_view: false,
         judged: false,
     };
-    generate(ground, &making, dir.path()).unwrap();
+    generate(row_context, &making, dir.path()).unwrap();
     let layout = rows.layout();
     let (keys, made) =
         CounterfactualReader::open_file(dir.path()).unwrap().rows(0, layout).unwrap();
     // The keys follow only from the rows.
     let view = tempfile::tempdir().unwrap();
     let making = GenerateInputs { is_view: true, write_backs: &[], ..making };
-    generate(ground, &making, view.path()).unwrap();
+    generate(row_context, &making, view.path()).unwrap();
     let viewed = CounterfactualReader::open(view.path(), &rows, &roles).unwrap();
     assert_eq!(
         (viewed.keys(0).unwrap(), viewed.n_rows()),
@@ -108,7 +108,7 @@ fn races_of_others(roles: &[u8]) -> Vec<String> {
     );
     // So do the features where nothing is written back.
     let plain = tempfile::tempdir().unwrap();
-    generate(ground, &GenerateInputs { is_view: false, ..making }, plain.path()).unwrap();
+    generate(row_context, &GenerateInputs { is_view: false, ..making }, plain.path()).unwrap();
     let written = CounterfactualReader::open_file(plain.path()).unwrap();
     assert_eq!(viewed.rows(0, layout).unwrap(), written.rows(0, layout).unwrap());
     assert_ne!(viewed.rows(0, layout).unwrap().1, made);
