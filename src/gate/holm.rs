@@ -14,7 +14,7 @@
 //! any other each side is stretched as that of a normal distribution: near enough for Newcombe's, a
 //! rough guide for percentiles far outside those that were drawn.
 
-use super::obstacle;
+use super::decision::{decide, obstacle};
 use crate::gate::question::{GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus};
 use crate::metric::catalog::find;
 use crate::metric::interval::{
@@ -194,7 +194,7 @@ pub(super) fn decide_jointly(
         found[*i] = Some((verdict, reason, (lo, hi, level)));
     }
     let rulings = seen.into_iter().zip(found).map(|(seen, found)| match found {
-        None => super::decide(question, seen),
+        None => decide(question, seen),
         Some((verdict, reason, (lo, hi, level))) => GateRuling {
             observation: GateObservation { lo: Some(lo), hi: Some(hi), level: Some(level), ..seen },
             verdict,

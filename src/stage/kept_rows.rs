@@ -19,9 +19,9 @@ use crate::exec::files::write_json;
 use crate::stage::input::answer::folder_of;
 use crate::stage::kinds::{GenerateStage, KeptRowsStage};
 use crate::stage::parts::{link_parts, write_parts};
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// How many parts there are.

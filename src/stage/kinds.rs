@@ -2,7 +2,7 @@
 //!
 //! Each is planned in the file of its work; its readers need only this type.
 //!
-//! [`StageBuilder::need`]: crate::stage::planner::StageBuilder::need
+//! [`StageBuilder::need`]: crate::stage::stage_builder::StageBuilder::need
 
 /// Rows that are not Parquet, as Parquet.
 pub(crate) struct SourceStage;

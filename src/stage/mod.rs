@@ -28,13 +28,13 @@
 //! | gate | `baseline` (with a baseline), `gate` | changes, verdicts |
 //! | report | `report` | the whole output folder but for what varies between runs |
 //!
-//! Each of the [`kinds`] says what it needs and what it is derived from ([`planner`]), so the list
-//! of a job grows backwards from `report`. An arm of an experiment is planned by the same stages as
-//! the plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that waits for
-//! scores has the same `report`, which then needs other stages: see [`waiting`]; so has one that
-//! ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage stale goes
-//! through its builder, as names and values, so that a rerun can say its reason. Nothing here
-//! computes a number: formulas live in the engines.
+//! Each of the [`kinds`] says what it needs and what it is derived from ([`stage_builder`]), so the
+//! list of a job grows backwards from `report`. An arm of an experiment is planned by the same
+//! stages as the plain audit, in the fields `experiment`, `arm` and `fold` of its unit. A run that
+//! waits for scores has the same `report`, which then needs other stages: see [`waiting`]; so has
+//! one that ends with counterfactuals and publishes them: see [`rows_only`]. What makes a stage
+//! stale goes through its builder, as names and values, so that a rerun can say its reason. Nothing
+//! here computes a number: formulas live in the engines.
 
 pub(crate) mod advice;
 pub(crate) mod applied_set;
@@ -55,7 +55,6 @@ pub(crate) mod params;
 pub(crate) mod parts;
 mod pass;
 pub(crate) mod plan;
-mod planner;
 pub(crate) mod prepare;
 pub(crate) mod preview;
 pub(crate) mod recourse;
@@ -67,6 +66,7 @@ pub(crate) mod rows_only;
 pub(crate) mod rule;
 pub(crate) mod score;
 pub mod settings;
+mod stage_builder;
 pub(crate) mod train;
 pub(crate) mod waiting;
 pub(crate) mod why;

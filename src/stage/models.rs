@@ -17,15 +17,15 @@ use crate::model::onnx::OnnxParams;
 use crate::model::onnx::library;
 use crate::model::{ModelTrainer, Scorer, TrainedModel};
 use crate::num::score_scale::ScoreScale;
-use crate::stage::experiment::folds::{ADDED, AddedRows, FoldRoles, INNER_FOLDS};
+use crate::stage::experiment::fold_roles::{ADDED, AddedRows, FoldRoles, INNER_FOLDS};
 use crate::stage::experiment::plan::{arm_of, source_of};
 use crate::stage::kinds::TrainStage;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandCall;
 use crate::stage::score::rows::trained_groups;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::train::trainer;
 use crate::unit::AuditUnit;
 

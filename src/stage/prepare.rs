@@ -22,7 +22,7 @@ use crate::stage::input::{self, RowImport};
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SourceStage, SplitStage};
 use crate::stage::params::prepare_params;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::{experiment, measure, memory};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

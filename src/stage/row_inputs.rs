@@ -6,11 +6,11 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::ROLES;
-use crate::stage::experiment::folds::FoldRoles;
+use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::kinds::{PrepareStage, ReferenceStage, SplitStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_context::RowContext;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 /// The prepared rows with their roles, to be opened.

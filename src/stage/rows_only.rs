@@ -5,9 +5,9 @@ use crate::error::Result;
 use crate::stage::generate::rows::GeneratedEffects;
 use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::GenerateStage;
-use crate::stage::planner::{PlannedWork, StageBuilder, work};
 use crate::stage::report;
 use crate::stage::report::inputs::OriginInputs;
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, work};
 use crate::unit::StageKind;
 
 /// The output folder of a run that stops once the counterfactuals are there.

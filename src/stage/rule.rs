@@ -8,9 +8,9 @@ use crate::model::fitted_threshold::FittedThreshold;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::score_scale::ScoreScale;
 use crate::stage::kinds::ThresholdStage;
-use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::score::fit_threshold;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::unit::AuditUnit;
 
 impl StageInput<ThresholdStage> {

@@ -30,11 +30,11 @@ use crate::stage::input::request::{
 use crate::stage::kinds::{GenerateStage, RequestStage, ToScoreStage};
 use crate::stage::parts::{link_parts, write_parts};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::report;
 use crate::stage::report::inputs::OriginInputs;
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What was asked, in addition to the parts.
@@ -181,13 +181,13 @@ fn counterfactual_part(
         row_context.roles.read(g)?,
     );
     // Part 0 holds the rows as they are.
-    let mut worlds: Vec<FeatureRows> = Vec::new();
+    let mut generated: Vec<FeatureRows> = Vec::new();
     let mut asked = Vec::new();
     for source in sources {
         let (keys, rows) = source.counterfactuals.rows(g, layout)?;
-        applied_sets.push(rows);
+        generated.push(rows);
         let attribute = source.attribute;
-        asked.extend(RequestRow::of_keys(&keys, attribute, applied_sets.len()));
+        asked.extend(RequestRow::of_keys(&keys, attribute, generated.len()));
         if let Some(again) = &source.recheck {
             let rows = again.rows(&batch, &roles, Some(attribute));
             let own =
@@ -202,7 +202,7 @@ fn counterfactual_part(
         }
     }
     asked.sort_unstable();
-    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&applied_sets).collect();
+    let rows: Vec<&FeatureRows> = std::iter::once(&batch.rows).chain(&generated).collect();
     counterfactual_batch(layout, &ids, &batch.groups, &asked, &rows)
 }
 

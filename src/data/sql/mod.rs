@@ -23,7 +23,7 @@
 
 mod compute;
 mod function;
-mod parse;
+pub(crate) mod parse;
 mod program;
 
 use crate::error::Fault;

@@ -21,10 +21,11 @@ mod pair;
 mod share;
 
 use crate::gate::decide_by::GateDecideBy;
+use crate::gate::decision::{obstacle, small_flags};
 use crate::gate::question::{
     GateLimit, GateObservation, GateQuestion, GateRuling, GateStatus, GateTables,
 };
-use crate::gate::{obstacle, small_flags, unseen};
+use crate::gate::unseen;
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::evidence::person::Confusion;

@@ -7,7 +7,7 @@ pub(crate) mod cf_quality;
 pub(crate) mod clarify;
 pub(crate) mod eccm;
 pub(crate) mod graph;
-pub(crate) mod group;
+pub(crate) mod group_gaps;
 pub(crate) mod page_lists;
 pub(crate) mod performance;
 pub(crate) mod place;
@@ -17,7 +17,7 @@ pub(crate) mod shift;
 pub fn catalog() -> impl Iterator<Item = &'static Metric> {
     performance::METRICS
         .iter()
-        .chain(group::METRICS.iter())
+        .chain(group_gaps::METRICS.iter())
         .chain(ccm::METRICS)
         .chain(eccm::METRICS)
         .chain(shift::METRICS)

@@ -13,8 +13,7 @@ use serde::Serialize;
 
 use crate::data::rows::aligned::ScoreReader;
 use crate::error::{Fault, Result};
-use crate::exec::misfit;
-use crate::exec::{StageContext, files};
+use crate::exec::{StageContext, files, misfit};
 use crate::job::{self, Job, ModelBlock};
 use crate::metric::MetricFamily;
 use crate::metric::evidence::flip_test::FlipTestSettings;
@@ -31,10 +30,10 @@ use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, 
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::train::trainer::memory_in_words;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

@@ -7,8 +7,7 @@ pub(crate) mod tables;
 use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
 use crate::error::{Error, Fault, Result};
-use crate::exec::misfit;
-use crate::exec::{StageContext, files};
+use crate::exec::{StageContext, files, misfit};
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::search::{
@@ -17,10 +16,10 @@ use crate::stage::discover::search::{
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::refits;
 use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage};
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
 use crate::stage::score::graph_scoring::{GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `discover` for a scenario.

@@ -6,9 +6,9 @@
 //! the plain audit; here stands what experiments add: their folds, what an arm takes, and the
 //! tables of all.
 
-pub(crate) mod added_rows;
-pub(crate) mod folds;
+pub(crate) mod fold_roles;
 pub(crate) mod plan;
+pub(crate) mod selection_inputs;
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ use crate::exec::misfit;
 use crate::job::blocks::experiments::PredictionSource;
 use crate::stage::applied_set::with_watch;
 use crate::stage::artifact::{KEEP_ROWS_BELOW, ROLES};
-use crate::stage::experiment::added_rows::SelectionInputs;
-use crate::stage::experiment::folds::FoldRoles;
+use crate::stage::experiment::fold_roles::FoldRoles;
+use crate::stage::experiment::selection_inputs::SelectionInputs;
 use crate::stage::kinds::{MeasureStage, PrepareStage, SelectedStage, SplitStage, TablesStage};
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::picked::gather_rows;
 use crate::table::{
     ArmFoldRow, ArmRow, ComparisonRow, CountRow, MetricRow, ScoreShiftRow, ThresholdRow,
@@ -69,7 +69,7 @@ pub(crate) fn plan_folds<'a>(
         };
         let (inner, workers) = (inner.then_some(seed), plan.workers);
         with_watch(ctx, |watch| {
-            folds::write_folds(&rows, &roles, n_folds, inner, workers, watch, ctx.out())
+            fold_roles::write_folds(&rows, &roles, n_folds, inner, workers, watch, ctx.out())
         })
         .map_err(|e| plan.with_model_place(e, &place))
     })
@@ -110,7 +110,7 @@ impl Stage for SelectedStage {
             if !always && n_rows >= KEEP_ROWS_BELOW {
                 return Ok(());
             }
-            let mut writer = folds::create_selected(ctx.out())?;
+            let mut writer = fold_roles::create_selected(ctx.out())?;
             for (name, fold, rows, selection) in &parts {
                 rows.with(ctx, 0, |row_context| {
                     let block = selection.experiment_plan.block;

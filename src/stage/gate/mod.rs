@@ -23,10 +23,10 @@ use crate::metric::catalog::ccm::HARM;
 use crate::param::{ColumnName, Name, Word};
 use crate::stage::artifact::{GATE_OUTCOME, GateOutcome};
 use crate::stage::kinds::BaselineStage;
-use crate::stage::planner::StageInput;
 use crate::stage::report::inputs::MeasuredTables;
 use crate::stage::score::join::RecheckResult;
 use crate::stage::score::recheck::UnsteadyModels;
+use crate::stage::stage_builder::StageInput;
 use crate::table::file::{read_rows, write_rows};
 use crate::table::{CountRow, GateRow, GroupRow, MetricRow};
 

@@ -7,12 +7,12 @@ use crate::stage::gate::{self, baseline};
 use crate::stage::generate::refits::FitInputs;
 use crate::stage::kinds::{BaselineStage, GateStage, OutcomesStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::inputs::{MeasuredTables, folder_inputs, need_baseline};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::why::WhyFolders;
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

@@ -21,8 +21,8 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::generate::basis::RowClasses;
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::StageBuilder;
 use crate::stage::row_context::RowContext;
+use crate::stage::stage_builder::StageBuilder;
 
 impl<'a> StagePlan<'a> {
     /// The file of a set whose counterfactuals somebody else made.

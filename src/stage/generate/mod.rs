@@ -24,13 +24,12 @@ use crate::data::prepare::params::MissingRule;
 use crate::data::rows::aligned::CounterfactualReader;
 use crate::data::{Layout, MISSING_LEVEL};
 use crate::error::{Error, Fault, Result};
-use crate::exec::misfit;
-use crate::exec::{StageContext, files};
+use crate::exec::{StageContext, files, misfit};
 use crate::folder::manifest::InputFile;
 use crate::job;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::experiment::folds::FoldRoles;
+use crate::stage::experiment::fold_roles::FoldRoles;
 use crate::stage::generate::basis::{LearningReference, RowClasses};
 use crate::stage::generate::generators::{FoldGenerators, GeneratorInputs};
 use crate::stage::generate::placebo::{PlaceboInputs, PlaceboModel};
@@ -42,10 +41,10 @@ use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
 use crate::stage::measure::{catalog, examples};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage `fit` for a fold.

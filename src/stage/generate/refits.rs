@@ -17,7 +17,7 @@ use crate::folder::manifest::Manifest;
 use crate::num::seed::{h, named_seed};
 use crate::stage::generate::basis::RowClasses;
 use crate::stage::kinds::{DiscoverStage, FitStage};
-use crate::stage::planner::{StageBuilder, StageInput};
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 
 /// File of the stages `fit` and `discover`.
 const FITTED_ON: &str = "fitted-on.json";

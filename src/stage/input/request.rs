@@ -38,10 +38,10 @@ use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::scores_path;
 use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::join::RecheckSample;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// What a stage says about its request.

@@ -6,7 +6,7 @@ use crate::exec::StageContext;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, PlaceboStage, ScoreStage};
-use crate::stage::planner::StageInput;
+use crate::stage::stage_builder::StageInput;
 
 /// What is counted.
 #[derive(Debug, Clone, Default)]

@@ -22,9 +22,9 @@ use crate::stage::count::evidence::{BlockSettings, RowCounting};
 use crate::stage::kinds::LabelStage;
 use crate::stage::measure::traps;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::row_context::{DecisionRule, RowContext, RowThreshold};
 use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Code of issues, and what carries it in tables.

@@ -11,7 +11,7 @@ mod row_builder;
 mod spread;
 mod stage;
 pub(crate) mod traps;
-mod applied_sets;
+mod worlds;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -46,8 +46,8 @@ use crate::stage::generate::placebo;
 use crate::stage::kinds::{CountStage, QualityStage};
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
-use crate::stage::planner::StageInput;
 use crate::stage::row_context::RowContext;
+use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
@@ -392,7 +392,12 @@ fn measure_slices(
     for (slice, counts, second) in &stage.parse::<CounterfactualSlices>(text)?.0 {
         let row_builder = row_builder(*slice);
         if row_builder.is_measured(counts.people_moved(), smallest, tables) {
-            row_builder.switches_measured(row_context.workers, counts, (second.as_ref(), None), tables);
+            row_builder.switches_measured(
+                row_context.workers,
+                counts,
+                (second.as_ref(), None),
+                tables,
+            );
         }
         row_builder.counterfactual_counts(counts, tables);
     }

@@ -15,9 +15,9 @@ use crate::stage::kinds::{
 use crate::stage::measure;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::fit_threshold;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::table::file::write_rows;
 use crate::table::{ArmRow, ThresholdRow};
 use crate::unit::{AuditUnit, UnitField, UnitKind};

@@ -4,19 +4,18 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::exec::StageContext;
-use crate::exec::misfit;
+use crate::exec::{StageContext, misfit};
 use crate::param::ColumnName;
 use crate::stage::kinds::{RecourseStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::recourse;
 use crate::stage::recourse::ask::RecourseModel;
 use crate::stage::recourse::inputs::RecourseInputs;
 use crate::stage::recourse::people::{PeopleScores, RecoursePeople};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// The stages of all blocks, to be opened.

@@ -15,12 +15,12 @@ use crate::stage::kinds::{
 use crate::stage::models::TreeInputs;
 use crate::stage::params::prepare_params;
 use crate::stage::plan::{StagePlan, reads_features};
-use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::recourse::stage::RecourseFolders;
 use crate::stage::report::origins::FolderOrigins;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::expect::ExpectInputs;
 use crate::stage::score::recheck::RecheckInputs;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 use crate::stage::why::WhyFolders;
 use crate::unit::AuditUnit;
 

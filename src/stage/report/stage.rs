@@ -4,8 +4,8 @@
 use crate::error::Result;
 use crate::stage::kinds::ReportStage;
 use crate::stage::plan::publishes_rows;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::report::inputs::FolderInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::{report, rows_only, waiting};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

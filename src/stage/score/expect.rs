@@ -13,9 +13,9 @@ use crate::exec::{StageContext, files, misfit};
 use crate::job::ModelBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::stage::kinds::{ExpectStage, ScoreStage};
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::rows::carried_column;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// File of the stage.

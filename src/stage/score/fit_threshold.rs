@@ -21,10 +21,10 @@ use crate::num::score_scale::ScoreScale;
 use crate::stage::count::evidence::{check_weight_total, weight_units};
 use crate::stage::kinds::ThresholdStage;
 use crate::stage::models::AskedModels;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::score::command::{CommandCall, CommandRows};
 use crate::stage::score::rows::{carried_column, training_rows};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::table::{ThresholdRow, whole};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 

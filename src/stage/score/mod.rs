@@ -26,12 +26,12 @@ use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::RowContext;
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RecheckAgainst, RecheckResult};
 use crate::stage::score::rows::{carried_column, check_carried, score_rows};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl StagePlan<'_> {

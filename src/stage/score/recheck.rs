@@ -15,13 +15,13 @@ use crate::metric::value::self_switch::{SelfSwitchRate, SelfSwitchSums};
 use crate::model::Scorer;
 use crate::stage::kinds::{RecheckStage, ScoreStage};
 use crate::stage::models::AskedModels;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::stage::row_context::{DecisionRule, RowContext};
 use crate::stage::row_inputs::RowInputs;
 use crate::stage::rule::RuleInputs;
 use crate::stage::score::command::CommandRows;
 use crate::stage::score::join::{RECHECKED, RecheckResult, RecheckSample};
 use crate::stage::score::rows::score_by_fold;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 /// Share of the audited rows that are scored twice.

@@ -6,12 +6,12 @@ pub(crate) mod trainer;
 use crate::data::rows::training::TrainingRows;
 use crate::error::Result;
 use crate::exec::files;
-use crate::stage::experiment::added_rows::SelectionInputs;
-use crate::stage::experiment::folds::ADDED;
+use crate::stage::experiment::fold_roles::ADDED;
 use crate::stage::experiment::plan::arm_of;
+use crate::stage::experiment::selection_inputs::SelectionInputs;
 use crate::stage::kinds::TrainStage;
 use crate::stage::models::UnitModels;
-use crate::stage::planner::{PlannedWork, Stage, StageBuilder, work};
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
 impl Stage for TrainStage {

@@ -9,13 +9,13 @@ use crate::exec::StageContext;
 use crate::job::blocks::experiments::{self, LabelSide};
 use crate::param::Word;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::experiment::folds::{self, ArmSelection, CandidatePool, CandidateScores};
+use crate::stage::experiment::fold_roles::{self, ArmSelection, CandidatePool, CandidateScores};
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::plan::StagePlan;
-use crate::stage::planner::{StageBuilder, StageInput};
 use crate::stage::row_context::RowContext;
 use crate::stage::rule::RuleInputs;
+use crate::stage::stage_builder::{StageBuilder, StageInput};
 
 /// The counterfactuals that an arm may add in one attribute, to be opened.
 struct PoolInputs {
@@ -115,7 +115,7 @@ impl<'a> SelectionInputs<'a> {
                         })
                         .collect();
                     CounterfactualSelection::Drawn(
-                        folds::rule_matches(row_context, &pools, &rules, seed)?
+                        fold_roles::rule_matches(row_context, &pools, &rules, seed)?
                             .draw(directed.fraction.get()),
                     )
                 }
@@ -131,7 +131,7 @@ impl<'a> SelectionInputs<'a> {
 fn engine_rule(
     rule: &experiments::DirectedRule,
     layout: &Layout,
-    worlds: &[AppliedSet<'_>],
+    applied_sets: &[AppliedSet<'_>],
 ) -> SelectionRule {
     let named = rule.sensitive.as_ref().and_then(|name| layout.attribute(name.as_str()));
     let only = if let [applied] = applied_sets { Some(applied.position) } else { None };

@@ -1,0 +1,109 @@
+//! Which stages of a run are chosen, and whether the result of each is still valid: found in the
+//! store, or stale with a reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+
+use super::fingerprint::{StageFingerprint, StaleReason};
+use super::store::{FingerprintMemory, StoreEntry, StoreLookup, StoreView};
+use super::{DamagedFiles, ExecSettings, PlannedStage, check, unknown};
+use crate::error::Result;
+
+/// A stage chosen for a run.
+pub(super) struct ChosenStage<'s, 'a> {
+    pub(super) stage: &'s PlannedStage<'a>,
+    pub(super) fingerprint: StageFingerprint,
+    pub(super) key: String,
+    pub(super) forced: bool,
+}
+
+/// The result of a stage, or why there is none. `view` holds the known results of earlier stages.
+pub(super) fn find(
+    step: &ChosenStage<'_, '_>,
+    store: &StoreView,
+    memory: &FingerprintMemory,
+    entries: &BTreeMap<&str, StoreEntry>,
+    damaged: &DamagedFiles,
+) -> Result<Result<StoreEntry, StaleReason>> {
+    if step.forced {
+        return Ok(Err(StaleReason::Forced));
+    }
+    if let Some((file, what)) = damaged.get(&step.key) {
+        return Ok(Err(StaleReason::EntryDamaged { file: file.clone(), what: what.clone() }));
+    }
+    Ok(match store.look(&step.key)? {
+        StoreLookup::Sound(entry) => match entry.outdated_need(entries) {
+            None => Ok(*entry),
+            Some(id) => Err(StaleReason::NeedReran { id }),
+        },
+        StoreLookup::Damaged { file, what } => Err(StaleReason::EntryDamaged { file, what }),
+        StoreLookup::Missing => Err(step.fingerprint.reason(memory.0.get(&step.stage.id))),
+    })
+}
+
+/// Checks the stages, computes their keys, and leaves out those of a kind after `until`.
+///
+/// A stage that a remaining one needs is kept.
+pub(super) fn steps<'s, 'a>(
+    stages: &'s [PlannedStage<'a>],
+    options: &ExecSettings<'_>,
+) -> Result<Vec<ChosenStage<'s, 'a>>> {
+    check(stages, options)?;
+    let last = options.until.and_then(|until| options.kinds.iter().position(|kind| *kind == until));
+    // Needed stages come before those that need them.
+    let mut wanted: BTreeSet<&str> = BTreeSet::new();
+    for stage in stages.iter().rev() {
+        if last.is_none_or(|last| options.kinds[..=last].contains(&stage.kind))
+            || wanted.contains(stage.id.as_str())
+        {
+            wanted.insert(&stage.id);
+            wanted.extend(stage.needs.iter().map(String::as_str));
+        }
+    }
+    let named = |force: &str| stages.iter().any(|stage| stage.id == force);
+    let is_forced = |stage: &PlannedStage<'_>| match options.force {
+        None => false,
+        Some(kind) if options.kinds.contains(&kind) => stage.kind == kind,
+        Some(id) if named(id) => stage.id == id,
+        Some(part) => (options.takes)(part, &stage.id),
+    };
+    let mut keys: BTreeMap<&str, String> = BTreeMap::new();
+    let mut steps = Vec::new();
+    for stage in stages.iter().filter(|stage| wanted.contains(stage.id.as_str())) {
+        // It was checked that every needed stage comes before.
+        let needs: IndexMap<String, String> = stage
+            .needs
+            .iter()
+            .filter_map(|id| Some((id.clone(), keys.get(id.as_str())?.clone())))
+            .collect();
+        let inputs = stage.inputs.iter().cloned().collect();
+        let fingerprint = StageFingerprint {
+            id: stage.id.clone(),
+            kind: stage.kind.to_owned(),
+            code: stage.code.clone(),
+            inputs,
+            needs,
+        };
+        let key = fingerprint.key();
+        keys.insert(&stage.id, key.clone());
+        steps.push(ChosenStage { stage, fingerprint, key, forced: is_forced(stage) });
+    }
+    if let Some(force) = options.force.filter(|_| !steps.iter().any(|step| step.forced)) {
+        let known = options
+            .kinds
+            .iter()
+            .copied()
+            .filter(|kind| steps.iter().any(|step| step.stage.kind == *kind));
+        let known: Vec<&str> = known
+            .chain(
+                steps
+                    .iter()
+                    .map(|step| step.stage.id.as_str())
+                    .filter(|id| !options.kinds.contains(id)),
+            )
+            .collect();
+        return Err(unknown("--force", &format!("this run has no stage `{force}`"), &known));
+    }
+    Ok(steps)
+}

@@ -1,0 +1,154 @@
+//! Pass, fail or inconclusive: how the limit of a gate is compared with one value or its interval,
+//! and what keeps a value from being judged.
+
+use crate::gate::decide_by::GateDecideBy;
+use crate::gate::question::{GateObservation, GateQuestion, GateRuling, GateStatus};
+use crate::metric::MetricFamily;
+use crate::metric::catalog::find;
+use crate::metric::evidence::labels::SELECTIVE_LABELS;
+use crate::metric::rate::Undefined;
+use crate::metric::value::worlds::{ENOUGH_BOOTSTRAPS, LEAST_BOOTSTRAPS, is_outside};
+
+/// Why an interval over graphs and refits of less than two bootstraps decides nothing.
+pub(super) const NO_REFIT: &str =
+    "no refit of the coefficients was measured: add `bootstraps` to the set; 100 is usual";
+
+/// Whether the graphs of its set were fitted once.
+pub(super) fn fits_once(question: &GateQuestion) -> bool {
+    question.bootstraps.is_some_and(|n| n < LEAST_BOOTSTRAPS)
+}
+
+/// Why a value cannot be judged.
+pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Option<String> {
+    if !seen.refused.is_empty() {
+        return Some(seen.refused.clone());
+    }
+    if seen.value.is_none() && seen.is_change {
+        return Some(format!("the change is undefined: {}", seen.undefined));
+    }
+    if seen.value.is_none() {
+        let reason = Undefined::ALL.iter().find(|reason| reason.code() == seen.undefined);
+        let meaning = reason.map_or_else(String::new, |reason| {
+            format!(": {}", reason.meaning().trim_end_matches('.'))
+        });
+        return Some(format!("the value is undefined: {}{meaning}", seen.undefined));
+    }
+    if seen.flags.split(',').any(|flag| flag == SELECTIVE_LABELS) {
+        return Some(format!(
+            "{SELECTIVE_LABELS}: labels are missing for some people more often than for others"
+        ));
+    }
+    // Rows of a person are not cases of their own.
+    let (people, cases) = match seen.persons {
+        Some(_) => ("persons", "persons below the rate"),
+        None => ("people", "cases"),
+    };
+    if let Some(n) = seen.denominator_persons.or(seen.denominator)
+        && u64::try_from(n).unwrap_or(0) < question.min_cases
+    {
+        return Some(format!("{n} {cases}, {} are asked for", question.min_cases));
+    }
+    // A gap or a distance has no denominator of its own: its people must be enough, and no group or
+    // rate behind it may be small.
+    let n = seen.persons.unwrap_or(seen.n_rows);
+    if seen.denominator.is_none() && u64::try_from(n).unwrap_or(0) < question.min_cases {
+        return Some(format!("{n} {people}, {} are asked for", question.min_cases));
+    }
+    if let Some(small) = small_flags(seen) {
+        return Some(format!("too few for a conclusion: {small}"));
+    }
+    if question.decide_by == GateDecideBy::Worlds && fits_once(question) {
+        return Some(NO_REFIT.to_owned());
+    }
+    (question.decide_by != GateDecideBy::Estimate && (seen.lo.is_none() || seen.hi.is_none()))
+        .then(|| format!("there is no interval: {}", seen.why_no_interval))
+}
+
+/// What is small below a value without a separate denominator, as the table flags it.
+pub(super) fn small_flags(seen: &GateObservation) -> Option<String> {
+    let flags: Vec<&str> =
+        seen.flags.split(',').filter(|flag| flag.starts_with("small_")).collect();
+    (seen.denominator.is_none() && !flags.is_empty()).then(|| flags.join(","))
+}
+
+/// The status of one observation and the reason for it.
+pub(super) fn decide(question: &GateQuestion, seen: GateObservation) -> GateRuling {
+    let limit = question.limit;
+    if let Some(reason) = obstacle(question, &seen) {
+        return GateRuling { observation: seen, verdict: GateStatus::Inconclusive, reason };
+    }
+    match (question.decide_by, seen.value, seen.lo.zip(seen.hi)) {
+        (GateDecideBy::Estimate, Some(value), _) => {
+            let kept = limit.kept_by(value);
+            let what = if seen.is_change { "change" } else { "value" };
+            let is_of_graphs =
+                find(&question.metric).is_some_and(|metric| metric.family == MetricFamily::Graph);
+            let caution = if is_of_graphs { few_bootstraps(question, "it") } else { String::new() };
+            let reason =
+                format!("the {what} {} the limit{caution}", if kept { "keeps" } else { "breaks" });
+            GateRuling {
+                observation: seen,
+                verdict: if kept { GateStatus::Pass } else { GateStatus::Fail },
+                reason,
+            }
+        }
+        (_, _, Some((lo, hi))) => {
+            let (interval, caution) = match question.decide_by {
+                GateDecideBy::Worlds => over_graphs(question, &seen),
+                _ => ("interval".to_owned(), String::new()),
+            };
+            let (verdict, reason) = match (limit.kept_by(lo), limit.kept_by(hi)) {
+                (true, true) => {
+                    (GateStatus::Pass, format!("the whole {interval} keeps the limit{caution}"))
+                }
+                (false, false) => {
+                    (GateStatus::Fail, format!("the whole {interval} breaks the limit{caution}"))
+                }
+                _ => (
+                    GateStatus::Inconclusive,
+                    format!("the limit lies inside the {interval}{caution}"),
+                ),
+            };
+            GateRuling { observation: seen, verdict, reason }
+        }
+        // `obstacle` has said so.
+        (_, _, None) => GateRuling {
+            observation: seen,
+            verdict: GateStatus::Inconclusive,
+            reason: "there is no interval".to_owned(),
+        },
+    }
+}
+
+/// That what is judged depends on few bootstraps, so that another seed may move `what` far; empty
+/// where these are enough.
+pub(super) fn few_bootstraps(question: &GateQuestion, what: &str) -> String {
+    match question.bootstraps {
+        Some(0) => "; it is based on the training rows without bootstraps, and does not show \
+                    which graphs other rows would give"
+            .to_owned(),
+        Some(n) if n < ENOUGH_BOOTSTRAPS as u64 => format!(
+            "; it is based on {n} {}, fewer than {ENOUGH_BOOTSTRAPS}, so another seed may change \
+             {what} greatly",
+            if n == 1 { "bootstrap" } else { "bootstraps" }
+        ),
+        _ => String::new(),
+    }
+}
+
+/// The interval over graphs and refits with its level, and what a reader must know of it: that it
+/// depends on few bootstraps, and that the value lies outside of it.
+pub(super) fn over_graphs(question: &GateQuestion, seen: &GateObservation) -> (String, String) {
+    let level =
+        seen.level.map_or_else(String::new, |level| format!("{} % ", (level * 1e8).round() / 1e6));
+    let mut caution = few_bootstraps(question, "its ends");
+    let (value, lo, hi) =
+        (seen.value.unwrap_or(0.0), seen.lo.unwrap_or(0.0), seen.hi.unwrap_or(0.0));
+    if is_outside(value, (lo, hi)) {
+        caution.push_str(
+            "; the mean over graphs lies outside it, because a few graphs differ \
+             greatly from the others",
+        );
+    }
+    (format!("{level}interval over graphs and refits"), caution)
+}
