@@ -104,7 +104,7 @@ impl ValueClass {
             let fault = match self {
                 ValueClass::Bool => Fault::new("not-a-boolean", what("neither `true` nor `false`"))
                     .hint("write `true` or `false`"),
-                _ => Fault::new("not-a-number", what("no number")).hint("write a number"),
+                _ => Fault::new("not-a-number", what("not a number")).hint("write a number"),
             };
             fault.in_column(column).into()
         })

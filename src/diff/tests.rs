@@ -470,20 +470,20 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     let fixed = "give the job a fixed `data.reference`";
     says(
         told(run(JOB, "a", false), run(JOB, "b", false), false),
-        &["on other rows", fixed],
+        &["not fitted on the same rows", fixed],
         &["0.1"],
     );
-    let approve = ["the baseline is of version 0.1, which does not say", "approve that folder"];
+    let approve = ["the baseline is of version 0.1, which does not record", "approve that folder"];
     for job in [JOB, &with_reference] {
         let words = told(run(job, "", true), run(job, "b", false), false);
-        says(words, &approve, &["on other rows", "`data.reference`"]);
+        says(words, &approve, &["not fitted on the same rows", "`data.reference`"]);
     }
     let words = told(run(JOB, "a", false), run(JOB, "", true), false);
-    says(words, &["the run is of version 0.1"], &["on other rows", "baseline"]);
+    says(words, &["the run is of version 0.1"], &["not fitted on the same rows", "baseline"]);
     let words = told(run(&with_reference, "a", false), run(&with_reference, "b", false), false);
     let keep = "after a new model version approve a folder of that version, or keep the reference \
                 file the same";
-    says(words, &["the rows of `data.reference`", keep], &[fixed, "on other rows"]);
+    says(words, &["the rows of `data.reference`", keep], &[fixed, "not fitted on the same rows"]);
     says(
         told(run(&graph, "a", false), run(&graph, "b", false), false),
         &["keep the training rows the same"],
@@ -493,7 +493,7 @@ fn what_is_told_of_a_set_that_was_fitted_again() {
     says(
         told(run(&naive, "", false), run(JOB, "b", false), true),
         &["in only one of the two runs"],
-        &["other rows", "0.1"],
+        &["the same rows", "0.1"],
     );
 }
 

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use indexmap::IndexMap;
 
 use super::fingerprint::{StageFingerprint, StaleReason};
+use super::planned_stage::{ExecSettings, PlannedStage, graph_problem, unknown};
 use super::store::{FingerprintMemory, StoreEntry, StoreLookup, StoreView};
-use super::{DamagedFiles, ExecSettings, PlannedStage, check, unknown};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A stage chosen for a run.
 pub(super) struct ChosenStage<'s, 'a> {
@@ -106,4 +106,91 @@ pub(super) fn steps<'s, 'a>(
         return Err(unknown("--force", &format!("this run has no stage `{force}`"), &known));
     }
     Ok(steps)
+}
+
+/// For each key a damaged file of its result, and the damage.
+pub(super) type DamagedFiles = BTreeMap<String, (String, String)>;
+
+/// Hashes again the results that a step may read, and those that are published.
+///
+/// A damaged result must not get into a new result or to the user. A step may run if it has no
+/// result, or if a stage that it needs may run and so give other files.
+pub(super) fn damaged(
+    steps: &[ChosenStage<'_, '_>],
+    store: &StoreView,
+    options: &ExecSettings<'_>,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<DamagedFiles> {
+    let mut damaged = DamagedFiles::new();
+    let mut sound: BTreeMap<&str, Box<StoreEntry>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| !step.forced) {
+        if let StoreLookup::Sound(entry) = store.look(&step.key)? {
+            sound.insert(step.stage.id.as_str(), entry);
+        }
+    }
+    let mut hashed: BTreeSet<&str> = BTreeSet::new();
+    loop {
+        let (mut may_run, mut read): (BTreeSet<&str>, BTreeSet<&str>) = Default::default();
+        for ChosenStage { stage, .. } in steps {
+            let needs = || stage.needs.iter().map(String::as_str);
+            if !sound.contains_key(stage.id.as_str()) || needs().any(|need| may_run.contains(need))
+            {
+                may_run.insert(stage.id.as_str());
+                read.extend(needs());
+            }
+        }
+        let mut more = false;
+        for ChosenStage { stage, key, .. } in steps {
+            let id = stage.id.as_str();
+            let is_read = read.contains(id) || options.published == Some(stage.kind);
+            let Some(entry) = sound.get(id).filter(|_| is_read && hashed.insert(id)) else {
+                continue;
+            };
+            if let Some(damage) = entry.damage(check)? {
+                damaged.insert(key.clone(), damage);
+                sound.remove(id);
+                more = true;
+            }
+        }
+        // Damaged stages run, and stages that depend on them may.
+        if !more {
+            return Ok(damaged);
+        }
+    }
+}
+
+/// Every fault of the stages, or of the word after `--until`.
+fn check(stages: &[PlannedStage<'_>], options: &ExecSettings<'_>) -> Result<()> {
+    if let Some(until) = options.until.filter(|until| !options.kinds.contains(until)) {
+        return Err(unknown("--until", &format!("there is no stage `{until}`"), options.kinds));
+    }
+    let mut problems = Vec::new();
+    let mut problem = |code, what| problems.push(graph_problem(code, what));
+    for (i, stage) in stages.iter().enumerate() {
+        let earlier = |id: &str| stages[..i].iter().any(|stage| stage.id == id);
+        if earlier(&stage.id) {
+            problem("duplicate-stage", format!("two stages are called `{}`", stage.id));
+        }
+        if !options.kinds.contains(&stage.kind) {
+            problem(
+                "stage-graph",
+                format!("stage `{}` is of the unknown kind `{}`", stage.id, stage.kind),
+            );
+        }
+        for need in stage.needs.iter().filter(|need| !earlier(need)) {
+            problem(
+                "stage-graph",
+                format!("stage `{}` needs `{need}`, which no earlier stage provides", stage.id),
+            );
+        }
+        for (i, (name, _)) in stage.inputs.iter().enumerate() {
+            if stage.inputs[..i].iter().any(|(other, _)| other == name) {
+                problem(
+                    "stage-graph",
+                    format!("stage `{}` has two inputs called `{name}`", stage.id),
+                );
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(Error::Job(problems)) }
 }

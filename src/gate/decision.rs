@@ -46,13 +46,13 @@ pub(super) fn obstacle(question: &GateQuestion, seen: &GateObservation) -> Optio
     if let Some(n) = seen.denominator_persons.or(seen.denominator)
         && u64::try_from(n).unwrap_or(0) < question.min_cases
     {
-        return Some(format!("{n} {cases}, {} are asked for", question.min_cases));
+        return Some(format!("{n} {cases}, {} are required", question.min_cases));
     }
     // A gap or a distance has no denominator of its own: its people must be enough, and no group or
     // rate behind it may be small.
     let n = seen.persons.unwrap_or(seen.n_rows);
     if seen.denominator.is_none() && u64::try_from(n).unwrap_or(0) < question.min_cases {
-        return Some(format!("{n} {people}, {} are asked for", question.min_cases));
+        return Some(format!("{n} {people}, {} are required", question.min_cases));
     }
     if let Some(small) = small_flags(seen) {
         return Some(format!("too few for a conclusion: {small}"));

@@ -334,7 +334,7 @@ fn facets_rests_and_worst_cases() {
     );
     let (verdict, reason) = decided(&pairs, 0.48);
     assert!(
-        verdict == GateStatus::Inconclusive && reason == "too few to tell: small_group",
+        verdict == GateStatus::Inconclusive && reason == "too few for a conclusion: small_group",
         "{reason}"
     );
     // A worst case is not below 0, regardless of the order of a pair.

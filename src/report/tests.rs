@@ -1029,8 +1029,8 @@ fn two_groups_in_words_and_numbers() {
                 limit lies inside the interval.";
     assert!(findings.contains(told), "{findings}");
     let failed = "The gate four-fifths failed: disparate impact DI, Male over Female, attribute \
-                  group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), the \
-                  limit is at most 0.100; the limit lies inside the interval.";
+                  group of people, model gbm is 0.131 (interval 0.082 to 0.202; 122 cases), \
+                  limit at most 0.100; the limit lies inside the interval.";
     assert!(findings.contains(failed), "{findings}");
     assert_eq!(
         findings.matches("Of 122 people in group Female with the favourable decision, 16 ").count(),
@@ -1587,7 +1587,7 @@ fn a_run_that_waits_says_what_is_awaited_and_shows_no_number() {
     for said in [
         "Waiting for scores 2 files of scores are missing. Nothing was measured, and no gate \
          was judged.",
-        "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them as they are, to \
+        "lake/&lt;flip>.parquet live counterfactual set flip 16 281 163 of them unchanged, to \
          compare to-score/flip row_id, sensitive, to_group, cf_index, p",
         "run the same command again",
         "Lines whose from_group equals to_group are rows as they are.",

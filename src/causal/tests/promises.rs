@@ -501,7 +501,7 @@ fn limits_stop_what_is_too_large() {
     assert!(
         error.contains("too-many-graphs")
             && error.contains("11 graphs")
-            && error.contains("at most 10"),
+            && error.contains("the limit is 10"),
         "{error}"
     );
     let error = crate::causal::bag::list_dags(

@@ -804,7 +804,7 @@ fn nobody_moves() {
             for metric in ["kld", "jscd", "jsd_hist", "kld_hist"] {
                 let m = one(&found, metric, scope);
                 assert!(
-                    m.interval.is_none() && m.ci_method.contains("replicates agree"),
+                    m.interval.is_none() && m.ci_method.contains("replicates are equal"),
                     "{metric}: {}",
                     m.ci_method
                 );

@@ -1,9 +1,9 @@
 //! The work of an experiment's stages: roles of its folds, the rows that an arm adds, and what was
 //! added.
 //!
-//! Of every fold there are two grounds. On the *audited* one the rows of the fold are audited and
-//! all others train, as in a plain split. On the *training* one the training rows get
-//! counterfactuals of their own: they are reference and samples at once, and nobody else takes
+//! Each fold has two row contexts. In the *audited* one the rows of the fold are audited and
+//! all others train, as in a plain split. In the *training* one the training rows get
+//! counterfactuals of their own: they are both reference and samples, and no other row takes
 //! part. So every step that makes or scores counterfactuals is that of the plain audit, with other
 //! roles.
 

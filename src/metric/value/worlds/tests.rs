@@ -383,7 +383,7 @@ fn a_rate_of_none_has_an_interval() {
     assert!(psr.ci_method.contains("Wilson"), "{}", psr.ci_method);
     let jscd = &find(&all, "jscd", MetricScope::Direction(0, 1)).measured;
     assert!(
-        jscd.interval.is_none() && jscd.ci_method.contains("sums of everybody"),
+        jscd.interval.is_none() && jscd.ci_method.contains("sums over all people"),
         "{}",
         jscd.ci_method
     );
