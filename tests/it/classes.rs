@@ -557,7 +557,7 @@ fn values_that_are_no_classes() {
         &job.replace("[low, mid, high]", "[low, high]").replace("mid: p_mid, ", ""),
     );
     work.run(3, "narrow.yaml", "")
-        .says(&["`mid` is none of the classes of the label `risk`", "narrow.yaml:6"]);
+        .says(&["`mid` is not a class of the label `risk`", "narrow.yaml:6"]);
     let wide = job
         .replace("[low, mid, high]", "[low, mid, high, none]")
         .replace("high: p_high", "high: p_high, none: p_none");

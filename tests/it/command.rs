@@ -346,7 +346,11 @@ fn every_misbehaviour_is_said() {
         &["did not write an Arrow stream", "begins with `Loading\\n"],
     );
     refused("echo rubbish; sleep 15", "bad-output", &["begins with `rubbish\\n`"]);
-    refused("cat > /dev/null; head -c 3000 canned.arrow", "bad-output", &["breaks off"]);
+    refused(
+        "cat > /dev/null; head -c 3000 canned.arrow",
+        "bad-output",
+        &["incomplete stream of scores"],
+    );
     refused("cat > /dev/null; cat short.arrow", "bad-output", &["wrote 2999 scores for 3000 rows"]);
     refused("cat > /dev/null; cat long.arrow", "bad-output", &["wrote more scores than the 3000"]);
     refused(
@@ -514,7 +518,13 @@ fn programs_that_cannot_start_or_do_not_end() {
         "{score: [no-such-program]}",
         &["error[command-not-started]", "it is not in any folder of PATH"],
     );
-    check("{score: [./no-such-program]}", &["error[command-not-started]", "there is no such file"]);
+    check(
+        "{score: [./no-such-program]}",
+        &[
+            "error[command-not-started]",
+            "the file, or the interpreter in its first line, does not exist",
+        ],
+    );
     check("{score: [./rows.parquet]}", &["error[command-not-started]", "is not executable"]);
     let started = Instant::now();
     check(

@@ -365,7 +365,7 @@ fn people_who_are_in_one_run_only_count_for_that_run() {
     let told = work.cfaudit(0, "diff v1 v2 --out page").stdout;
     assert!(
         told.contains(
-            "paired: 1000 people are in both runs, 100 in the old run only, 100 in the new run only"
+            "paired: 1000 people are in both runs, 100 only in the old run, 100 only in the new run"
         ),
         "{told}"
     );
@@ -626,7 +626,7 @@ fn folders_that_cannot_be_compared_are_refused() {
     work.cfaudit(5, "diff v1 v1")
         .says(&["metrics.parquet", "its content differs from its entry in manifest.json"]);
     fs::remove_file(&metrics).unwrap();
-    work.cfaudit(5, "gate v1").says(&["metrics.parquet", "it is not there"]);
+    work.cfaudit(5, "gate v1").says(&["metrics.parquet", "it does not exist"]);
     fs::write(&metrics, &bytes).unwrap();
     fs::remove_file(work.path("v1-moved.parquet")).unwrap();
     work.cfaudit(4, "run v1.yaml --out waits --cache other");
@@ -650,10 +650,8 @@ fn a_folder_is_no_baseline_of_its_own() {
     let people = people(&LIGHTGBM);
     audit(&work, "v1", &numbered(&people), &people, "", "", 0);
     let before = files(&work.path("v1"));
-    work.cfaudit(5, "gate v1 --baseline ./v1").says(&[
-        "it is the folder that is to be judged",
-        "hint: name the folder of an earlier run",
-    ]);
+    work.cfaudit(5, "gate v1 --baseline ./v1")
+        .says(&["it is the folder to be judged", "hint: name the folder of an earlier run"]);
     assert_same(&files(&work.path("v1")), &before, "nothing is written");
 }
 

@@ -381,9 +381,9 @@ fn check_warns_of_leaks_and_traps() {
     work.write("job.yaml", job);
     let told = work.cfaudit(0, "check job.yaml").stdout;
     for words in [
-        "the feature `status` may know what it should not: it is paid under another name",
-        "the feature `after` may know what it should not: alone it tells paid: its AUC is 1.000",
-        "the feature `rank` may know what it should not: it ranks people as score does",
+        "the feature `status` may know what it should not: it is a copy of paid",
+        "the feature `after` may know what it should not: on its own it predicts paid: its AUC is 1.000",
+        "the feature `rank` may know what it should not: it ranks people like score",
         "the feature `code` may know what it should not: it identifies rows",
         "the feature `number` may know what it should not: it identifies rows",
         "the feature `pdays` is 999 in ",

@@ -176,7 +176,7 @@ fn each_mistake_is_told_with_its_row() {
     say(new().without("to_group"), &["missing-column", "has no column `to_group`"]);
     say(
         new().changed("to_group", 7, "x"),
-        &["bad-counterfactuals", "`x` is no group of `sex`", "row 7 (row_id `A-0007`"],
+        &["bad-counterfactuals", "`x` is not a group of `sex`", "row 7 (row_id `A-0007`"],
     );
     let own = read(&work.path("people.parquet")).column(1).as_string::<i32>().value(9).to_owned();
     say(new().changed("to_group", 9, &own), &["belongs to", "already", "row 9 (row_id `A-0009`"]);

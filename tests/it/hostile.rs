@@ -494,7 +494,7 @@ fn keys_of_scores() {
         own,
         "unknown-key",
         &[
-            "of the row's own group",
+            "this entry has the row's own group",
             "row 40 (row_id `104`, to_group `f`)",
             "`recheck` samples",
             AFRESH,

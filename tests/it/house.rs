@@ -162,7 +162,7 @@ fn stages_are_read_through_handles_alone() {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         callers.extend(calls.map(|(line, _)| format!("{name}:{line}")));
     }
-    assert!(callers.len() == 1 && callers[0].starts_with("planner.rs:"), "{callers:?}");
+    assert!(callers.len() == 1 && callers[0].starts_with("stage_builder.rs:"), "{callers:?}");
 }
 
 /// A value that is measured has a dozen fields that mostly say "none": one function says so.

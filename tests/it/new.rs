@@ -469,7 +469,7 @@ fn a_guess_is_said() {
     ]);
     for words in [
         "positive: [ja]   # DECIDE: a guess",
-        "# A guess: the file does not tell whether people want ja as zusage.\n    favourable: \
+        "# A guess: the file does not show whether people want ja as zusage.\n    favourable: \
          positive",
     ] {
         assert!(guessed.stdout.contains(words), "`{words}` is not in\n{}", guessed.stdout);
@@ -537,7 +537,7 @@ fn what_no_model_should_read_is_left_out() {
         "# left out: line (it identifies rows; ",
         "# left out: schufa_score (its name suggests that it is a score; ",
         "# left out: points (it ranks people like schufa_score)",
-        "# left out: offer (it is the decision that schufa_score makes)",
+        "# left out: offer (it is the decision based on schufa_score)",
         "# left out: paid_back (it is a copy of repaid)",
         "# left out: profit (on its own it predicts repaid: its AUC is 1.000)",
         "# left out: channel_state (a decision: labels are missing where it is out, and nowhere \
@@ -675,7 +675,7 @@ fn decisions_tell_who_is_at_risk() {
         format!("{},{},{}", draw(i, 11), i64::from(granted(i)), repaid(i))
     });
     let told = new();
-    let doubt = "approved is taken is the decision and 1 its favourable side";
+    let doubt = "only names suggest that approved is the decision and 1 its favourable side";
     told.says(&[&format!(
         "`harm_to: {{sex: f}}`: {doubt}; name the group that is refused more often"
     )]);

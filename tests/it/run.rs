@@ -342,7 +342,7 @@ fn a_page_can_be_rendered_again() {
         let bytes = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         work.cfaudit(5, "report out")
-            .says(&[&format!("`out/tables/{table}.parquet`: it is not there"), "hint: "]);
+            .says(&[&format!("`out/tables/{table}.parquet`: it does not exist"), "hint: "]);
         let mut changed = bytes.clone();
         changed[10] ^= 1;
         fs::write(&path, changed).unwrap();

@@ -925,7 +925,7 @@ fn answers_that_do_not_fit_are_refused() {
         &work,
         &concat_batches(&good.schema(), [&good, &own]).unwrap(),
         "unknown-key",
-        &["of the row's own group", "not to be scored again"],
+        &["this entry has the row's own group", "not to be scored again"],
     );
 
     // What is right is taken in any order, with null for what cannot be scored.

@@ -289,7 +289,7 @@ fn what_is_no_weight_is_refused() {
         (["1", "inf", "1"], "`inf`"),
         (["1", "much", "1"], "`much`"),
         (["0", "0", "0"], "every weight in column `w` is 0"),
-        (["1.7e308", "1.7e308", "1"], "too large to be added"),
+        (["1.7e308", "1.7e308", "1"], "too large to be summed"),
     ] {
         let rows: Vec<String> = weights
             .iter()

@@ -412,7 +412,7 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
         ran.says(&[
             "error[too-many-groups]: the 120 groups of `sex` make 14280 directions",
             "job.yaml:",
-            "hint: join groups",
+            "hint: merge groups",
             "--memory",
         ]);
         assert!(!ran.stderr.contains("generate/"), "{}", ran.stderr);
