@@ -624,17 +624,17 @@ fn write_row_tables(
         let (asked, so) = match recheck.switches {
             Some(switches) => (
                 format!("{} times more", switches.repeats),
-                "how often its own decisions switch stands behind its switch rates",
+                "the switch rate of its own repeated decisions is shown next to its switch rates",
             ),
             None => (
                 "twice".to_owned(),
-                "its gates are inconclusive; make it answer alike, for instance by a fixed seed, \
-                 or measure it by `recheck: {repeats: 5}`",
+                "its gates are inconclusive; make its scores repeatable, for instance by a fixed \
+                 seed, or measure it by `recheck: {repeats: 5}`",
             ),
         };
         let text = format!(
-            "model `{model}` was asked {asked} for {} rows and gave other scores to {} of them, by \
-             up to {}: its numbers change from run to run, and {so}",
+            "model `{model}` scored {} rows {asked}, and {} of the scores differ, by up to {}: its \
+             numbers change from run to run, and {so}",
             recheck.rows, recheck.differ, recheck.largest
         );
         issues.push(IssueRow {
