@@ -458,7 +458,7 @@ fn a_program_that_is_asked_again_and_again() {
     let job = fs::read_to_string(work.path("job.yaml")).unwrap();
     work.write("job.yaml", &format!("{job}{gates}"));
     work.run(0, "job.yaml", "").says(&[
-        "warning: not-repeatable: model `live` was asked 2 times more for 100 rows",
+        "warning: not-repeatable: model `live` scored 100 rows 2 times more",
         "stands behind its switch rates",
     ]);
     let told = work.json("out/manifest.json")["models"][0]["recheck"]["switches"].clone();
