@@ -459,7 +459,7 @@ fn a_program_that_is_asked_again_and_again() {
     work.write("job.yaml", &format!("{job}{gates}"));
     work.run(0, "job.yaml", "").says(&[
         "warning: not-repeatable: model `live` scored 100 rows 2 times more",
-        "stands behind its switch rates",
+        "is shown next to its switch rates",
     ]);
     let told = work.json("out/manifest.json")["models"][0]["recheck"]["switches"].clone();
     assert_eq!((&told["repeats"], &told["people"]), (&2.into(), &100.into()));

@@ -206,7 +206,7 @@ fn each_mistake_is_told_with_its_row() {
     let words = (0..PEOPLE).map(|_| Some("yes")).collect::<StringArray>();
     say(new().with("valid", column(words)), &["column `valid` holds no booleans"]);
     let index = (0..PEOPLE).map(|i| if i == 4 { -1 } else { 0 }).collect::<Int64Array>();
-    say(new().with("cf_index", column(index)), &["`cf_index` is no number", "from 0"]);
+    say(new().with("cf_index", column(index)), &["`cf_index` is not a number", "from 0"]);
     // A row of nobody, with everybody there.
     let mut more = new();
     let extra: [(&str, ArrayRef); 3] = [

@@ -423,7 +423,7 @@ fn more_groups_than_memory_holds_are_refused_before_anything_is_generated() {
     // left.
     let ccm = format!("check job.yaml {samples} --set metrics.families=[ccm] --memory");
     work.cfaudit(2, &format!("{ccm} 300MB"))
-        .says(&["whose values take some", "name fewer `metrics.families`"]);
+        .says(&["whose values need about", "name fewer `metrics.families`"]);
     work.cfaudit(0, &format!("{ccm} 6GB"));
 }
 
