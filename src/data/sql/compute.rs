@@ -443,12 +443,12 @@ fn is_blank(c: char) -> bool {
     )
 }
 
-/// Whether a text matches a pattern in which `%` represents anything and `_` for one character.
+/// Whether a text matches a pattern in which `%` matches any text and `_` one character.
 fn is_like(text: &str, pattern: &str) -> bool {
     let (text, pattern): (Vec<char>, Vec<char>) =
         (text.chars().collect(), pattern.chars().collect());
     let (mut t, mut p) = (0, 0);
-    // Where to go on when the last `%` is to represent one character more.
+    // Where to go on when the last `%` takes one character more.
     let mut again: Option<(usize, usize)> = None;
     while t < text.len() {
         match pattern.get(p) {

@@ -334,7 +334,7 @@ fn evidence(
     })
 }
 
-/// Why no number of people would decide, regardless of the counts are.
+/// Why no number of people would decide, whatever the counts are.
 fn beyond_people(question: &GateQuestion, ruling: &GateRuling) -> Option<&'static str> {
     let seen = &ruling.observation;
     match question.decide_by {

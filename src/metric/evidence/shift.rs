@@ -12,7 +12,7 @@ pub(crate) const SCORE_BINS: usize = 50;
 pub(crate) const CHANGE_BINS: usize = 80;
 
 /// Scores up to 2^-80 add nothing to a divergence: their term rounds to zero units, regardless of
-/// the other score is.
+/// the other score.
 pub(crate) const NEGLIGIBLE: f64 = 1.0 / (1_u128 << 80) as f64;
 
 /// What is summed over the pairs of one direction in the first pass, each as often as the person
