@@ -2,165 +2,21 @@
 //!
 //! Source: CF-GU specification sections 7 to 9. A replicate gives one equivalence class of DAGs;
 //! the bag holds the DAGs of all classes, so a DAG found in two replicates is two members (their
-//! equations differ). [`GraphSearch::search_replicate`] works on a single replicate;
-//! [`BagOfDags::from_replicates`] merges the replicates in their order, so the bag does not depend
-//! on the number or the timing of threads.
+//! equations differ). [`search_replicate`](crate::causal::search::GraphSearch::search_replicate)
+//! works on a single replicate; [`BagOfDags::from_replicates`] merges the replicates in their
+//! order, so the bag does not depend on the number or the timing of threads.
 //! Choice: in a sampled class each drawn DAG is one member: a class too large to list has the
 //! weight of its sample.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bes::bes;
-use crate::causal::boss::{BossSettings, boss};
-use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, TooManyDags, list_or_sample};
+use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::entropy::{EdgeShares, descendant_subgraph, edge_shares};
 use crate::causal::graph::{Dag, Pdag};
-use crate::causal::knowledge::Knowledge;
-use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, SearchedReplicate};
 use crate::error::{Fault, Result};
-use crate::num::seed::RandomStream;
-
-/// Limits on the number of DAGs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct DagLimits {
-    /// DAGs of one class that are listed, at least 1.
-    pub per_class: usize,
-    /// What to do with a larger class.
-    pub beyond: LargeClassRule,
-    /// Members of the bag; more are an error.
-    pub total: usize,
-}
-
-impl Default for DagLimits {
-    fn default() -> Self {
-        DagLimits { per_class: 10_000, beyond: LargeClassRule::Fail, total: 200_000 }
-    }
-}
-
-/// What to do with a variable that its parents determine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SingularRule {
-    /// Score it by a stated convention, and name it in the results.
-    #[default]
-    Clamp,
-    /// End the run.
-    Error,
-}
-
-/// The graphs found in one bootstrap replicate.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SearchedReplicate {
-    /// Score of its DAGs.
-    pub score: f64,
-    /// The variables in the order that the search ended with (before any backward search).
-    pub order: Vec<usize>,
-    /// The DAG that the search ended with.
-    pub dag: Dag,
-    /// Its class under knowledge.
-    pub class: Pdag,
-    /// The DAGs of the class.
-    pub listed: ListedDags,
-    /// Variables that their parents determine, ascending: their scores are set by convention.
-    pub determined: Vec<usize>,
-}
-
-/// What is common to the searches of all replicates.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GraphSearch<'a> {
-    /// Names of the variables.
-    pub variables: &'a [String],
-    /// Domain knowledge about the graph.
-    pub knowledge: &'a Knowledge,
-    /// Settings of the search.
-    pub knobs: &'a BossSettings,
-    /// What to do with a variable that its parents determine.
-    pub singular: SingularRule,
-    /// Limits on the number of DAGs.
-    pub limits: &'a DagLimits,
-    /// The seed of the job.
-    pub seed: u64,
-}
-
-impl GraphSearch<'_> {
-    /// Searches replicate `b` with its scores and lists the DAGs of the class found.
-    ///
-    /// # Errors
-    /// The class has more DAGs than allowed, or its parents determine a variable where that is an
-    /// error.
-    pub(crate) fn search_replicate(
-        &self,
-        b: usize,
-        score: &GraphScore,
-    ) -> Result<SearchedReplicate> {
-        let found = boss(
-            score,
-            self.knowledge,
-            self.knobs.starts,
-            &mut RandomStream::new(self.seed, &format!("boss/{b}")),
-        );
-        let dag = if self.knobs.bes { bes(score, self.knowledge, found.dag).0 } else { found.dag };
-        let locals: Vec<_> =
-            (0..self.variables.len()).map(|x| score.local_score(x, dag.parents[x])).collect();
-        let determined: Vec<usize> =
-            (0..locals.len()).filter(|&x| locals[x].determined > 0).collect();
-        if let (SingularRule::Error, Some(&x)) = (self.singular, determined.first()) {
-            let parents: Vec<String> =
-                dag.parents[x].into_iter().map(|v| format!("`{}`", self.variables[v])).collect();
-            let what = format!(
-                "in bootstrap {b} the column is an exact linear function of {}",
-                parents.join(", ")
-            );
-            return Err(Fault::new("collinear-columns", what)
-                .in_column(&self.variables[x])
-                .hint(
-                    "leave one of them out of the graph's variables; if values of several columns \
-                     are missing in the same rows, so that the level `missing` of one determines \
-                     that of another, write `data.missing: {nominal: drop-row}`; or accept the \
-                     convention `singular: clamp`",
-                )
-                .into());
-        }
-        let class = Pdag::from_dag(&dag, self.knowledge);
-        let listed = list_dags(
-            &format!("bootstrap {b}"),
-            &class,
-            self.limits,
-            &mut RandomStream::new(self.seed, &format!("class/{b}")),
-        )?;
-        let score = locals.iter().map(|local| local.score).sum();
-        Ok(SearchedReplicate { score, order: found.order, dag, class, listed, determined })
-    }
-}
-
-/// Lists or samples the DAGs of a class; `whose` names the class in messages.
-///
-/// # Errors
-/// The class has more DAGs than allowed.
-pub(crate) fn list_dags(
-    whose: &str,
-    class: &Pdag,
-    limits: &DagLimits,
-    stream: &mut RandomStream,
-) -> Result<ListedDags> {
-    list_or_sample(class, limits.per_class, limits.beyond, stream).map_err(|TooManyDags(size)| {
-        let size = size.map_or_else(|| "too many to count".to_owned(), |size| size.to_string());
-        let what = format!(
-            "the graphs that {whose} allows are {size}; at most {} are listed",
-            limits.per_class
-        );
-        Fault::new("too-many-graphs", what)
-            .hint(
-                "add knowledge (tiers, forbidden edges), raise the limit, or let large classes \
-                 be sampled",
-            )
-            .into()
-    })
-}
 
 /// How much a member counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,6 +43,7 @@ pub mod moments;
 pub(crate) mod nodes;
 pub(crate) mod scm;
 pub mod score;
+pub(crate) mod search;
 mod shrink;
 
 #[cfg(test)]

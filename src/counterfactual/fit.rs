@@ -5,7 +5,8 @@
 //! class at the same quantile ([`crate::counterfactual::map`]); levels change where they are
 //! impossible there or rarer by the threshold ([`crate::counterfactual::flip`]); counterfactuals
 //! too far from the real rows of the target can be marked invalid
-//! ([`crate::counterfactual::filter`]). Greedy is in [`crate::counterfactual::strategy::greedy`].
+//! ([`crate::counterfactual::plausibility_filter`]). Greedy is in
+//! [`crate::counterfactual::strategy::greedy`].
 //!
 //! Passes over the reference: one, and one more per entry of `decorrelate`; with a filter one more
 //! where the first rows mislead about the others, and one where groups, classes and levels are so
@@ -17,14 +18,14 @@ use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumC
 use crate::counterfactual::counting::{CountedReference, ReferenceCounter};
 use crate::counterfactual::decorrelate::{DecorrelatedReference, TwinGenerator};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
-use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings};
-use crate::counterfactual::filter_fit::FilterReference;
 use crate::counterfactual::flip::{CounterfactualsPerRow, FlipSettings};
 use crate::counterfactual::forms::MovableFeatures;
 use crate::counterfactual::generate::{
     EligibleVariables, FittedMapFlip, MapFlipGenerator, MapFlipRules,
 };
 use crate::counterfactual::moments::{FRAME_ROWS, MomentFrame};
+use crate::counterfactual::plausibility_filter::{PlausibilityFilter, PlausibilitySettings};
+use crate::counterfactual::plausibility_fit::FilterReference;
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions, variables};
 use crate::counterfactual::write_back::{binned_below, features_set_with};

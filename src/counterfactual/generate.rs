@@ -19,10 +19,10 @@ use crate::counterfactual::conditional::{
     Conditioning, ReferenceCounts, ReferenceStrata, SMALL_KEYS, StratumChoice, StratumClass,
     small_key,
 };
-use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::flip::{FlipDecider, FlipPattern, FlipSettings};
 use crate::counterfactual::joint::CombinationPools;
 use crate::counterfactual::map::{NumericMap, TabulatedMap};
+use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::relation::RelationSettings;
 use crate::counterfactual::variable::{CategoryLevels, StrategyVariable};
 use crate::counterfactual::{ChangeCounters, GeneratedBatch, Generator, SampleBatch, set_group};

@@ -13,13 +13,15 @@ use crate::counterfactual::check::{PermittedDirection, PermittedRange};
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts};
 use crate::counterfactual::decorrelate_knobs::DecorrelateBlock;
 use crate::counterfactual::engine::{FoldGenerator, FoldRows, LearntStrategy};
-use crate::counterfactual::filter::{PlausibilityFilter, PlausibilitySettings, SelectRule};
 use crate::counterfactual::fit::{MoveRule, StrategyPlan, check_reference};
 use crate::counterfactual::flip::{
     CounterfactualsPerRow, FlipRule, FlipSettings, ImpossibleScope, NewLevelRule,
 };
 use crate::counterfactual::forms::{ConditionOn, RatioGuard};
 use crate::counterfactual::generate::{EligibleVariables, FittedMapFlip, MapFlipGenerator};
+use crate::counterfactual::plausibility_filter::{
+    PlausibilityFilter, PlausibilitySettings, SelectRule,
+};
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::data::Layout;
 use crate::data::rows::reference::ReferenceRows;

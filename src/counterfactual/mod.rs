@@ -19,8 +19,8 @@
 //! equal-probability values in the target group: numbers to the same quantile by [`map`], levels by
 //! [`flip`], both from the counts of [`conditional`]; plausible those that the job allows, greedy
 //! those that are related to the pair of groups ([`relation`]). [`transport`] gives the rows of a
-//! group the values of real rows of another. [`filter`] and [`check`] decide which counterfactuals
-//! are valid; [`quality`] measures them.
+//! group the values of real rows of another. [`plausibility_filter`] and [`check`] decide which
+//! counterfactuals are valid; [`quality`] measures them.
 //!
 //! A strategy sets the column of the attribute and moves features of the source. It does not move
 //! columns that are derived from these, or that the attribute is derived from: [`write_back`]
@@ -33,8 +33,6 @@ pub(crate) mod counting;
 pub(crate) mod decorrelate;
 pub(crate) mod decorrelate_knobs;
 pub(crate) mod engine;
-pub(crate) mod filter;
-pub(crate) mod filter_fit;
 pub(crate) mod fit;
 pub(crate) mod flip;
 pub(crate) mod forms;
@@ -44,6 +42,8 @@ pub(crate) mod joint;
 pub(crate) mod knobs;
 pub(crate) mod map;
 pub(crate) mod moments;
+pub(crate) mod plausibility_filter;
+pub(crate) mod plausibility_fit;
 pub(crate) mod quality;
 pub(crate) mod relation;
 pub(crate) mod space;

@@ -11,14 +11,15 @@
 //! 1. *None* where the set behind a value was fitted on other rows in the two runs: its interval is
 //!    about people and does not include the fit, and of ten nights without any drift a quarter of
 //!    such changes came out clear. They are reported and not judged, with `force` too.
-//! 2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into blocks,
-//!    and in every replicate a block counts equally often in both runs: the paired bootstrap of
-//!    [`compare`](crate::metric::value::compare), with its stream; by weight where people have
-//!    weights. Of the families performance, group, ccm and eccm; of score metrics (family shift)
-//!    people are drawn one by one as in a run, see [`changes`](crate::metric::value::changes).
+//!    2. *Paired* ([`paired`]): both runs hold outcomes of the same people. People fall into
+//!    blocks, and in every replicate a block counts equally often in both runs: the paired
+//!    bootstrap of [`compare`](crate::metric::value::compare), with its stream; by weight where
+//!    people have weights. Of the families performance, group, ccm and eccm; of score metrics
+//!    (family shift) people are drawn one by one as in a run, see
+//!    [`changes`](crate::metric::value::paired_scores).
 //!    Where no outcome of anybody behind the value differs, the change is 0 and so is its interval.
-//! 3. *Newcombe* (1998, method 10): both values are shares of independent cases.
-//! 4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
+//!    3. *Newcombe* (1998, method 10): both values are shares of independent cases.
+//!    4. *MOVER*: any two values with intervals of one level. Zou and Donner 2008, "Construction of
 //!    confidence limits about effect measures: a general approach", equation 3, which is Newcombe's
 //!    method with other intervals than Wilson's. Of people who are in both runs it takes no account
 //!    and is then too wide: the family clarify, worst cases, one direction of switches minus the

@@ -1,7 +1,7 @@
 //! The only access to files: reads, writes, hashes, copies and renames; errors name the path.
 //!
-//! No other file of the library calls `std::fs` (`program.rs` does, because the build script
-//! compiles it separately). Choose a writer by its guarantee:
+//! No other file of the library calls `std::fs` (`source_fingerprint.rs` does, because the build
+//! script compiles it separately). Choose a writer by its guarantee:
 //!
 //! | Function | Replaces a file | A reader sees half of it | On the disk when it returns |
 //! | --- | --- | --- | --- |

@@ -43,7 +43,7 @@ pub(crate) mod hash;
 mod lock;
 pub(crate) mod pieces;
 mod planned_stage;
-pub mod program;
+pub mod source_fingerprint;
 mod staleness;
 pub(crate) mod store;
 

@@ -37,9 +37,9 @@ use crate::gate::question::{
     GateBaseline, GateLimit, GateObservation, GateQuantity, GateQuestion, GateResults, GateRuling,
     GateStatus, GateSubject, GateTables,
 };
-use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::value::worlds::ATTRIBUTE_FOLLOWS;
 use crate::metric::{MetricFamily, Reads};
 use crate::table::{ChangeRow, GateRow, MetricRow, TableRow, finite, whole};

@@ -20,7 +20,7 @@
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
 //! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see
-//!   [`weights`](crate::metric::evidence::weights).
+//!   [`weights`](crate::metric::evidence::block_bootstrap).
 //!
 //! Choice: groups keep their number of people; for a total all people are drawn together.
 //! Replicates without a value are left out; where they are more than 5 %, or where all replicates

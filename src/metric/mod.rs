@@ -9,8 +9,9 @@
 //! extended matrix.
 //!
 //! [`evidence::counts`] and [`evidence::patterns`] gather evidence in one mergeable pass,
-//! [`evidence::strata`] the same by stratum, [`evidence::weights`] where people weigh differently;
-//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::divergence`] and,
+//! [`evidence::strata`] the same by stratum, [`evidence::block_bootstrap`] where people weigh
+//! differently;
+//! [`catalog::shift`] also needs the balance of all scores for its [`evidence::shift_pass`] and,
 //! for its intervals, people one by one or in blocks ([`bootstrap::redraw`] gathers them in the
 //! same pass); [`evidence::flip_test`] needs people with their features. [`value::measured`] turns
 //! evidence into values with [`interval`]s, and sets the noise of a
@@ -29,6 +30,7 @@ pub(crate) mod interval;
 pub(crate) mod person_interval;
 pub(crate) mod rate;
 pub(crate) mod scope;
+pub(crate) mod swap_effect;
 #[cfg(test)]
 mod tests;
 pub(crate) mod value;

@@ -17,7 +17,6 @@ use super::{ImpairedGroupRule, MetricFamily, Reads};
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence, PlaceboRepeat};
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBootstrap, ShiftEvidence};
-use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::{catalog, find, nearest};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::flip_test::{
@@ -25,9 +24,11 @@ use crate::metric::evidence::flip_test::{
 };
 use crate::metric::evidence::patterns::AnySwitch;
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift::{DivergenceSums, ScoreShift, ShiftSums};
+use crate::metric::evidence::shift::ShiftSums;
+use crate::metric::evidence::shift_pass::DivergenceSums;
 use crate::metric::evidence::strata::Strata;
 use crate::metric::rate::Undefined;
+use crate::metric::swap_effect::SwapEffect;
 use crate::metric::value::gaps;
 use crate::metric::value::measured::{MeasuredValue, measure_factual};
 use crate::metric::value::settings::{
@@ -281,7 +282,7 @@ fn ids_are_found_and_misspelt_ones_suggested() {
 fn empty_counts_are_undefined_and_never_nan() {
     let none = Confusion::default();
     let shift_of_none =
-        ScoreShift::from_sums(&ShiftSums::default(), &DivergenceSums::new(&ShiftSums::default()));
+        DivergenceSums::new(&ShiftSums::default()).score_shift(&ShiftSums::default());
     for metric in catalog() {
         let value = match metric.reads {
             Reads::Rate(rate) | Reads::RateToTotal(rate) => rate(&none).value(),

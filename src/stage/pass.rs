@@ -5,8 +5,8 @@
 
 use crate::augment::choose::RuleMatches;
 use crate::counterfactual::conditional::ReferenceCounts;
-use crate::counterfactual::filter_fit::SectionScores;
 use crate::counterfactual::moments::ReferenceMoments;
+use crate::counterfactual::plausibility_fit::SectionScores;
 use crate::counterfactual::quality::sums::QualitySums;
 use crate::counterfactual::write_back::{RawCounts, WrittenCounts};
 use crate::data::prepare::survey::SourceSurvey;

@@ -8,7 +8,7 @@ use crate::data::prepare::params::{LabelParams, PrepareParams};
 use crate::data::prepare::prepare;
 use crate::data::rows::split::{self, SplitMethod};
 use crate::data::source::side_table::{JoinParams, SideTable};
-use crate::data::source::{ParquetSource, csv_to_parquet, hidden_column_fault};
+use crate::data::source::{ParquetSource, csv_import, hidden_column_fault};
 use crate::data::spelling::Spelling;
 use crate::data::{FeatureKind, Layout};
 use crate::error::{Fault, Result};
@@ -149,7 +149,7 @@ impl Stage for PrepareStage {
                     join.columns.iter().map(move |name| (name, kind.clone()))
                 });
                 for (name, kind) in derived.chain(joined) {
-                    if let Some(file) = csv_to_parquet::csv_file_with(csv, name.as_str())? {
+                    if let Some(file) = csv_import::csv_file_with(csv, name.as_str())? {
                         return Err(hidden_column_fault(name.as_str(), &kind, &file).into());
                     }
                 }
@@ -228,7 +228,7 @@ impl<'a> StagePlan<'a> {
                     with_watch(ctx, |watch| {
                         let quiet = StageWatch { check: watch.check, progress: &|_| () };
                         let (rows, workers) = (self.batch_rows, self.workers);
-                        csv_to_parquet::import_csv(csv, &columns, &imported, rows, workers, quiet)
+                        csv_import::import_csv(csv, &columns, &imported, rows, workers, quiet)
                     })?;
                     ParquetSource::imported(&imported, Path::new(&csv.path), &columns)
                 }

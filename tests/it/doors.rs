@@ -382,7 +382,8 @@ fn check_warns_of_leaks_and_traps() {
     let told = work.cfaudit(0, "check job.yaml").stdout;
     for words in [
         "the feature `status` may know what it should not: it is a copy of paid",
-        "the feature `after` may know what it should not: on its own it predicts paid: its AUC is 1.000",
+        "the feature `after` may know what it should not: on its own it predicts paid: its AUC is \
+         1.000",
         "the feature `rank` may know what it should not: it ranks people like score",
         "the feature `code` may know what it should not: it identifies rows",
         "the feature `number` may know what it should not: it identifies rows",

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use cfaudit::exec::program;
+use cfaudit::exec::source_fingerprint;
 use serde_json::Value as Json;
 
 use crate::work::{Work, assert_same, files, root, sha256};
@@ -25,7 +25,7 @@ fn finished() -> Work {
 /// and in no published file but `run.json`.
 #[test]
 fn the_cache_is_bound_to_the_program() {
-    let expected = program::fingerprint(&program::files(root()).unwrap());
+    let expected = source_fingerprint::fingerprint(&source_fingerprint::files(root()).unwrap());
     let work = finished();
     assert_eq!(
         work.json("out/run.json")["code"],

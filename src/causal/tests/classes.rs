@@ -3,12 +3,13 @@
 use serde_json::Value as Json;
 
 use super::frame::{CaseVariables, expected, near};
-use crate::causal::bag::{BagOfDags, DagLimits, MemberWeighting};
+use crate::causal::bag::{BagOfDags, MemberWeighting};
 use crate::causal::class::{DagSampling, LargeClassRule, ListedDags, list_or_sample};
 use crate::causal::entropy::EdgeShares;
 use crate::causal::given::given_class;
 use crate::causal::graph::{Dag, Pdag};
 use crate::causal::knowledge::Knowledge;
+use crate::causal::search::DagLimits;
 use crate::num::seed::RandomStream;
 use crate::tests::json;
 

@@ -5,7 +5,6 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-use crate::causal::bag::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::causal::boss::BossSettings;
 use crate::causal::draw::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, GraphVariable, MissingRows, TrainingBlocks};
@@ -13,6 +12,7 @@ use crate::causal::knowledge::{Knowledge, StatedKnowledge};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::data::rows::training::TrainingRows;
 use crate::data::{FeatureColumn, FeatureRows, MISSING};
 

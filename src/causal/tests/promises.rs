@@ -1,9 +1,7 @@
 //! What the engine promises for any input: knowledge is kept, classes are whole, caches change
 //! nothing, and neither do threads or batches.
 
-use crate::causal::bag::{
-    BagOfDags, DagLimits, GraphSearch, MemberWeighting, SearchedReplicate, SingularRule,
-};
+use crate::causal::bag::{BagOfDags, MemberWeighting};
 use crate::causal::boss::BossSettings;
 use crate::causal::class::{DagSampling, ListedDags};
 use crate::causal::draw::{BootstrapDraws, uniform_below};
@@ -15,6 +13,7 @@ use crate::causal::knowledge::{Knowledge, StatedKnowledge};
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
 use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::data::rows::training::{TrainingBatch, TrainingRows};
 use crate::data::{FeatureColumn, FeatureRows};
 use crate::num::seed::RandomStream;
@@ -504,7 +503,7 @@ fn limits_stop_what_is_too_large() {
             && error.contains("the limit is 10"),
         "{error}"
     );
-    let error = crate::causal::bag::list_dags(
+    let error = crate::causal::search::list_dags(
         "bootstrap 7",
         &class,
         &limits,

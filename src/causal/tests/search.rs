@@ -3,9 +3,9 @@
 use serde_json::Value as Json;
 
 use super::frame::{CaseTraining, CaseVariables, ExpectedTable, discover, expected, near, text};
-use crate::causal::bag::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::causal::boss::BossSettings;
 use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::tests::json;
 
 /// The published figures and Tetrad's have one start.

@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ClipRule;
-use crate::causal::bag::SingularRule;
 use crate::causal::boss;
 use crate::causal::encoding::MissingRows;
 use crate::causal::given::{GivenGraphError, given_class};
 use crate::causal::graph::Pdag;
 use crate::causal::knowledge::{Contradiction, Knowledge, StatedKnowledge};
+use crate::causal::search::SingularRule;
 use crate::counterfactual::engine::{StrategyEffect, StrategyKnobs, StrategyRecord};
 use crate::param::{ColumnName, Count, Finite, Name};
 

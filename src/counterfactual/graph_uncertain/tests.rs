@@ -5,15 +5,14 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{CausalWorlds, ClipRule, worlds_of_replicate};
-use crate::causal::bag::{
-    BagOfDags, DagLimits, GraphSearch, MemberWeighting, SearchedReplicate, SingularRule,
-};
+use crate::causal::bag::{BagOfDags, MemberWeighting};
 use crate::causal::boss::BossSettings;
 use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::scm::{CausalModel, EquationCache, VariableEquations};
 use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, SingularRule};
 use crate::causal::tests::frame::{
     CaseTraining, CaseVariables, ExpectedTable, expected, near, numbers,
 };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::counterfactual::conditional::StratumClass;
-use crate::counterfactual::filter::PlausibilityFilter;
+use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::quality::QualityReference;
 use crate::counterfactual::space::SpaceAxis;
 use crate::counterfactual::variable::StrategyVariable;

@@ -18,12 +18,12 @@ use crate::counterfactual::engine::{
     FittedKnobs, FoldGenerator, FoldRows, LearntStrategy, StrategyEffect, StrategyKnobs,
     StrategyRecord,
 };
-use crate::counterfactual::filter::PlausibilityFilter;
 use crate::counterfactual::fit::{MoveRule, StrategyPlan};
 use crate::counterfactual::flip::CounterfactualsPerRow;
 use crate::counterfactual::forms::{ConditionOn, MovableFeatures};
 use crate::counterfactual::generate::FittedMapFlip;
 use crate::counterfactual::knobs::{FlipRulesBlock, KeepWithinBlock, MapFlipBlock, StrategyPreset};
+use crate::counterfactual::plausibility_filter::PlausibilityFilter;
 use crate::counterfactual::variable::{StrategyVariable, VariableOptions};
 use crate::counterfactual::{GeneratedBatch, Generator, SampleBatch, set_group};
 use crate::data::exchange::external::ExternalRows;

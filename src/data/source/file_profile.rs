@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
 
-use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
-use crate::data::source::csv_to_parquet::CsvBlock;
+use crate::data::source::csv_import::CsvBlock;
+use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::{ParquetSource, find_files};
 use crate::data::spelling::{self, Spelling};

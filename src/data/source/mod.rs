@@ -5,8 +5,8 @@
 //! Row numbers count from 0 over all parts in order.
 
 pub(crate) mod catalog;
-pub(crate) mod csv;
-pub(crate) mod csv_to_parquet;
+pub(crate) mod csv_import;
+pub(crate) mod csv_records;
 pub(crate) mod file_list;
 pub mod file_profile;
 pub(crate) mod notation;

@@ -9,8 +9,8 @@ use super::{BATCH, column, columns, counts, fault, keep, label, sensitive, words
 use crate::data::prepare::params::PrepareParams;
 use crate::data::prepare::prepare;
 use crate::data::source::ParquetSource;
-use crate::data::source::csv::TextEncoding;
-use crate::data::source::csv_to_parquet::{CsvBlock, import_csv};
+use crate::data::source::csv_import::{CsvBlock, import_csv};
+use crate::data::source::csv_records::TextEncoding;
 use crate::error::Result;
 use crate::exec::pieces::StageWatch;
 use crate::table::file::{FileOwner, ParquetFile};

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::data::prepare::derive::Derivation;
 use crate::data::prepare::params::{DuplicateRule, KeepStep, MissingBlock, OrdinalOrder};
 use crate::data::rows::split::{SplitShares, Stratification};
-use crate::data::source::csv_to_parquet::CsvBlock;
+use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::side_table::UnmatchedRule;
 use crate::data::source::synthetic::SyntheticBlock;
 use crate::data::spelling::{LetterCase, Spelling};

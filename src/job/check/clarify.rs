@@ -9,7 +9,8 @@ use crate::job::read::nearest::suggest;
 use crate::job::read::tree::join;
 use crate::param::{ColumnName, Word};
 
-use super::{JobChecker, families};
+use super::JobChecker;
+use super::defaults::families;
 
 /// The word that represents all other groups.
 pub(super) const REST: &str = "rest";

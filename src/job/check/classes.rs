@@ -10,7 +10,8 @@ use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::param::{ColumnName, Name, Word};
 
 use super::clarify::REST;
-use super::{JobChecker, KnownMetric, path};
+use super::known_names::KnownMetric;
+use super::{JobChecker, path};
 
 /// The most classes: evidence has a cell for each class of label, prediction and counterfactual
 /// prediction.

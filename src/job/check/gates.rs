@@ -9,36 +9,20 @@ use crate::job::read::tree::join;
 use crate::job::{
     GateBetween, GateBlock, GateDecideBy, GateDirection, IntervalMethod, MetricFamily, Word,
 };
-use crate::metric::bootstrap::turn::RatioOrder;
+use crate::metric::swap_effect::RatioOrder;
 use crate::param::{ColumnName, Finite, Name};
 
 use super::clarify::REST;
-use super::{GateScope, JobChecker, KnownMetric, families, path};
+use super::defaults::families;
+use super::known_names::{GateScope, KnownMetric};
+use super::{JobChecker, path};
 
 /// The first of the two metrics of a gate with `harm_to`, which share all but their direction.
 const HARM: &str = "denied_by_group";
 
-/// The most replicates of a bootstrap: all of them are held in memory at once.
-const MOST_SAMPLES: u64 = 1_000_000;
-
 impl JobChecker<'_> {
     /// The block `gates`.
     pub(super) fn gates(&mut self) {
-        let samples = self.job.metrics.bootstrap.samples.get();
-        if samples > MOST_SAMPLES && self.is_sound(&["metrics"]) {
-            let what = format!("`{samples}` replicates are too many");
-            self.push_problem(
-                "bad-value",
-                "metrics.bootstrap.samples",
-                what,
-                format!("at most {MOST_SAMPLES}; 2000 is usual"),
-            );
-        }
-        let words: Vec<String> =
-            self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
-        if self.is_sound(&["exports"]) && !words.is_empty() {
-            self.check_distinct("exports", "form", &words);
-        }
         for (name, gate) in &self.job.gates {
             let at = path(&["gates", name.as_str()]);
             if self.is_sound(&[&at]) {

@@ -13,7 +13,8 @@ use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily};
 use crate::param::{ColumnName, Name};
 
-use super::{JobChecker, KnownMetric};
+use super::JobChecker;
+use super::known_names::KnownMetric;
 
 /// The most variables of a graph.
 const MOST_VARIABLES: usize = 128;

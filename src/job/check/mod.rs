@@ -9,13 +9,15 @@
 mod clarify;
 mod classes;
 mod command;
-mod compare;
+pub(crate) mod defaults;
 mod derive;
 mod experiments;
 mod gates;
 mod graphs;
 mod http;
+mod known_names;
 mod lightgbm;
+mod metrics;
 mod models;
 mod onnx;
 mod persons;
@@ -23,7 +25,6 @@ mod python;
 mod recourse;
 mod rows;
 mod sets;
-mod slices;
 mod threshold;
 mod why;
 mod words;
@@ -31,80 +32,17 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use self::defaults::resolved;
+pub use self::known_names::{GateScope, KnownMetric, KnownNames};
 use crate::error::{Error, FilePlace, JobProblem, Result};
 use crate::exec::hash::sha256;
-use crate::job::blocks::clarify::ClarifyBlock;
+use crate::job::Job;
 use crate::job::read::decode;
 use crate::job::read::load::{self, IncludedFile, LoadedJob};
 use crate::job::read::nearest::suggest;
 use crate::job::read::tree::{PathStep, YamlNode, YamlValue, dotted, join};
 use crate::job::resolve::flat::{DOLLAR, literal};
-use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
-use crate::metric::bootstrap::turn::RatioOrder;
 use crate::param::{KnobRefusal, Name};
-use crate::recourse::definition::RecourseView;
-
-/// What `check` must know of a metric.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct KnownMetric {
-    /// Its id, such as `nsr`.
-    pub id: &'static str,
-    /// Its family.
-    pub family: MetricFamily,
-    /// Another family that measures it.
-    pub also: Option<MetricFamily>,
-    /// The key of `metrics.clarify` without which it is not measured.
-    pub asked_by: Option<&'static str>,
-    /// Whether it needs the label.
-    pub needs_label: bool,
-    /// Whether it needs a counterfactual set.
-    pub needs_counterfactual: bool,
-    /// What it can be asked of, at least one.
-    pub scopes: &'static [GateScope],
-    /// The fewest groups of an attribute that it is measured for.
-    pub min_groups: usize,
-    /// Its smallest and its largest value; an end may be infinite.
-    pub range: (f64, f64),
-    /// Whether it goes by the prediction that people want, so that the job must say which.
-    pub by_favourable: bool,
-    /// Of a ratio of two groups which one is on top; the reference is first, the others as
-    /// declared.
-    pub ratio: Option<RatioOrder>,
-}
-
-/// What a gate asks a metric of, and the key that says so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateScope {
-    /// All rows of an attribute: no key.
-    Total,
-    /// One group: `group`.
-    Group,
-    /// One group against another, or against all others: `between`.
-    Pair,
-    /// The groups that are furthest apart: `between: worst_case`.
-    WorstCase,
-    /// From one group to another: `direction`.
-    Direction,
-}
-
-/// What a job may name without declaring it.
-#[derive(Debug, Clone, Copy)]
-pub struct KnownNames<'a> {
-    /// The metrics.
-    pub metrics: &'a [KnownMetric],
-    /// The measures of counterfactuals, which no gate can ask.
-    pub measures: &'a [&'a str],
-    /// The public data sets.
-    pub data_sets: &'a [&'a str],
-}
-
-impl KnownNames<'_> {
-    /// Whether no metric of the family can be measured without a label.
-    fn family_needs_label(&self, family: MetricFamily) -> bool {
-        let mut metrics = self.metrics.iter().filter(|m| m.family == family).peekable();
-        metrics.peek().is_some() && metrics.all(|m| m.needs_label)
-    }
-}
 
 /// A job that holds every promise.
 #[derive(Debug, Clone)]
@@ -226,11 +164,10 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             };
             checker.rows();
             checker.models();
+            checker.metrics();
             checker.clarify();
-            checker.slices();
             checker.beside_classes();
             checker.persons();
-            checker.compare();
             checker.experiments();
             checker.recourse();
             checker.why();
@@ -273,101 +210,6 @@ fn in_order(mut problems: Vec<JobProblem>, file: &str) -> Vec<JobProblem> {
         });
     }
     problems
-}
-
-/// The families that are measured: those the job names, or all that the label and the sets allow.
-pub fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
-    if let Some(named) = &job.metrics.families {
-        let mut families = named.clone();
-        families.sort();
-        families.dedup();
-        return families;
-    }
-    let label = job.data.label.column().is_some();
-    let scored =
-        job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
-    let sets = !job.counterfactuals.is_empty() && scored;
-    let mut families: Vec<MetricFamily> = [
-        MetricFamily::Performance,
-        MetricFamily::Group,
-        MetricFamily::Ccm,
-        MetricFamily::Eccm,
-        MetricFamily::Shift,
-    ]
-    .into_iter()
-    .filter(|&family| {
-        (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family))
-    })
-    .collect();
-    families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
-    families
-}
-
-fn needs_counterfactual(family: MetricFamily) -> bool {
-    matches!(family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
-}
-
-/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
-/// depends on the number of rows.
-fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
-    job.metrics.families = Some(families(&job, catalog));
-    if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {
-        job.metrics.clarify.get_or_insert_with(ClarifyBlock::default).resolve(&job.data);
-    }
-    job.vars.clear();
-    job.include.clear();
-    job.report.title.get_or_insert_with(|| job.name.to_string());
-    let data = job.data.clone();
-    for (name, attribute) in &mut job.data.sensitive {
-        if !attribute.is_made_here() {
-            attribute.from = Some(data.column_of(name).clone());
-        }
-        attribute.groups = data.groups_of(name);
-        attribute.reference = data.reference_of(name);
-    }
-    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some())
-    {
-        split.stratify = Some(data.strata_of_split());
-    }
-    for set in job.counterfactuals.values_mut() {
-        set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
-        let graph_columns = match set.sensitive.as_deref() {
-            Some([attribute]) => Some(job.data.graph_columns(attribute)),
-            _ => None,
-        };
-        set.resolve(&graph_columns);
-    }
-    for gate in job.gates.values_mut() {
-        let of_graphs = |m: &&KnownMetric| {
-            gate.metric.as_deref() == Some(m.id) && m.family == MetricFamily::Graph
-        };
-        if catalog.metrics.iter().any(|m| of_graphs(&m)) {
-            gate.decide_by = GateDecideBy::Estimate;
-        }
-    }
-    for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
-        let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
-        let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
-        let has = |view: &RecourseView| definition.is_some_and(|d| d.views().contains(view));
-        gate.view = [RecourseView::Macro, RecourseView::Micro]
-            .into_iter()
-            .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
-    }
-    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
-        let direction = match &gate.direction {
-            Some(GateDirection::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let between = match &gate.between {
-            Some(GateBetween::Pair(map)) => map.keys().next(),
-            _ => None,
-        };
-        let named = direction
-            .or(between)
-            .or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
-        gate.sensitive = named.cloned();
-    }
-    job
 }
 
 /// The job as YAML, with all defaults written out; reads back to the same job. Text that looks like

@@ -1,4 +1,4 @@
-//! Checks models and the families that are measured.
+//! Checks models, and the scores that each has.
 
 use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;
@@ -9,10 +9,11 @@ use crate::model::kind::scale_key::ScaleBlock;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
 use crate::param::{ColumnName, Name};
 
-use super::{JobChecker, families, needs_counterfactual, path};
+use super::defaults::{families, needs_counterfactual};
+use super::{JobChecker, path};
 
 impl JobChecker<'_> {
-    /// The blocks `counterfactuals`, `models` and `metrics`.
+    /// The blocks `counterfactuals` and `models`.
     pub(super) fn models(&mut self) {
         self.single_columns();
         self.reference();
@@ -28,7 +29,6 @@ impl JobChecker<'_> {
                 "add one under `models`, such as `live: {scores: {factual: {column: score}}}`",
             );
         }
-        self.families();
         let asked = self.asked_family();
         for (name, model) in &self.job.models {
             self.model(name, model, asked);
@@ -44,75 +44,6 @@ impl JobChecker<'_> {
             self.job.data.sensitive.keys().map(ColumnName::as_str),
             "unknown-name",
         )
-    }
-
-    fn families(&mut self) {
-        let Some(named) =
-            self.job.metrics.families.as_ref().filter(|_| self.is_sound(&["metrics.families"]))
-        else {
-            return;
-        };
-        let words: Vec<&str> = named.iter().map(|f| f.as_str()).collect();
-        if !self.check_distinct(
-            "metrics.families",
-            "family, or remove the key to use all that the job allows",
-            &words,
-        ) {
-            return;
-        }
-        let no_label = self.job.data.label.column().is_none() && self.is_sound(&["data.label"]);
-        let no_set = self.job.counterfactuals.is_empty() && self.are_names_sound("counterfactuals");
-        for (i, &family) in named.iter().enumerate() {
-            let (at, word) = (format!("metrics.families[{i}]"), family.as_str());
-            if no_label && self.catalog.family_needs_label(family) {
-                self.push_problem(
-                    "needs-label",
-                    at,
-                    format!("the family `{word}` needs a label, but `data.label` is `none`"),
-                    "remove it, or name the label column",
-                );
-            } else if no_label && family == MetricFamily::Clarify {
-                self.push_problem(
-                    "needs-label",
-                    at,
-                    "the family `clarify` needs the favourable prediction, but \
-                     `data.label` is `none`",
-                    "remove it, or name the label column with its `favourable` side",
-                );
-            } else if family == MetricFamily::CfQuality
-                && !no_set
-                && self.is_sound(&["counterfactuals"])
-                && !self.job.has_fitted_sets()
-            {
-                self.push_problem(
-                    "needs-counterfactual",
-                    at,
-                    "the family `cf_quality` is about sets that move features by distributions, \
-                     but the job has no such set",
-                    "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
-                );
-            } else if no_set && (family == MetricFamily::CfQuality || needs_counterfactual(family))
-            {
-                self.push_problem(
-                    "needs-counterfactual",
-                    at,
-                    format!("the family `{word}` needs a counterfactual set"),
-                    "add one, such as `counterfactuals: {flip: {naive: {}}}`",
-                );
-            }
-        }
-    }
-
-    /// The first family with counterfactuals that the job asks for, where that is known.
-    fn asked_family(&self) -> Option<MetricFamily> {
-        if !self.is_sound(&["metrics.families"]) {
-            return None;
-        }
-        let sets = !self.job.counterfactuals.is_empty();
-        match &self.job.metrics.families {
-            Some(named) => named.iter().copied().find(|&f| needs_counterfactual(f)),
-            None => sets.then_some(MetricFamily::Ccm),
-        }
     }
 
     fn model(&mut self, name: &Name, model: &ModelBlock, asked: Option<MetricFamily>) {

@@ -4,7 +4,8 @@
 use crate::job::MetricFamily;
 use crate::job::read::tree::join;
 
-use super::{JobChecker, families, path};
+use super::defaults::families;
+use super::{JobChecker, path};
 
 impl JobChecker<'_> {
     /// The column of persons, and the rest of the job.

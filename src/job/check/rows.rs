@@ -3,10 +3,9 @@
 use indexmap::IndexMap;
 
 use crate::data::prepare::derive::DerivationRecipe;
-use crate::data::prepare::params::{KeepCondition, KeepStep};
-use crate::data::prepare::params::{MissingRule, OrdinalOrder};
+use crate::data::prepare::params::{KeepCondition, KeepStep, MissingRule, OrdinalOrder};
 use crate::data::rows::split::Stratification;
-use crate::data::source::csv_to_parquet::CsvBlock;
+use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::synthetic::{Mechanism, MechanismNoise, SyntheticBlock};
 use crate::data::sql;
 use crate::job::read::nearest::{all, suggest};

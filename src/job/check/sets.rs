@@ -15,7 +15,8 @@ use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
 use crate::param::{ColumnName, Name};
 
-use super::{JobChecker, families, path};
+use super::defaults::families;
+use super::{JobChecker, path};
 
 /// The name of the rows as they are, where sets are called by their names.
 const FACTUAL: &str = "factual";
@@ -29,6 +30,11 @@ const MOST_PAIRS: u64 = 20;
 impl JobChecker<'_> {
     /// What the report is to show of counterfactuals.
     pub(super) fn report(&mut self) {
+        let words: Vec<String> =
+            self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
+        if self.is_sound(&["exports"]) && !words.is_empty() {
+            self.check_distinct("exports", "form", &words);
+        }
         let (pairs, at) = (self.job.report.example_pairs, "report.example_pairs");
         if pairs == 0 || !self.is_sound(&[at, "counterfactuals"]) {
             return;

@@ -14,7 +14,7 @@ pub(crate) mod leaks;
 
 use std::fmt::Write as _;
 
-use crate::data::source::csv_to_parquet::CsvBlock;
+use crate::data::source::csv_import::CsvBlock;
 use crate::data::source::file_profile::{
     ColumnProfile, FileProfile, LevelShares, ProfiledRows, hash_of,
 };

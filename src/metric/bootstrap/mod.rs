@@ -2,4 +2,3 @@
 
 pub(crate) mod placebo;
 pub(crate) mod redraw;
-pub(crate) mod turn;

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::rate::MetricValue;
 use crate::num::summary::quantile;
 use crate::param::Count;

@@ -13,7 +13,7 @@
 //! Every term is rounded to a multiple of 2^-52 and added as a whole number, so that any partition
 //! of the pairs gives the same bits. Kullback-Leibler needs one pass: sum p ln(p/q) = (sum s
 //! ln(s/c)) / S + ln(C/S), with S and C the sums of s and c. Jensen-Shannon needs S and C first,
-//! hence the second pass of [`divergence`](crate::metric::evidence::divergence).
+//! hence the second pass of [`jensen_shannon`](crate::metric::evidence::jensen_shannon).
 
 use super::place::PageList as L;
 use super::place::PagePlace::{At, TablesOnly};
@@ -235,10 +235,10 @@ fn kld_hist_smoothed(shift: &ScoreShift) -> MetricValue {
 mod tests {
     use super::{METRICS, change_edge, score_edge};
     use crate::metric::Reads;
-    use crate::metric::evidence::shift::DivergenceSums;
     use crate::metric::evidence::shift::{
-        CHANGE_BINS, SCORE_BINS, ScoreShift, ShiftSums, change_bin, log_ratio, score_bin,
+        CHANGE_BINS, SCORE_BINS, ShiftSums, change_bin, log_ratio, score_bin,
     };
+    use crate::metric::evidence::shift_pass::DivergenceSums;
     use crate::metric::rate::{MetricValue, Undefined};
 
     fn values(pairs: &[(f64, f64)]) -> Vec<MetricValue> {
@@ -246,7 +246,7 @@ mod tests {
         pairs.iter().for_each(|&(s, c)| sums.add(0, s, c, 1));
         let mut divergence = DivergenceSums::new(&sums);
         pairs.iter().for_each(|&(s, c)| divergence.add(s, c, 1));
-        let shift = ScoreShift::from_sums(&sums, &divergence);
+        let shift = divergence.score_shift(&sums);
         let value = |reads: &Reads| {
             if let Reads::Shift(value) = reads { value(&shift) } else { unreachable!() }
         };

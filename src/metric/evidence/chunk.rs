@@ -17,10 +17,10 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::metric::evidence::shift::{
-    NEAR_SQUARE, NEGLIGIBLE, ORDER, ScoreBalance, kl_term, power_series, ratio_series, series,
-    term_shape,
+use crate::metric::evidence::jensen_shannon::{
+    NEAR_SQUARE, ORDER, ScoreBalance, power_series, series, term_shape,
 };
+use crate::metric::evidence::shift::{NEGLIGIBLE, kl_term, ratio_series};
 use crate::num::fixed::FixedSum;
 
 /// Pairs of a chunk.
@@ -397,7 +397,8 @@ mod tests {
     use pulp::Arch;
 
     use super::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk, ln, share_units, signed_units};
-    use crate::metric::evidence::shift::{ORDER, ScoreBalance, kl_term};
+    use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
+    use crate::metric::evidence::shift::kl_term;
     use crate::num::fixed::FixedSum;
     use crate::num::seed::RandomStream;
 

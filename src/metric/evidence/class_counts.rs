@@ -11,12 +11,12 @@ use std::hash::Hash;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::block_bootstrap::{WeightSums, block_of, block_seed};
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::matrix::ClassMatrix;
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ScoredCounterfactual, ScoredPerson,
 };
-use crate::metric::evidence::weights::{WeightSums, block_of, block_seed};
 use crate::metric::scope::{GroupSelection, ScopeIndex};
 use crate::param::Seed;
 

@@ -9,16 +9,16 @@
 //! needed for everything: the factual one, and for counterfactuals both.
 //!
 //! Where people have weights, they are counted anyway, and what they weigh is summed separately
-//! in whole units ([`weights`](super::weights)).
+//! in whole units ([`weights`](crate::metric::evidence::block_bootstrap)).
 
 use serde::{Deserialize, Serialize};
 
-use super::divergence::ShiftPass;
 use super::patterns::{AnySwitch, CellProfiles, PatternTally, ScopeCellProfiles};
 use super::persons::PersonCells;
+use super::shift_pass::ShiftPass;
 use super::strata::Strata;
-use super::weights::{BlockSums, WeightSums};
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::block_bootstrap::{BlockSums, WeightSums};
 use crate::metric::evidence::person::{
     Confusion, ConfusionCells, ECCM_CELLS, Eccm, ScoredCounterfactual, ScoredPerson, SwitchCells,
     answer_state, cell_index, scored_pair,

@@ -25,8 +25,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::weights::BlockSums;
 use crate::exec::accumulator::Accumulator;
+use crate::metric::evidence::block_bootstrap::BlockSums;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::num::neighbours::{NearestPoints, NeighbourTree, PointMatrix};
 use crate::num::seed::{h, named_seed};

@@ -1,15 +1,16 @@
 //! What is counted of people: accumulators that merge.
 
+pub(crate) mod block_bootstrap;
 pub(crate) mod chunk;
 pub(crate) mod class_counts;
 pub(crate) mod counts;
-pub(crate) mod divergence;
 pub(crate) mod flip_test;
+pub(crate) mod jensen_shannon;
 pub(crate) mod labels;
 pub(crate) mod matrix;
 pub(crate) mod patterns;
 pub mod person;
 pub(crate) mod persons;
 pub(crate) mod shift;
+pub(crate) mod shift_pass;
 pub(crate) mod strata;
-pub(crate) mod weights;

@@ -1,5 +1,6 @@
 //! Sums and histograms of scores and of their changes.
 
+use crate::metric::evidence::jensen_shannon::NEAR_SQUARE;
 use crate::metric::evidence::person::ECCM_CELLS;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::fixed::FixedSum;
@@ -182,8 +183,9 @@ pub struct ScoreShift {
 }
 
 impl ScoreShift {
-    /// Both passes over one scope.
-    pub(crate) fn from_sums(sums: &ShiftSums, second: &DivergenceSums) -> Self {
+    /// One scope: the sums of the first pass, and the Jensen-Shannon divergence of the second, in
+    /// nats; it has no meaning where a sum of scores is 0.
+    pub(crate) fn from_sums(sums: &ShiftSums, divergence: f64) -> Self {
         let mut squared = FixedSum::ZERO;
         sums.squared.iter().for_each(|sum| squared.merge(*sum));
         let (score, score_cf) = sums.scores();
@@ -202,7 +204,7 @@ impl ScoreShift {
             after: [0.0; SCORE_BINS],
         };
         if score > 0.0 && score_cf > 0.0 {
-            shift.jensen_shannon = Ok(second.value(sums));
+            shift.jensen_shannon = Ok(divergence);
         }
         for (bins, counts) in [(&mut shift.before, &sums.before), (&mut shift.after, &sums.after)] {
             bins.iter_mut().zip(counts).for_each(|(bin, &count)| *bin = count as f64);
@@ -268,9 +270,6 @@ pub(crate) fn kl_term(score: f64, score_cf: f64) -> f64 {
     if score_cf > 0.0 && score > NEGLIGIBLE { score * log_ratio(score, score_cf) } else { 0.0 }
 }
 
-/// Squares of (a - b)/(a + b) below it are those of scores that hardly move.
-pub(crate) const NEAR_SQUARE: f64 = 1.0 / 64.0;
-
 /// ln(a/b) of positive numbers, also where the quotient overflows.
 pub(crate) fn log_ratio(a: f64, b: f64) -> f64 {
     let x = (a - b) / (a + b);
@@ -306,190 +305,4 @@ pub(crate) fn total_weight(shift: &ScoreShift) -> MetricValue {
 
 pub(crate) fn bins(shift: &ScoreShift) -> Result<impl Iterator<Item = (f64, f64)>, Undefined> {
     total_weight(shift).map(|_| shift.before.into_iter().zip(shift.after))
-}
-
-/// Coefficients of the expansion: powers 0 to 6.
-pub(crate) const ORDER: usize = 7;
-
-/// What makes the two sums of scores equal: one side is scaled down, the other stays.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ScoreBalance {
-    /// Factor of factual scores, min(1, C/S); 0 where a sum is 0.
-    scale: f64,
-    /// Factor of counterfactual scores, min(1, S/C).
-    scale_cf: f64,
-}
-
-impl ScoreBalance {
-    /// Of these sums; none balances where one is 0, and then there is no divergence.
-    pub(crate) fn new(score: f64, score_cf: f64) -> Self {
-        if score > 0.0 && score_cf > 0.0 {
-            ScoreBalance {
-                scale: (score_cf / score).min(1.0),
-                scale_cf: (score / score_cf).min(1.0),
-            }
-        } else {
-            ScoreBalance { scale: 0.0, scale_cf: 0.0 }
-        }
-    }
-
-    /// Whether both sums are above 0.
-    pub(crate) fn exists(self) -> bool {
-        self.scale > 0.0 && self.scale_cf > 0.0
-    }
-
-    /// Whether factual scores stay as they are.
-    pub(crate) fn factual_stays(self) -> bool {
-        self.scale == 1.0
-    }
-
-    /// The factor of the side that does not stay as it is.
-    pub(crate) fn scale_of_moving(self) -> f64 {
-        if self.factual_stays() { self.scale_cf } else { self.scale }
-    }
-
-    /// The term of a pair.
-    pub(crate) fn term(self, score: f64, score_cf: f64) -> f64 {
-        term(score * self.scale, score_cf * self.scale_cf)
-    }
-
-    /// The coefficients of a pair; the variable is [`ScoreBalance::step`].
-    pub(crate) fn series(self, score: f64, score_cf: f64) -> [f64; ORDER] {
-        if self.factual_stays() {
-            series(score, score_cf * self.scale_cf)
-        } else {
-            series(score_cf, score * self.scale)
-        }
-    }
-
-    /// How far the logarithm of the ratio of these sums, both above 0, lies from that of the
-    /// balanced ones.
-    pub(crate) fn step(self, score: f64, score_cf: f64) -> f64 {
-        if self.factual_stays() {
-            libm::log(score / score_cf / self.scale_cf)
-        } else {
-            libm::log(score_cf / score / self.scale)
-        }
-    }
-
-    /// The divergence of a replicate: its sums of scores, and its sum of terms, which is that of
-    /// the side that stays.
-    pub(crate) fn divergence(self, score: f64, score_cf: f64, terms: f64) -> f64 {
-        let stays = if self.factual_stays() { score } else { score_cf };
-        (terms / (2.0 * stays)).max(0.0)
-    }
-}
-
-/// j(a, b), symmetric and never negative. With m = a + b and x = (a - b)/m it is m/2 [(1 + x)
-/// ln(1 + x) + (1 - x) ln(1 - x)].
-pub(crate) fn term(a: f64, b: f64) -> f64 {
-    let both = a + b;
-    if both == 0.0 {
-        return 0.0;
-    }
-    let x = (a - b) / both;
-    let sq = x * x;
-    let shape = if sq < NEAR_SQUARE {
-        term_shape(sq)
-    } else {
-        let entropy = |y: f64| if y > 0.0 { y * libm::log(y) } else { 0.0 };
-        entropy(1.0 + x) + entropy(1.0 - x)
-    };
-    0.5 * both * shape
-}
-
-/// The shape of a term by the square of x, where it is small: x^2k / (k (2k - 1)). What is left out
-/// is below 3e-17 of the sum.
-#[inline(always)]
-pub(crate) fn term_shape(sq: f64) -> f64 {
-    const C: [f64; 8] =
-        [1.0 / 120.0, 1.0 / 91.0, 1.0 / 66.0, 1.0 / 45.0, 1.0 / 28.0, 1.0 / 15.0, 1.0 / 6.0, 1.0];
-    sq * C.iter().fold(0.0, |sum, c| sum * sq + c)
-}
-
-/// The coefficients of j(a, b e^v) by powers of v.
-pub(crate) fn series(a: f64, b: f64) -> [f64; ORDER] {
-    let mut coefficients = [0.0; ORDER];
-    coefficients[0] = term(a, b);
-    let t = b / (a + b);
-    // Nothing moves with v where b is 0, or so small compared with a that its share is lost.
-    if b == 0.0 || t == 0.0 {
-        return coefficients;
-    }
-    coefficients[1..].copy_from_slice(&power_series(b, t, libm::log(2.0 * t)));
-    coefficients
-}
-
-/// The coefficients of powers of v from the first on, by b, t = b/(a + b) and ln 2t.
-#[inline(always)]
-pub(crate) fn power_series(b: f64, t: f64, log_2t: f64) -> [f64; ORDER - 1] {
-    let k2 = t * (1.0 - t);
-    let k3 = k2 * (1.0 - 2.0 * t);
-    // ln(2x/(a+x)) = ln 2t + v minus the cumulants of a yes-no variable over factorials: t v + k2
-    // v^2/2 + k3 v^3/6 + ...
-    let log = [
-        log_2t,
-        1.0 - t,
-        -k2 / 2.0,
-        -k3 / 6.0,
-        -k2 * (1.0 - 6.0 * k2) / 24.0,
-        -k3 * (1.0 - 12.0 * k2) / 120.0,
-    ];
-    const EXP: [f64; ORDER - 1] = [1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0];
-    let mut coefficients = [0.0; ORDER - 1];
-    let mut power = 1;
-    while power < ORDER {
-        let (mut product, mut i) = (0.0, 0);
-        while i < power {
-            product += log[i] * EXP[power - 1 - i];
-            i += 1;
-        }
-        coefficients[power - 1] = b * product / power as f64;
-        power += 1;
-    }
-    coefficients
-}
-
-/// What is summed over the pairs of one scope in the second pass, each as often as the person
-/// weighs; mergeable.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct DivergenceSums {
-    pub(crate) n: u64,
-    balance: ScoreBalance,
-    pub(crate) terms: FixedSum,
-}
-
-impl DivergenceSums {
-    pub(crate) fn new(sums: &ShiftSums) -> Self {
-        let (score, score_cf) = sums.scores();
-        DivergenceSums { n: 0, balance: ScoreBalance::new(score, score_cf), terms: FixedSum::ZERO }
-    }
-
-    /// Nobody yet, under this balance.
-    pub(crate) fn with_balance(balance: ScoreBalance) -> Self {
-        DivergenceSums { n: 0, balance, terms: FixedSum::ZERO }
-    }
-
-    pub(crate) fn add(&mut self, score: f64, score_cf: f64, weight: u64) {
-        self.n += 1;
-        if self.balance.exists() {
-            self.terms.add_times(self.balance.term(score, score_cf), weight);
-        }
-    }
-
-    pub(crate) fn merge(&mut self, other: &DivergenceSums) {
-        self.n += other.n;
-        self.terms.merge(other.terms);
-    }
-
-    pub(crate) fn balance(&self) -> ScoreBalance {
-        self.balance
-    }
-
-    /// The divergence in nats; the sums are those of the first pass and above 0.
-    pub(crate) fn value(&self, sums: &ShiftSums) -> f64 {
-        debug_assert_eq!(self.n, sums.n(), "the second pass saw other pairs than the first");
-        let (score, score_cf) = sums.scores();
-        self.balance.divergence(score, score_cf, self.terms.to_f64())
-    }
 }

@@ -16,7 +16,8 @@
 //! People without a stratum are left out and counted.
 //!
 //! Bootstrap: people of a facet are drawn with replacement among its strata and predictions, each
-//! facet for itself; where people have weights, in the blocks of [`weights`](super::weights).
+//! facet for itself; where people have weights, in the blocks of
+//! [`weights`](crate::metric::evidence::block_bootstrap).
 //! Replicates are made for one comparison at a time. Memory: 16 bytes a stratum and group; with
 //! weights at most 28 bytes a stratum, group and block.
 
@@ -24,7 +25,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::weights::{BlockMultiplicities, add_block_replicates, block_of, block_seed};
+use crate::metric::evidence::block_bootstrap::{
+    BlockMultiplicities, add_block_replicates, block_of, block_seed,
+};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::GroupSelection;
 use crate::num::binomial_draws::multinomial;

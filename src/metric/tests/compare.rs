@@ -336,9 +336,8 @@ fn runs_that_share_some_people_have_intervals() {
 /// method gives it, and no change is none.
 #[test]
 fn score_metrics_of_two_runs() {
-    use crate::metric::bootstrap::redraw::ShiftBootstrap;
-    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks};
-    use crate::metric::value::changes::changes;
+    use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap};
+    use crate::metric::value::paired_scores::changes;
     let mut stream = RandomStream::new(8, "runs");
     let n = 3000;
     let old: Vec<(f64, f64)> =

@@ -11,10 +11,10 @@ use super::{
 use crate::exec::accumulator::Accumulator;
 use crate::metric::Reads;
 use crate::metric::bootstrap::redraw::{ScorePairs, ShiftBlocks, ShiftBootstrap, ShiftEvidence};
+use crate::metric::evidence::block_bootstrap::PEOPLE_BLOCKS;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{Confusion, Eccm, ScoredCounterfactual, ScoredPerson};
 use crate::metric::evidence::strata::Strata;
-use crate::metric::evidence::weights::PEOPLE_BLOCKS;
 use crate::metric::rate::Undefined;
 use crate::metric::scope::{GroupSelection, MetricScope};
 use crate::metric::value::measured::MeasuredValue;

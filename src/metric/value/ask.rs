@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use crate::metric::bootstrap::placebo::PlaceboBand;
 use crate::metric::bootstrap::redraw::BootstrapInterval;
 use crate::metric::catalog::catalog;
-use crate::metric::evidence::weights::{BlockMultiplicities, PEOPLE_BLOCKS, block_replicates};
+use crate::metric::evidence::block_bootstrap::{
+    BlockMultiplicities, PEOPLE_BLOCKS, block_replicates,
+};
 use crate::metric::interval::{
     IntervalProcedure, NoIntervalReason, ValueInterval, percentile, resample, z_of_level,
 };

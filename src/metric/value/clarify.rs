@@ -2,10 +2,10 @@
 
 use crate::metric::catalog::clarify::{SAMPLED, swap_reason};
 use crate::metric::catalog::find;
+use crate::metric::evidence::block_bootstrap::{PEOPLE_BLOCKS, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::{FlipTestResult, facets_of};
 use crate::metric::evidence::strata::{self, FacetStratum, Strata};
-use crate::metric::evidence::weights::{PEOPLE_BLOCKS, by_weight};
 use crate::metric::interval::{IntervalProcedure, ValueInterval};
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::{GroupSelection, MetricScope};

@@ -6,15 +6,15 @@
 //!
 //! Choice: what one person gets from two models goes together, so intervals of the two values say
 //! little about their difference. People fall into the blocks of
-//! [`weights`](crate::metric::evidence::weights), the same for both models, and in every replicate
-//! a block counts equally often for both: the paired bootstrap. Replicates without a value of one
-//! model are left out, as everywhere. A person that one of the models does not score counts for the
-//! other, so the people are not the same, which the blocks tell: then there is no interval, and the
-//! reason says so. Coverage of 95 % intervals, simulated with 600 samples (see the tests) where the
-//! models agree on nine of ten people: of 300 people a rate 96.5 %, a switch rate 93.5 %; where the
-//! rates are 0.03 and 0.02, 97.8 % and 99.8 %, with an interval in 83 % and 69 % of samples. Of 30
-//! people 99.8 % and 99.5 % (in 75 % and 63 %), of 10 people always (in 35 %): in the other samples
-//! the models do not differ.
+//! [`weights`](crate::metric::evidence::block_bootstrap), the same for both models, and in every
+//! replicate a block counts equally often for both: the paired bootstrap. Replicates without a
+//! value of one model are left out, as everywhere. A person that one of the models does not score
+//! counts for the other, so the people are not the same, which the blocks tell: then there is no
+//! interval, and the reason says so. Coverage of 95 % intervals, simulated with 600 samples (see
+//! the tests) where the models agree on nine of ten people: of 300 people a rate 96.5 %, a switch
+//! rate 93.5 %; where the rates are 0.03 and 0.02, 97.8 % and 99.8 %, with an interval in 83 % and
+//! 69 % of samples. Of 30 people 99.8 % and 99.5 % (in 75 % and 63 %), of 10 people always (in 35
+//! %): in the other samples the models do not differ.
 //!
 //! Where one of the two rates is 0 or 1, no replicate of it can differ: then the interval is
 //! Newcombe's, as if the people were others, which is wider. That holds for rates in which
@@ -30,11 +30,11 @@ use rayon::prelude::*;
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use super::gaps;
 use crate::metric::catalog::ccm::switch_rate;
+use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::counts::{CounterfactualCounts, FactualCounts};
 use crate::metric::evidence::person::{
     CONFUSION_CELLS, Confusion, ConfusionCells, ECCM_CELLS, Eccm, SwitchCells,
 };
-use crate::metric::evidence::weights::by_weight;
 use crate::metric::interval::{IntervalProcedure, ValueInterval, newcombe};
 use crate::metric::person_interval::{PersonRate, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};

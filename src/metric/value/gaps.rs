@@ -4,8 +4,8 @@
 //! negative prediction is the favourable one they see both classes under each other's names.
 
 use super::ask::{IntervalBasis, is_clear};
+use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::evidence::weights::by_weight;
 use crate::metric::interval::{katz, newcombe, z_of_level};
 use crate::metric::person_interval::{PersonRate, katz_of_persons, newcombe_of_persons};
 use crate::metric::rate::{MetricValue, Rate, Undefined};

@@ -18,10 +18,10 @@ use rayon::prelude::*;
 
 use super::ask::{CellBootstrap, IntervalBasis, MeasureContext};
 use crate::metric::bootstrap::placebo::PlaceboBand;
+use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::FactualCounts;
 use crate::metric::evidence::flip_test::FlipTestResult;
 use crate::metric::evidence::person::{CONFUSION_CELLS, Confusion, ConfusionCells};
-use crate::metric::evidence::weights::{WeightSums, by_weight};
 use crate::metric::interval::{IntervalProcedure, ValueInterval, wilson, wilson_of_people};
 use crate::metric::person_interval::PersonRate;
 use crate::metric::rate::{MetricValue, Rate};

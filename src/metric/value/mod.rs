@@ -1,12 +1,12 @@
 //! From evidence to values: measured, compared, the groups furthest apart.
 
 pub(crate) mod ask;
-pub(crate) mod changes;
 pub(crate) mod clarify;
 pub(crate) mod classes;
 pub(crate) mod compare;
 pub(crate) mod gaps;
 pub(crate) mod measured;
+pub(crate) mod paired_scores;
 pub(crate) mod self_switch;
 pub(crate) mod settings;
 pub(crate) mod switches;

@@ -16,12 +16,12 @@ use super::ask::{CellBootstrap, IntervalBasis, MeasureContext, is_clear};
 use crate::metric::bootstrap::placebo::{PlaceboBand, PlaceboEvidence};
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::ccm::switch_rate;
+use crate::metric::evidence::block_bootstrap::{WeightSums, by_weight};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::patterns::{AnySwitch, CellProfiles, ScopeCellProfiles};
 use crate::metric::evidence::person::{ECCM_CELLS, Eccm, SwitchCells};
 use crate::metric::evidence::shift::ScoreShift;
-use crate::metric::evidence::weights::{WeightSums, by_weight};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };
@@ -211,7 +211,7 @@ fn shifts(
     let sums = counts.shifts_by_scope();
     sums.iter()
         .enumerate()
-        .map(|(place, sums)| Some(Box::new(ScoreShift::from_sums(sums, second.at(place)))))
+        .map(|(place, sums)| Some(Box::new(second.at(place).score_shift(sums))))
         .collect()
 }
 

@@ -14,8 +14,8 @@
 
 use super::ask::IntervalBasis;
 use super::gaps::{favourable_rate, first_is_lower};
+use crate::metric::evidence::block_bootstrap::by_weight;
 use crate::metric::evidence::person::{Confusion, ConfusionCells};
-use crate::metric::evidence::weights::by_weight;
 use crate::metric::rate::{MetricValue, Rate, Undefined};
 use crate::metric::scope::MetricScope;
 use crate::metric::value::measured::{

@@ -2,10 +2,10 @@
 //! intervals, sides of a decision.
 
 use crate::counterfactual::strategy::{self, StrategyRecord};
-use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::find;
 use crate::metric::evidence::labels::SELECTIVE_LABELS;
 use crate::metric::rate::Undefined;
+use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::metric::{MetricUnit, Reads};
 use crate::report::page::glossary::GlossaryEntry;
 use crate::report::page::number::{self, NumberFormat};

@@ -5,9 +5,9 @@ use crate::table::GroupRow;
 use std::collections::BTreeSet;
 
 use crate::metric::GapTransform;
-use crate::metric::bootstrap::turn::{RatioOrder, SwapEffect};
 use crate::metric::catalog::find;
 use crate::metric::catalog::place::PageList;
+use crate::metric::swap_effect::{RatioOrder, SwapEffect};
 use crate::report::draw::chart::{self, IntervalWhisker};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::number::{self, NumberFormat};

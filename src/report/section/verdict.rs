@@ -4,9 +4,9 @@
 use std::cmp::Ordering;
 
 use crate::metric::MetricFamily;
-use crate::metric::bootstrap::turn::SwapEffect;
 use crate::metric::catalog::ccm::HARM;
 use crate::metric::catalog::find;
+use crate::metric::swap_effect::SwapEffect;
 use crate::report::draw::chart;
 use crate::report::export::deciding;
 use crate::report::page::number::{self, NumberFormat};

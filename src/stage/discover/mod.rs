@@ -1,7 +1,7 @@
 //! The stages of graph-uncertain sets: `discover` finds the graphs of all scenarios of a set,
 //! `score` asks a model in all of their worlds.
 
-pub(crate) mod search;
+pub(crate) mod scenarios;
 pub(crate) mod tables;
 
 use crate::causal::encoding::MissingRows;
@@ -10,7 +10,7 @@ use crate::error::{Error, Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
-use crate::stage::discover::search::{
+use crate::stage::discover::scenarios::{
     DiscoveredScenario, DiscoveryInputs, discover, training_hash,
 };
 use crate::stage::discover::tables::GraphSetScenario;

@@ -18,7 +18,7 @@ use crate::metric;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::num::summary::SpreadEstimate;
 use crate::param::Level;
-use crate::stage::discover::search::DiscoveredScenario;
+use crate::stage::discover::scenarios::DiscoveredScenario;
 use crate::table::file::write_rows;
 use crate::table::{
     EdgeRow, GraphRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow, WorldPeopleRow,

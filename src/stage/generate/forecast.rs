@@ -90,7 +90,7 @@ impl StagePlan<'_> {
     /// slices and arms.
     fn metric_rows(&self, attribute: &str, groups: usize) -> u64 {
         let catalog = catalog::catalog();
-        let wanted = job::check::families(self.job, &catalog);
+        let wanted = job::check::defaults::families(self.job, &catalog);
         let directions = (groups * groups.saturating_sub(1)) as u64;
         let per_pair = |of_set: bool| -> u64 {
             let mine = catalog

@@ -284,7 +284,8 @@ impl<'a> StagePlan<'a> {
 
     /// Whether the quality of counterfactuals is asked for.
     pub(crate) fn wants_quality(&self) -> bool {
-        job::check::families(self.job, &catalog::catalog()).contains(&job::MetricFamily::CfQuality)
+        job::check::defaults::families(self.job, &catalog::catalog())
+            .contains(&job::MetricFamily::CfQuality)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::exec::files;
 use crate::metric::bootstrap::placebo::PlaceboRepeat;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::model::Scorer;
 use crate::num::seed::{RandomStream, h};
 use crate::param::{Count, Seed};

@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::counterfactual::engine::FittedKnobs;
 use crate::data::source::catalog::download::{self, DataSetAccess, DataSetPresence};
 use crate::data::source::catalog::{self, DataSetFile, DataSetOrigin, FileVersion, PublicDataSet};
-use crate::data::source::csv_to_parquet::{self, CsvBlock};
+use crate::data::source::csv_import::{self, CsvBlock};
 use crate::data::source::file_list::read_list;
 use crate::data::source::synthetic::{self, SyntheticBlock};
 use crate::data::source::{self, FoundFiles};
@@ -191,8 +191,7 @@ impl RowImport {
     ) -> Result<()> {
         match self {
             RowImport::Csv { csv, .. } => {
-                csv_to_parquet::import_csv(csv, columns, path, batch_rows, workers, watch)
-                    .map(|_| ())
+                csv_import::import_csv(csv, columns, path, batch_rows, workers, watch).map(|_| ())
             }
             RowImport::Catalog { set, origin } => {
                 catalog::import(set, origin, path, batch_rows, workers, watch)

@@ -2,7 +2,7 @@
 
 use crate::job;
 use crate::job::check::{CheckedJob, KnownMetric, KnownNames};
-use crate::metric::bootstrap::turn::SwapEffect;
+use crate::metric::swap_effect::SwapEffect;
 use crate::metric::{self, MetricFamily, Reads};
 use std::sync::OnceLock;
 
@@ -69,7 +69,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
 /// The families that a job measures of its models; what is measured of graphs has tables of its
 /// own.
 pub fn families(checked: &CheckedJob) -> Vec<MetricFamily> {
-    let wanted = job::check::families(&checked.job, &catalog());
+    let wanted = job::check::defaults::families(&checked.job, &catalog());
     MetricFamily::OF_CATALOG
         .into_iter()
         .filter(|family| *family != MetricFamily::Graph && wanted.contains(family))

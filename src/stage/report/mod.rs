@@ -199,7 +199,7 @@ pub(crate) fn assemble(
         of_models,
         blind_gates(plain, origins)?,
     )?;
-    let wanted = job::check::families(&origins.checked.job, &catalog::catalog());
+    let wanted = job::check::defaults::families(&origins.checked.job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
         copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
     }

@@ -18,8 +18,8 @@ use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_score
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
-use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::worlds::{GraphWorld, WorldCounts, add_second};
 use crate::model::TrainedModel;
 use crate::model::encode::FeatureEncoder;

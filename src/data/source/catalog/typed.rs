@@ -16,7 +16,7 @@ use arrow::compute::kernels::cast_utils::Parser;
 use arrow::datatypes::{Date32Type, TimestampMillisecondType};
 
 use super::data_set::CatalogType;
-use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord};
+use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord};
 use crate::data::source::missing_column_fault;
 use crate::data::values::parse_number;
 use crate::error::{Error, Fault, Result};

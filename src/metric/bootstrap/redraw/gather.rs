@@ -4,11 +4,11 @@
 //! The divergence of a scope needs the sums of all its scores before the first term. In place of a
 //! separate pass they are *estimated* from some people ([`ScoreBalances`]), and the value is the
 //! series at the step between estimate and truth (see
-//! [`divergence`](crate::metric::evidence::divergence)). Few people are kept pair by pair; then
-//! everything is computed from the pairs, with the true sums. Where neither serves — the estimate
-//! is off by more than the series reaches, a direction was not met when it was made, or people are
-//! fewer or more than was assumed — [`GatheredSwitches::second`] says so, and the people are passed
-//! over again ([`ScoreKeeping::again`]).
+//! [`jensen_shannon`](crate::metric::evidence::jensen_shannon)). Few people are kept pair by pair;
+//! then everything is computed from the pairs, with the true sums. Where neither serves — the
+//! estimate is off by more than the series reaches, a direction was not met when it was made, or
+//! people are fewer or more than was assumed — [`GatheredSwitches::second`] says so, and the people
+//! are passed over again ([`ScoreKeeping::again`]).
 //!
 //! People are buffered, sorted by group and block, and their pairs computed in chunks (see
 //! [`chunk`](crate::metric::evidence::chunk)): the sums of a block are made in registers and added
@@ -28,9 +28,9 @@ use crate::metric::bootstrap::redraw::MAX_SINGLE_PEOPLE;
 use crate::metric::bootstrap::redraw::units::{SHIFT_BLOCKS, ScorePairs, ShiftBlock, ShiftBlocks};
 use crate::metric::evidence::chunk::{ChunkTerms, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::jensen_shannon::ScoreBalance;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::ScoreBalance;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::param::Seed;
 
 /// People and pairs that wait for each other at most.
@@ -405,9 +405,8 @@ mod tests {
     use super::{ChunkWorkspace, GatheredScores, ScoreBalances, ScoreKeeping, SwitchAccumulator};
     use crate::metric::bootstrap::redraw::ShiftBlocks;
     use crate::metric::evidence::counts::CounterfactualCounts;
-    use crate::metric::evidence::divergence::ShiftPass;
     use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-    use crate::metric::evidence::shift::ScoreShift;
+    use crate::metric::evidence::shift_pass::ShiftPass;
     use crate::num::seed::{RandomStream, h};
     use crate::param::Seed;
 
@@ -539,7 +538,7 @@ mod tests {
             let (_, found) = gathered(&people, &nobody, &keep, 3).finish(&mut room).second(false);
             let (estimated, exact) = (found.unwrap().0, second(&people, &counts));
             for (place, sums) in counts.shifts_by_scope().iter().enumerate() {
-                let of = |pass: &ShiftPass| ScoreShift::from_sums(sums, pass.at(place));
+                let of = |pass: &ShiftPass| pass.at(place).score_shift(sums);
                 let values = (of(&estimated).jensen_shannon, of(&exact).jensen_shannon);
                 match values {
                     (Ok(one), Ok(other)) => {

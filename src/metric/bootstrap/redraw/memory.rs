@@ -11,8 +11,8 @@ use super::units::ShiftBlock;
 use super::{BLOCK_REPLICATES, MAX_SINGLE_PEOPLE};
 use crate::metric::bootstrap::redraw::units::SHIFT_BLOCKS;
 use crate::metric::catalog::shift::METRICS;
+use crate::metric::evidence::block_bootstrap;
 use crate::metric::evidence::shift::{CHANGE_BINS, SCORE_BINS, ShiftSums};
-use crate::metric::evidence::weights;
 use crate::metric::scope::ScopeIndex;
 use crate::num::poisson::LANES;
 
@@ -64,8 +64,11 @@ impl DirectionMemory {
         let histograms = (2 * SCORE_BINS + CHANGE_BINS) * size_of::<u64>();
         // Score sums of everybody are in a block.
         let direction = size_of::<ShiftSums>() + histograms + size_of::<ShiftBlock>();
-        let blocks =
-            if self.by_block { weights::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>() } else { 0 };
+        let blocks = if self.by_block {
+            block_bootstrap::PEOPLE_BLOCKS as usize * 8 * size_of::<u64>()
+        } else {
+            0
+        };
         self.directions() * (direction + blocks) as u64 * self.parts() * self.classes as u64
     }
 

@@ -9,7 +9,7 @@
 //! - Up to [`MAX_SINGLE_PEOPLE`] people ([`ScorePairs`]): the weight of a person follows from
 //!   `row_key` and replicate. Every replicate is computed exactly: sums are weighted sums, the
 //!   Jensen-Shannon divergence follows its expansion where that is as good as exact, otherwise it
-//!   is summed again (see [`divergence`](crate::metric::evidence::divergence)).
+//!   is summed again (see [`jensen_shannon`](crate::metric::evidence::jensen_shannon)).
 //! - Beyond ([`ShiftBlocks`]): people fall into [`SHIFT_BLOCKS`] blocks by the hash of `row_key`;
 //!   200 replicates draw blocks. The divergence is expanded about a balance that was estimated
 //!   before the pass ([`SwitchAccumulator`]); a replicate is a step from there. A replicate whose
@@ -43,7 +43,7 @@ mod units;
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::evidence::divergence::ShiftPass;
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{NoIntervalReason, ValueInterval};
 use crate::metric::rate::MetricValue;
 use crate::metric::scope::MetricScope;

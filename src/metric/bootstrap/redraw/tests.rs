@@ -6,7 +6,6 @@ use crate::metric::bootstrap::redraw::ShiftBootstrap;
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
-use crate::metric::evidence::shift::ScoreShift;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::MetricScope;
@@ -78,7 +77,7 @@ fn values_by_hand(
     let sums = counts.shifts_by_scope();
     let mut values = Vec::new();
     for (place, _) in counts.scope_index().scopes() {
-        let shift = ScoreShift::from_sums(&sums[place], second.at(place));
+        let shift = second.at(place).score_shift(&sums[place]);
         for (m, metric) in METRICS.iter().enumerate() {
             let Reads::Shift(value) = metric.reads else { unreachable!() };
             values.push((place, m, value(&shift)));

@@ -15,8 +15,10 @@ use crate::metric::bootstrap::redraw::{
 };
 use crate::metric::catalog::shift::{HISTOGRAM_METRICS, METRICS};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::{EXACT_STEP, MAX_STEP, ShiftPass, evaluate_series};
-use crate::metric::evidence::shift::{ORDER, SCORE_BINS, ScoreBalance, ScoreShift};
+use crate::metric::evidence::jensen_shannon::{EXACT_STEP, MAX_STEP, evaluate_series};
+use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
+use crate::metric::evidence::shift::{SCORE_BINS, ScoreShift};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::percentile;
 use crate::metric::rate::{MetricValue, Undefined};
 use crate::metric::scope::{MetricScope, ScopeIndex};
@@ -621,7 +623,7 @@ impl<'a> ShiftBootstrap<'a> {
         let shifts: Vec<ScoreShift> = sums
             .iter()
             .enumerate()
-            .map(|(place, sums)| ScoreShift::from_sums(sums, self.second.at(place)))
+            .map(|(place, sums)| self.second.at(place).score_shift(sums))
             .collect();
         let mut found = Vec::new();
         for (m, metric) in METRICS.iter().enumerate() {

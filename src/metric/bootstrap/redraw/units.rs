@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::exec::accumulator::merge_present;
 use crate::metric::evidence::chunk::{CHUNK, ChunkTerms, PLAIN_SUMS, PairChunk};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::{EXACT_STEP, ShiftPass, evaluate_series};
+use crate::metric::evidence::jensen_shannon::{EXACT_STEP, evaluate_series};
+use crate::metric::evidence::jensen_shannon::{ORDER, ScoreBalance};
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson, scored_pair};
-use crate::metric::evidence::shift::{
-    ORDER, SCORE_BINS, ScoreBalance, ShiftSums, kl_term, score_bin,
-};
+use crate::metric::evidence::shift::{SCORE_BINS, ShiftSums, kl_term, score_bin};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::IntervalProcedure;
 use crate::metric::scope::{MAX_SCOPES_PER_DIRECTION, ScopeIndex};
 use crate::num::fixed::FixedSum;

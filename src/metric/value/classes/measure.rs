@@ -22,13 +22,13 @@ use rayon::prelude::*;
 
 use super::{ClassMatrix, FactualClassCounts, SwitchClassCounts};
 use crate::metric::catalog::find;
+use crate::metric::evidence::block_bootstrap::{
+    PEOPLE_BLOCKS, WeightSums, add_block_replicates, by_weight,
+};
 use crate::metric::evidence::class_counts::{FilledCells, sum_over_blocks};
 use crate::metric::evidence::counts::CounterfactualCounts;
 use crate::metric::evidence::patterns::{CellProfiles, ScopeCellProfiles};
 use crate::metric::evidence::person::{Eccm, SwitchCells};
-use crate::metric::evidence::weights::{
-    PEOPLE_BLOCKS, WeightSums, add_block_replicates, by_weight,
-};
 use crate::metric::interval::{
     IntervalProcedure, ValueInterval, newcombe, wilson, wilson_of_people,
 };

@@ -15,7 +15,8 @@
 //! the published definition. The mean in which every bootstrap weighs the same is next to it.
 //!
 //! Choice: people fall into [`WORLD_BLOCKS`] blocks by the hash of their key, and in every
-//! replicate a block counts Poisson(1) times, as in [`weights`](crate::metric::evidence::weights):
+//! replicate a block counts Poisson(1) times, as in
+//! [`weights`](crate::metric::evidence::block_bootstrap):
 //! a world then is a few numbers, regardless of the number of people. The spread of 200 blocks is
 //! that of their people, known to about 5 %. Where all replicates agree, because nobody switches in
 //! any graph or everybody does, a rate has Wilson's interval. Metrics of scores have none, since
@@ -33,10 +34,10 @@ use super::switches::{impaired, measure_counterfactual, unmoved, value_of_cells}
 use crate::exec::accumulator::Accumulator;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{
     ECCM_CELLS, ScoredCounterfactual, ScoredPerson, SwitchCells,
 };
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{
     IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
 };

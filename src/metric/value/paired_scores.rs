@@ -55,7 +55,7 @@ pub(crate) fn changes(
     };
     let shifts = [first, second].map(|(redraw, counts)| {
         let sums = counts.shifts_by_scope();
-        let shift = |(place, sums)| ScoreShift::from_sums(sums, redraw.second.at(place));
+        let shift = |(place, sums)| redraw.second.at(place).score_shift(sums);
         (sums.iter().enumerate().map(shift).collect::<Vec<ScoreShift>>(), counts.cell_profiles())
     });
     let mut out = Vec::new();

@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(is_part(path), part, "{path}");
         }
         let found = files(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-        assert!(found.iter().any(|(path, _)| path == "src/exec/program.rs"));
+        assert!(found.iter().any(|(path, _)| path == "src/exec/source_fingerprint.rs"));
         assert!(found.iter().all(|(path, _)| is_part(path)));
     }
 }

@@ -22,7 +22,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::data::source::csv::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
+use crate::data::source::csv_records::{CsvDialect, CsvReader, CsvRecord, TextEncoding};
 use crate::data::source::notation::NumberNotation;
 use crate::data::source::recut::RecutWriter;
 use crate::data::source::{find_files, missing_column_fault};

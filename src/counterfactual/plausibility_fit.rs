@@ -2,12 +2,12 @@
 
 use crate::counterfactual::conditional::{Conditioning, ReferenceCounts, StratumKey};
 use crate::counterfactual::decorrelate::DecorrelatedReference;
-use crate::counterfactual::filter::{
+use crate::counterfactual::flip::TOLERANCE;
+use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
+use crate::counterfactual::plausibility_filter::{
     ComponentTerm, MAX_COLUMNS, NOISE_SHARE, PlausibilityFilter, PlausibilitySection,
     PlausibilitySettings,
 };
-use crate::counterfactual::flip::TOLERANCE;
-use crate::counterfactual::moments::{MomentFrame, MomentSums, ReferenceMoments};
 use crate::counterfactual::space::{ReferenceSpace, SpaceAxis};
 use crate::counterfactual::variable::StrategyVariable;
 use crate::data::MISSING_GROUP;

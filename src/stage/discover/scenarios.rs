@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::causal::bag::{BagOfDags, DagLimits, GraphSearch, SearchedReplicate, list_dags};
+use crate::causal::bag::BagOfDags;
 use crate::causal::class::LargeClassRule;
 use crate::causal::draw::BootstrapDraws;
 use crate::causal::encoding::{GraphEncoding, GraphVariable};
@@ -16,6 +16,7 @@ use crate::causal::knowledge::Knowledge;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::scm::EquationCache;
 use crate::causal::score::GraphScore;
+use crate::causal::search::{DagLimits, GraphSearch, SearchedReplicate, list_dags};
 use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
 use crate::counterfactual::graph_uncertain::{CausalWorld, CausalWorlds, worlds_with_cache};
 use crate::data::rows::content::ContentHash;

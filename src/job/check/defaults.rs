@@ -1,0 +1,101 @@
+//! Writes out what a job leaves to defaults, among it the families that are measured.
+
+use super::known_names::{KnownMetric, KnownNames};
+use crate::job::blocks::clarify::ClarifyBlock;
+use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
+use crate::recourse::definition::RecourseView;
+
+/// The job with everything written out that it leaves to defaults. `run.keep_rows` stays open: it
+/// depends on the number of rows.
+pub(super) fn resolved(mut job: Job, catalog: &KnownNames<'_>) -> Job {
+    job.metrics.families = Some(families(&job, catalog));
+    if job.metrics.families.iter().flatten().any(|&family| family == MetricFamily::Clarify) {
+        job.metrics.clarify.get_or_insert_with(ClarifyBlock::default).resolve(&job.data);
+    }
+    job.vars.clear();
+    job.include.clear();
+    job.report.title.get_or_insert_with(|| job.name.to_string());
+    let data = job.data.clone();
+    for (name, attribute) in &mut job.data.sensitive {
+        if !attribute.is_made_here() {
+            attribute.from = Some(data.column_of(name).clone());
+        }
+        attribute.groups = data.groups_of(name);
+        attribute.reference = data.reference_of(name);
+    }
+    if let Some(split) = job.data.split.as_mut().filter(|s| s.share.is_some() || s.folds.is_some())
+    {
+        split.stratify = Some(data.strata_of_split());
+    }
+    for set in job.counterfactuals.values_mut() {
+        set.sensitive.get_or_insert_with(|| job.data.sensitive.keys().cloned().collect());
+        let graph_columns = match set.sensitive.as_deref() {
+            Some([attribute]) => Some(job.data.graph_columns(attribute)),
+            _ => None,
+        };
+        set.resolve(&graph_columns);
+    }
+    for gate in job.gates.values_mut() {
+        let of_graphs = |m: &&KnownMetric| {
+            gate.metric.as_deref() == Some(m.id) && m.family == MetricFamily::Graph
+        };
+        if catalog.metrics.iter().any(|m| of_graphs(&m)) {
+            gate.decide_by = GateDecideBy::Estimate;
+        }
+    }
+    for gate in job.gates.values_mut().filter(|g| g.recourse.is_some() && g.view.is_none()) {
+        let block = gate.recourse.as_ref().and_then(|attribute| job.recourse.get(attribute));
+        let definition = gate.definition.and_then(|d| d.definition(block?.no_way_costs));
+        let has = |view: &RecourseView| definition.is_some_and(|d| d.views().contains(view));
+        gate.view = [RecourseView::Macro, RecourseView::Micro]
+            .into_iter()
+            .find(|view| has(view) && block.is_some_and(|b| b.views.contains(view)));
+    }
+    for gate in job.gates.values_mut().filter(|g| g.sensitive.is_none() && g.is_of_metric()) {
+        let direction = match &gate.direction {
+            Some(GateDirection::Pair(map)) => map.keys().next(),
+            _ => None,
+        };
+        let between = match &gate.between {
+            Some(GateBetween::Pair(map)) => map.keys().next(),
+            _ => None,
+        };
+        let named = direction
+            .or(between)
+            .or_else(|| gate.group.as_ref().or(gate.harm_to.as_ref())?.keys().next());
+        gate.sensitive = named.cloned();
+    }
+    job
+}
+
+/// The families that are measured: those the job names, or all that the label and the sets allow.
+pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily> {
+    if let Some(named) = &job.metrics.families {
+        let mut families = named.clone();
+        families.sort();
+        families.dedup();
+        return families;
+    }
+    let label = job.data.label.column().is_some();
+    let scored =
+        job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
+    let sets = !job.counterfactuals.is_empty() && scored;
+    let mut families: Vec<MetricFamily> = [
+        MetricFamily::Performance,
+        MetricFamily::Group,
+        MetricFamily::Ccm,
+        MetricFamily::Eccm,
+        MetricFamily::Shift,
+    ]
+    .into_iter()
+    .filter(|&family| {
+        (label || !catalog.family_needs_label(family)) && (sets || !needs_counterfactual(family))
+    })
+    .collect();
+    families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
+    families
+}
+
+pub(super) fn needs_counterfactual(family: MetricFamily) -> bool {
+    matches!(family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift)
+}
