@@ -49,6 +49,7 @@ mod report;
 mod why;
 
 mod folder;
+mod proof;
 mod rejudge;
 
 pub mod explain;

@@ -24,6 +24,7 @@ use crate::job::check::{self, CheckedJob};
 use crate::job::{ExportFormat, Job};
 use crate::report::PAGES;
 use crate::report::diff::FolderDiff;
+use crate::stage::artifact::GateOutcome;
 use crate::stage::gate;
 use crate::stage::gate::baseline;
 use crate::stage::measure::catalog;
@@ -63,35 +64,14 @@ pub(crate) fn judge(
         let hint = "name the folder of an earlier run, or leave `--baseline` out";
         return Err(Error::operator("use as baseline", baseline, cause, hint));
     }
-    let comparison = match (baseline, &manifest.baseline) {
-        (Some(baseline), _) => {
+    let comparison = match baseline {
+        Some(baseline) => {
             Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?)
         }
-        (None, Some(compared)) => Some(DiffResult {
-            compared: compared.clone(),
-            changes: read_rows::<ChangeRow>(&folder.join("tables"))?,
-        }),
-        (None, None) => None,
+        None => stored_comparison(folder, &manifest)?,
     };
-    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
-    let old_gates = read_rows::<GateRow>(&folder.join("tables"))?;
-    let questions = with_job_lines(gate::questions(&checked), &old_gates);
-    let counted = gate::counted_of(
-        &recourse_with_job_lines(gate::recourse_questions(&checked), &old_gates),
-        &patterns_with_job_lines(gate::pattern_questions(&checked), &old_gates),
-        folder,
-    )?;
-    let unsteady = unsteady_of(&manifest);
-    let groups = read_rows::<GroupRow>(&folder.join("tables"))?;
-    let counts = read_rows::<CountRow>(&folder.join("tables"))?;
-    let (gates, outcome) = gate::verdicts(
-        &checked,
-        questions,
-        GateTables { metrics: &new.metrics, groups: &groups, counts: &counts },
-        comparison.as_ref(),
-        counted,
-        &unsteady,
-    );
+    let again = judge_by_tables(folder, &manifest, &new.metrics, comparison.as_ref())?;
+    let GatesAgain { job, stored: old_gates, gates, outcome } = again;
     let old_summary = read::read_summary(folder)?;
     let mut summary = RunSummary {
         verdict: outcome.verdict,
@@ -119,7 +99,7 @@ pub(crate) fn judge(
             folder,
             scratch.path(),
             &mut manifest,
-            &checked.job,
+            &job,
             (&summary, &gates, changes),
         )?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
@@ -129,6 +109,68 @@ pub(crate) fn judge(
     }
     summary.out = Some(folder.to_string_lossy().into_owned());
     Ok(RejudgedFolder { summary, events: report::gate_events(folder)? })
+}
+
+/// The gates of a finished folder, judged again.
+#[derive(Debug, Clone)]
+pub(crate) struct GatesAgain {
+    /// The job of the folder.
+    job: Job,
+    /// The rows of its table `gates`.
+    pub stored: Vec<GateRow>,
+    /// The rows that its tables give.
+    pub gates: Vec<GateRow>,
+    /// What a summary says of these.
+    pub outcome: GateOutcome,
+}
+
+/// Judges the gates of a finished folder by its tables, and by the comparison that it holds.
+///
+/// # Errors
+/// The job or a table cannot be read.
+pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
+    let metrics = read_rows::<MetricRow>(&folder.join("tables"))?;
+    judge_by_tables(
+        folder,
+        manifest,
+        &metrics,
+        stored_comparison(folder, manifest)?.as_ref(),
+    )
+}
+
+/// The comparison with a baseline that a folder holds.
+fn stored_comparison(folder: &Path, manifest: &Manifest) -> Result<Option<DiffResult>> {
+    let Some(compared) = manifest.baseline.clone() else { return Ok(None) };
+    let changes = read_rows::<ChangeRow>(&folder.join("tables"))?;
+    Ok(Some(DiffResult { compared, changes }))
+}
+
+fn judge_by_tables(
+    folder: &Path,
+    manifest: &Manifest,
+    metrics: &[MetricRow],
+    comparison: Option<&DiffResult>,
+) -> Result<GatesAgain> {
+    let tables = folder.join("tables");
+    let checked = check::read(&folder.join("job.resolved.yaml"), &[], &catalog::catalog())?;
+    let stored = read_rows::<GateRow>(&tables)?;
+    let questions = with_job_lines(gate::questions(&checked), &stored);
+    let counted = gate::counted_of(
+        &recourse_with_job_lines(gate::recourse_questions(&checked), &stored),
+        &patterns_with_job_lines(gate::pattern_questions(&checked), &stored),
+        folder,
+    )?;
+    let groups = read_rows::<GroupRow>(&tables)?;
+    let counts = read_rows::<CountRow>(&tables)?;
+    let (gates, outcome) = gate::verdicts(
+        &checked,
+        questions,
+        GateTables { metrics, groups: &groups, counts: &counts },
+        comparison,
+        counted,
+        &unsteady_of(manifest),
+    );
+    Ok(GatesAgain { job: checked.job, stored, gates, outcome })
 }
 
 /// A folder whose run waits for scores: there is nothing to judge yet, and its summary says so.

@@ -45,8 +45,12 @@ pub(crate) enum CommandVerb {
     Power(PowerArgs),
     /// Compare two finished folders: what changed, by how much, and whether it is more than chance
     Diff(DiffArgs),
-    /// Export a finished folder for another tool: JUnit, Prometheus, CSV, MLflow
+    /// Export a finished folder for another tool: JUnit, Prometheus, CSV, MLflow, CycloneDX
     Export(ExportArgs),
+    /// Check that a folder is what its run wrote: hashes, table versions, gates judged again
+    Verify(VerifyArgs),
+    /// Pack a sound folder into one archive, without rows of single people
+    Pack(PackArgs),
     /// Remove results from the cache that nobody needs any more
     Clean(CleanArgs),
     /// Ask an endpoint for the scores of the rows on standard input; runs start it
@@ -330,6 +334,7 @@ impl ValueEnum for ExportTarget {
             ExportTarget::Form(ExportFormat::Prometheus),
             ExportTarget::Form(ExportFormat::Csv),
             ExportTarget::Form(ExportFormat::Mlflow),
+            ExportTarget::Form(ExportFormat::ModelCard),
             ExportTarget::Cases,
         ]
     }
@@ -346,12 +351,38 @@ impl ValueEnum for ExportTarget {
             ExportTarget::Form(ExportFormat::Mlflow) => {
                 ("mlflow", "A JSON object of values for `mlflow.log_metrics`")
             }
+            ExportTarget::Form(ExportFormat::ModelCard) => {
+                ("model-card", "A bill of materials with model cards, CycloneDX 1.6")
+            }
             ExportTarget::Cases => {
                 ("cases", "A CSV of people by their ids, with decisions before and after")
             }
         };
         Some(PossibleValue::new(word).help(help))
     }
+}
+
+/// `cfaudit verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The output folder.
+    pub(crate) dir: PathBuf,
+    /// The fingerprint that was noted at sign-off: the SHA-256 of manifest.json.
+    #[arg(long, value_name = "SHA256", value_parser = parse_fingerprint)]
+    pub(crate) fingerprint: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `cfaudit pack`.
+#[derive(Debug, Args)]
+pub(crate) struct PackArgs {
+    /// The output folder.
+    pub(crate) dir: PathBuf,
+    /// The archive; `JOB-RUN.zip` in the working directory where left out.
+    #[arg(long, value_name = "F")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// `cfaudit gate`.
@@ -560,6 +591,12 @@ fn parse_size(text: &str) -> Result<u64, String> {
     let number: f64 =
         number.parse().map_err(|_| format!("`{text}` is not a size; write for example 2GiB"))?;
     Ok((number * factor as f64) as u64)
+}
+
+fn parse_fingerprint(text: &str) -> Result<String, String> {
+    let is_hash = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let bad = || format!("`{text}` is no SHA-256; write its 64 hexadecimal digits");
+    is_hash.then(|| text.to_ascii_lowercase()).ok_or_else(bad)
 }
 
 fn parse_rate(text: &str) -> Result<f64, String> {

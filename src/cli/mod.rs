@@ -8,6 +8,7 @@ mod manual;
 mod owned_files;
 mod preview;
 mod progress;
+mod proof;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::panic;
@@ -78,6 +79,8 @@ fn obey(verb: CommandVerb) -> Result<Exit> {
         CommandVerb::Diff(args) => after::diff(&args),
         CommandVerb::New(args) => after::new(&args),
         CommandVerb::Export(args) => after::export(&args),
+        CommandVerb::Verify(args) => proof::verify(&args),
+        CommandVerb::Pack(args) => proof::pack(&args),
         CommandVerb::AskHttp(args) => after::ask_http(&args),
         CommandVerb::Clean(args) => after::clean(&args),
         CommandVerb::Plan(args) => preview::plan(&args),

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::folder::read::manifest;
 use crate::job::ExportFormat;
+use crate::proof::pack::GUIDE;
 
 /// What is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +26,8 @@ pub(crate) enum OwnedFile {
     Log,
     /// A finished folder in another form.
     Export(ExportTarget),
+    /// The archive of a folder.
+    Archive,
 }
 
 impl OwnedFile {
@@ -33,6 +36,7 @@ impl OwnedFile {
             OwnedFile::Summary => "a summary",
             OwnedFile::Log => "a log of cfaudit",
             OwnedFile::Export(_) => "an export of this form",
+            OwnedFile::Archive => "an archive of an audit",
         }
     }
 
@@ -47,6 +51,16 @@ impl OwnedFile {
             OwnedFile::Export(ExportTarget::Form(ExportFormat::Prometheus)) => b"# HELP cfaudit_",
             OwnedFile::Export(ExportTarget::Form(ExportFormat::Csv)) => {
                 b"arm,model,counterfactual,"
+            }
+            OwnedFile::Export(ExportTarget::Form(ExportFormat::ModelCard)) => {
+                b"{\n  \"$schema\": \"http://cyclonedx.org/schema/bom-1.6.schema.json\""
+            }
+            // The name of the first entry stands behind 30 bytes of the head of a ZIP file.
+            OwnedFile::Archive => {
+                let name = text.get(30..).unwrap_or_default();
+                let length = text.get(26..28).map_or(0, |n| usize::from(n[0]) + 256 * usize::from(n[1]));
+                let name = name.get(..length).unwrap_or_default();
+                return text.starts_with(b"PK\x03\x04") && name.ends_with(GUIDE.as_bytes());
             }
             OwnedFile::Export(ExportTarget::Cases) => b"row_id,model,counterfactual,",
             OwnedFile::Export(ExportTarget::Form(ExportFormat::Mlflow)) => {

@@ -9,6 +9,7 @@
 //! | [`write_synced`], [`copy_synced`] | yes | yes | yes |
 //! | [`write_by_rename`] | yes | no | yes |
 //! | [`replace`], [`replace_private`] (mode 0600) | yes; a pipe is written to, a link stays a link | no | no |
+//! | [`replace_with`] | yes | no | no |
 //! | [`write_new`] | never | yes | no |
 //! | [`write_private`] | never; mode 0600 | yes | yes |
 
@@ -299,6 +300,19 @@ fn replace_as(path: &Path, bytes: &[u8], ready: impl FnOnce(&Path) -> Result<()>
     done
 }
 
+/// As [`replace`] for a regular file that `fill` writes, which may be longer than fits in memory.
+pub(crate) fn replace_with(path: &Path, fill: impl FnOnce(File) -> Result<()>) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let new = path.with_file_name(format!(".{name}.new-{}", std::process::id()));
+    let done = create(&new).and_then(fill);
+    let done = done.and_then(|()| fs::rename(&new, path).map_err(failed("replace", path)));
+    if done.is_err() {
+        // The temporary file is removed; if that fails too, the first error is reported.
+        let _ = fs::remove_file(&new);
+    }
+    done
+}
+
 /// Renames a file or folder.
 pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(failed("write", to))
@@ -507,7 +521,7 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<FileBelow>> {
 }
 
 /// The paths below a folder of everything but folders, sorted. Links are listed, not followed.
-pub(super) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn names_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {

@@ -206,6 +206,10 @@ pub enum ExportFormat {
     Csv,
     /// `exports/mlflow.json`: values for `mlflow.log_metrics`.
     Mlflow,
+    /// `exports/model-card.json`: a bill of materials with a model card for each model, CycloneDX
+    /// 1.6.
+    #[serde(rename = "model-card")]
+    ModelCard,
 }
 
 /// The HTML summary.

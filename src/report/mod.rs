@@ -23,6 +23,7 @@ pub(crate) mod diff;
 mod draw;
 mod evidence;
 pub(crate) mod export;
+pub(crate) mod model_card;
 pub(crate) mod page;
 mod read;
 mod section;

@@ -57,7 +57,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "exec::hash",
         ],
     ),
-    ("report", &["table", "folder", "metric", "counterfactual::strategy", "exec::files"]),
+    (
+        "report",
+        &["table", "folder", "metric", "counterfactual::strategy", "exec::files", "exec::hash"],
+    ),
     ("explain", &["table", "folder", "metric", "job", "data"]),
     (
         "stage",
@@ -84,7 +87,14 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("rejudge", &["table", "folder", "gate", "diff", "job", "exec", "report", "stage"]),
-    ("cli", &["table", "folder", "data", "job", "exec", "report", "explain", "stage", "rejudge"]),
+    ("proof", &["table", "folder", "exec", "report", "stage", "rejudge"]),
+    (
+        "cli",
+        &[
+            "table", "folder", "data", "job", "exec", "report", "explain", "stage", "rejudge",
+            "proof",
+        ],
+    ),
 ];
 
 /// Crate, and the modules that may name it.
@@ -97,7 +107,7 @@ const DOORS: &[(&str, &[&str])] = &[
     ("granit_parser", &["job"]),
     ("minijinja", &["report"]),
     ("ureq", &["data"]),
-    ("zip", &["data"]),
+    ("zip", &["data", "proof"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),

@@ -35,7 +35,7 @@ run: {seed: 77}
 const N: i64 = 2000;
 
 /// The interpreter, if it can import this.
-fn interpreter(imports: &str) -> Option<String> {
+pub(crate) fn interpreter(imports: &str) -> Option<String> {
     let python = std::env::var("CFAUDIT_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let loads = Command::new(&python)
         .args(["-c", &format!("import {imports}")])

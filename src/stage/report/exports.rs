@@ -6,7 +6,7 @@ use crate::folder::manifest::Manifest;
 use crate::folder::read;
 use crate::job::blocks::gates::OnInconclusive;
 use crate::job::{ExportFormat, Job};
-use crate::report::export;
+use crate::report::{export, model_card};
 use crate::table::file::read_rows;
 use crate::table::{GateRow, MetricRow};
 use std::path::Path;
@@ -36,6 +36,7 @@ pub(crate) fn export_text(
         ExportFormat::Prometheus => export::prometheus(&audit),
         ExportFormat::Csv => export::csv(&audit),
         ExportFormat::Mlflow => export::mlflow(&audit),
+        ExportFormat::ModelCard => model_card::model_card(&audit),
     })
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn export_file(form: ExportFormat) -> &'static str {
         ExportFormat::Prometheus => "cfaudit.prom",
         ExportFormat::Csv => "metrics.csv",
         ExportFormat::Mlflow => "mlflow.json",
+        ExportFormat::ModelCard => "model-card.json",
     }
 }
 

@@ -1,0 +1,196 @@
+"""Finished audits: their tables, verdicts and pages, and what differs between two of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cfaudit._program import call
+
+if TYPE_CHECKING:
+    from typing import Any, Union
+
+    import pandas
+    import polars
+    import pyarrow
+
+    from cfaudit._program import PathLike
+
+    Folder = Union[PathLike, "Audit"]
+
+
+def _frame(title: str, page: str) -> str:
+    """A page inside of another one, which it cannot change."""
+    from html import escape
+
+    return (
+        f'<iframe title="{escape(title)}" sandbox srcdoc="{escape(page)}" '
+        'style="width:100%;height:46em;border:1px solid #8888"></iframe>'
+    )
+
+
+def _brief(page: str) -> str:
+    """The first two printed pages of a report: the rest follows the list of contents."""
+    start, end = page.find('<nav class="side"'), page.find("<footer>")
+    return page if start < 0 or end < start else page[:start] + page[end:]
+
+
+class Audit:
+    """The output folder of a run. `Audit("outputs/loans")` opens one that is there."""
+
+    #: The folder.
+    folder: str
+
+    def __init__(self, folder: PathLike) -> None:
+        self.folder = os.fspath(folder)
+        if not os.path.isfile(self._path("manifest.json")):
+            raise FileNotFoundError(f"{self.folder} is no output folder of cfaudit")
+
+    def __fspath__(self) -> str:
+        return self.folder
+
+    def __repr__(self) -> str:
+        return f"Audit({self.folder!r}, verdict={self.verdict!r})"
+
+    def _path(self, *names: str) -> str:
+        return os.path.join(self.folder, *names)
+
+    def _json(self, name: str) -> dict[str, Any]:
+        import json
+
+        with open(self._path(name), encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+            return found
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """`manifest.json`: inputs, versions, and the hash of every file."""
+        return self._json("manifest.json")
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """`summary.json`: the verdict, the gates and a few values."""
+        return self._json("summary.json")
+
+    @property
+    def verdict(self) -> str:
+        """pass, fail, inconclusive, warn, or done where the job has no gates."""
+        return str(self.summary["verdict"])
+
+    @property
+    def exit(self) -> int:
+        """The exit status that the gates ask for: 0, or 1 where one is crossed."""
+        return int(self.summary["exit"])
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of `manifest.json`, which tells this audit from any other."""
+        import hashlib
+
+        with open(self._path("manifest.json"), "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that the folder holds."""
+        found = []
+        for below in ("tables", "rows"):
+            if os.path.isdir(self._path(below)):
+                names = os.listdir(self._path(below))
+                found += [name[:-8] for name in names if name.endswith(".parquet")]
+        return sorted(found)
+
+    def arrow(self, table: str = "metrics") -> pyarrow.Table:
+        """A table as pyarrow reads it; `cfaudit schema tables` describes the columns."""
+        import pyarrow.parquet
+
+        for below in ("tables", "rows"):
+            path = self._path(below, f"{table}.parquet")
+            if os.path.isfile(path):
+                return pyarrow.parquet.read_table(path)
+        raise KeyError(f"{self.folder} has no table {table!r}; it has {', '.join(self.tables)}")
+
+    def pandas(self, table: str = "metrics") -> pandas.DataFrame:
+        """A table as a pandas frame; a missing value of an integer column stays missing."""
+        import pandas
+        import pyarrow
+
+        whole = {pyarrow.int64(): pandas.Int64Dtype(), pyarrow.uint64(): pandas.UInt64Dtype()}
+        return self.arrow(table).to_pandas(types_mapper=whole.get)
+
+    def polars(self, table: str = "metrics") -> polars.DataFrame:
+        """A table as a polars frame."""
+        import polars
+
+        found = polars.from_arrow(self.arrow(table))
+        assert isinstance(found, polars.DataFrame)
+        return found
+
+    def export(self, form: str) -> str:
+        """The audit in the form of another tool: junit, prometheus, csv, mlflow, model-card."""
+        return call(["export", self.folder, "--to", form])[1]
+
+    def verify(self, fingerprint: str | None = None) -> dict[str, Any]:
+        """Checks hashes, table versions, and the gates again; `sound` says whether all hold."""
+        import json
+
+        expected = [] if fingerprint is None else ["--fingerprint", fingerprint]
+        text = call(["verify", self.folder, "--json", *expected], results=(0, 5))[1]
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    def pack(self, file: PathLike) -> str:
+        """Writes one archive without rows of single people; gives its path."""
+        call(["pack", self.folder, "--file", file])
+        return os.fspath(file)
+
+    def _repr_html_(self) -> str:
+        with open(self._path("report.html"), encoding="utf-8") as file:
+            return _frame(f"Audit {self.folder}", _brief(file.read()))
+
+
+class Difference:
+    """What has changed from one audit to another."""
+
+    #: What `cfaudit diff --json --all` prints.
+    data: dict[str, Any]
+    #: The changes as a pyarrow table, one row for each value of both audits.
+    changes: pyarrow.Table
+
+    def __init__(self, data: dict[str, Any], changes: pyarrow.Table, page: str) -> None:
+        self.data, self.changes, self._page = data, changes, page
+
+    def __repr__(self) -> str:
+        old, new = self.data["old"]["run"], self.data["new"]["run"]
+        return f"Difference({old!r}, {new!r}, clear={self.data['n_clear']})"
+
+    @property
+    def comparable(self) -> bool:
+        """Whether every definition is the same in both."""
+        return bool(self.data["comparable"])
+
+    @property
+    def clear(self) -> list[dict[str, Any]]:
+        """The changes whose interval leaves out 0."""
+        return [row for row in self.data["changes"] if row["clear"] == 1]
+
+    def _repr_html_(self) -> str:
+        return _frame("Changes", self._page)
+
+
+def diff(old: Folder, new: Folder, *, force: bool = False) -> Difference:
+    """Compares two finished audits: folders or `Audit`s.
+
+    With `force` also values are compared whose definition differs between the two.
+    """
+    import json
+    import tempfile
+
+    import pyarrow.parquet
+
+    with tempfile.TemporaryDirectory() as folder:
+        forced = ["--force"] if force else []
+        text = call(["diff", old, new, "--json", "--all", "--out", folder, *forced])[1]
+        changes = pyarrow.parquet.read_table(os.path.join(folder, "changes.parquet"))
+        with open(os.path.join(folder, "diff.html"), encoding="utf-8") as file:
+            return Difference(json.loads(text), changes, file.read())

@@ -1,0 +1,118 @@
+"""The program `cfaudit`: where it is, how it is started, and what its exit statuses mean."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Union
+
+    PathLike = Union[str, "os.PathLike[str]"]
+
+
+class CfauditError(Exception):
+    """The program ended with a status that is no result; the text is what it said."""
+
+    #: The exit status.
+    status: int
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class JobError(CfauditError):
+    """Status 2: the job or an argument is wrong."""
+
+
+class DataError(CfauditError):
+    """Status 3: data, scores or a model are wrong."""
+
+
+class WaitingError(CfauditError):
+    """Status 4: the run waits for scores that are computed elsewhere."""
+
+
+class OperatorError(CfauditError):
+    """Status 5: disk, permissions, or a folder that is in use, damaged or of another job."""
+
+
+_ERRORS: dict[int, type[CfauditError]] = {
+    2: JobError,
+    3: DataError,
+    4: WaitingError,
+    5: OperatorError,
+}
+
+
+def program() -> str:
+    """The path of the program: next to this interpreter, where pip puts it, else on the PATH.
+
+    Raises FileNotFoundError where there is none.
+    """
+    import shutil
+    import sysconfig
+
+    name = "cfaudit" + (sysconfig.get_config_var("EXE") or "")
+    scripts = [sysconfig.get_path("scripts"), os.path.dirname(sys.executable)]
+    user = getattr(sysconfig, "get_preferred_scheme", None)
+    if user is not None:
+        scripts.append(sysconfig.get_path("scripts", scheme=user("user")))
+    for folder in scripts:
+        path = os.path.join(folder, name) if folder else ""
+        if path and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    found = shutil.which("cfaudit")
+    if found is None:
+        raise FileNotFoundError(
+            "there is no program `cfaudit` next to this Python or on the PATH; "
+            "install the wheel with pip, or build the program with make"
+        )
+    return found
+
+
+def _errors(log: str) -> str:
+    """What went wrong, of a log in JSON; any other text as it is."""
+    import json
+
+    said = []
+    for line in log.strip().splitlines():
+        try:
+            text = str(json.loads(line)["text"])
+        except (ValueError, KeyError, TypeError):
+            said.append(line)
+            continue
+        if text.startswith("error["):
+            said.append(text)
+    return "\n".join(said)
+
+
+def call(
+    arguments: Iterable[PathLike],
+    *,
+    path: PathLike | None = None,
+    results: tuple[int, ...] = (0, 1),
+) -> tuple[int, str, str]:
+    """Runs the program to its end: status, standard output and standard error.
+
+    A status that is not among `results` raises the error of that status.
+    """
+    import subprocess
+
+    command: list[str] = [os.fspath(path or program())]
+    command.extend(os.fspath(argument) for argument in arguments)
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    if done.returncode not in results:
+        text = _errors(done.stderr) or done.stdout.strip() or f"exit status {done.returncode}"
+        raise _ERRORS.get(done.returncode, CfauditError)(done.returncode, text)
+    return done.returncode, done.stdout, done.stderr

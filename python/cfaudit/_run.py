@@ -1,0 +1,293 @@
+"""Runs a job: on the rows of a frame, and with models that are functions of this process.
+
+What the command line could not read is written next to the output folder, into `<out>.inputs`,
+for this account alone: `rows.parquet`, `job.yaml` where the job is a mapping, and for each scorer
+the files of its scores. The manifest names these files with their hashes, so that its command
+gives the same folder again. They hold rows of people; remove them when that is not needed.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from cfaudit._audit import Audit
+from cfaudit._program import DataError, WaitingError, call
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Union
+
+    import pyarrow
+
+    from cfaudit._program import PathLike
+
+    Scorer = Callable[[Any], Any]
+    Job = Union[PathLike, Mapping[str, Any]]
+
+#: Rows that a scorer gets at once.
+BATCH = 65_536
+
+
+def _folder(path: str) -> str:
+    os.makedirs(path, mode=0o700, exist_ok=True)
+    return path
+
+
+def _write(path: str, data: bytes) -> None:
+    """Writes a file that only this account can read; the same bytes leave it untouched."""
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    new = f"{path}.new-{os.getpid()}"
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    os.replace(new, path)
+
+
+def _is_of(frame: Any, library: str) -> bool:
+    return type(frame).__module__.split(".")[0] == library
+
+
+def _table(rows: Any) -> pyarrow.Table:
+    """Rows as an Arrow table without what only pandas reads."""
+    import pyarrow
+
+    if _is_of(rows, "pandas"):
+        table = pyarrow.Table.from_pandas(rows, preserve_index=False)
+    elif isinstance(rows, pyarrow.Table):
+        table = rows
+    elif _is_of(rows, "polars") and hasattr(rows, "collect"):
+        table = rows.collect().to_arrow()
+    elif hasattr(rows, "to_arrow"):
+        table = rows.to_arrow()
+    elif hasattr(rows, "__arrow_c_stream__"):
+        table = pyarrow.table(rows)
+    else:
+        raise TypeError(
+            f"rows must be a frame of pandas or polars, or an Arrow table, not {type(rows)!r}"
+        )
+    return table.replace_schema_metadata(None)
+
+
+def _parquet(table: pyarrow.Table) -> bytes:
+    import io
+
+    import pyarrow.parquet
+
+    file = io.BytesIO()
+    # Plain types: a dictionary or a large text is a text for every reader.
+    pyarrow.parquet.write_table(table, file, compression="zstd", store_schema=False)
+    return file.getvalue()
+
+
+def _kind(rows: Any) -> str:
+    """The library whose frames a scorer gets: that of the rows, else pandas where it imports."""
+    for library in ("polars", "pyarrow"):
+        if rows is not None and _is_of(rows, library):
+            return library
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
+        return "pyarrow"
+    return "pandas"
+
+
+def _text(level: Any) -> str:
+    """A class of a model in the spelling of a job."""
+    if hasattr(level, "item"):
+        level = level.item()
+    if isinstance(level, bool):
+        return str(level).lower()
+    if isinstance(level, float) and level.is_integer():
+        return str(int(level))
+    return str(level)
+
+
+def _numbers(name: str, scorer: Scorer, found: Any, n: int, positive: list[str]) -> list[float]:
+    """The scores of the positive class, one for each row."""
+    if getattr(found, "ndim", 1) == 2:
+        classes = getattr(getattr(scorer, "__self__", None), "classes_", None)
+        if classes is None:
+            raise DataError(
+                3,
+                f"scorer {name!r} gives {found.shape[1]} columns and no classes: "
+                "let it give one number for each row",
+            )
+        places = [i for i, level in enumerate(classes) if _text(level) in positive]
+        if len(places) != 1:
+            raise DataError(
+                3,
+                f"scorer {name!r} has the classes {[_text(c) for c in classes]}, and "
+                f"the job's positive values are {positive}: let it give one number "
+                "for each row",
+            )
+        found = found[:, places[0]]
+    if hasattr(found, "to_pylist"):
+        found = found.to_pylist()
+    scores = [float("nan") if score is None else float(score) for score in found]
+    if len(scores) != n:
+        raise DataError(3, f"scorer {name!r} gave {len(scores)} numbers for {n} rows")
+    return scores
+
+
+def _ask(
+    name: str, scorer: Scorer, table: pyarrow.Table, kind: str, positive: list[str]
+) -> list[float]:
+    """The scores of rows, which a fitted model of scikit-learn gets in its own order of columns."""
+    wanted = getattr(getattr(scorer, "__self__", None), "feature_names_in_", None)
+    if wanted is not None:
+        wanted = [str(column) for column in wanted]
+        absent = [column for column in wanted if column not in table.column_names]
+        if absent:
+            raise DataError(
+                3, f"scorer {name!r} wants columns that the job does not have: {', '.join(absent)}"
+            )
+        table = table.select(wanted)
+    frame: Any = table
+    if kind == "pandas":
+        frame = table.to_pandas()
+    elif kind == "polars":
+        import polars
+
+        frame = polars.from_arrow(table)
+    return _numbers(name, scorer, scorer(frame), table.num_rows, positive)
+
+
+def _score(audit: Audit, awaited: Mapping[str, Any], scorer: Scorer, kind: str) -> None:
+    """Writes a file of scores that a run waits for."""
+    import pyarrow
+    import pyarrow.parquet
+
+    name = awaited["model"]
+    label = audit.manifest.get("label") or {}
+    positive = [str(value) for value in label.get("positive", [])]
+    below = os.path.join(audit.folder, awaited["to_score"])
+    parts = sorted(part for part in os.listdir(below) if part.endswith(".parquet"))
+    keys = [*awaited["columns"][:-1], "from_group", "request"]
+    answers = []
+    for part in parts:
+        for batch in pyarrow.parquet.ParquetFile(os.path.join(below, part)).iter_batches(BATCH):
+            rows = pyarrow.Table.from_batches([batch])
+            features = rows.select([c for c in rows.column_names if c not in keys])
+            scores = _ask(name, scorer, features, kind, positive)
+            answer = rows.select([key for key in keys if key != "from_group"])
+            column = pyarrow.array(scores, pyarrow.float64(), from_pandas=True)
+            answers.append(answer.append_column(awaited["columns"][-1], column))
+    _write(awaited["path"], _parquet(pyarrow.concat_tables(answers)))
+
+
+def run(
+    job: Job,
+    rows: Any = None,
+    scorers: Mapping[str, Scorer] | None = None,
+    *,
+    out: PathLike | None = None,
+    settings: Mapping[str, Any] | None = None,
+    baseline: PathLike | None = None,
+    history: Iterable[PathLike] = (),
+    arguments: Iterable[PathLike] = (),
+) -> Audit:
+    """Runs a job and opens its output folder.
+
+    job        path of a job file, or the job as a mapping
+    rows       frame of pandas or polars, or Arrow table, in the place of `data.rows`
+    scorers    functions in the place of models of the job: each gets a frame of features and gives
+               the probability of the positive class, one number for each row, or what
+               `predict_proba` gives; in the job such a model has its threshold and no kind
+    out        output folder; `outputs/<name of the job>` where left out
+    settings   values by their full path, as `--set` of the command line
+    baseline   an earlier audit, for gates `against: baseline`
+    history    earlier audits, oldest first
+    arguments  further arguments of `cfaudit run`, such as `["--threads", "2"]`
+
+    Crossed gates are a result: `verdict` and `exit` of the audit tell them. What ends a run without
+    results raises a `CfauditError` with the text of the program.
+    """
+    import json
+
+    scorers = scorers or {}
+    if isinstance(job, (str, os.PathLike)):
+        file = os.fspath(job)
+        name = os.path.splitext(os.path.basename(file))[0]
+    else:
+        file, name = "", str(job["name"])
+    target = os.path.join("outputs", name) if out is None else os.fspath(out)
+    inputs = target.rstrip("/") + ".inputs"
+    if not isinstance(job, (str, os.PathLike)):
+        file = os.path.join(_folder(inputs), "job.yaml")
+        # JSON is YAML.
+        _write(file, (json.dumps(dict(job), indent=2) + "\n").encode())
+    command: list[PathLike] = ["run", file, "--log", "json"]
+    if out is not None:
+        command += ["--out", target]
+    if baseline is not None:
+        command += ["--baseline", baseline]
+    earlier = list(history)
+    if earlier:
+        command += ["--history", *earlier]
+    sets = dict(settings or {})
+    if rows is not None:
+        path = os.path.join(_folder(inputs), "rows.parquet")
+        _write(path, _parquet(_table(rows)))
+        sets["data.rows"] = {"parquet": path}
+    for model in scorers:
+        below = _folder(os.path.join(inputs, model))
+        # Yesterday's scores never answer for today's function.
+        for old in os.listdir(below):
+            os.remove(os.path.join(below, old))
+        sets[f'models."{model}".scores'] = {
+            "factual": {"parquet": os.path.join(below, "factual.parquet"), "column": "score"},
+            "counterfactual": {
+                "parquet": os.path.join(below, "set-{counterfactual}.parquet"),
+                "column": "score",
+            },
+        }
+    for key, value in sets.items():
+        command += ["--set", f"{key}={json.dumps(value)}"]
+    command += list(arguments)
+    kind = _kind(rows) if scorers else ""
+    # A set that follows the decisions of a model is asked for after these.
+    for _ in range(20):
+        status, text, _said = call(command, results=(0, 1, 4) if scorers else (0, 1))
+        audit = Audit(json.loads(text.splitlines()[-1])["out"])
+        if status != 4:
+            return audit
+        for awaited in audit.manifest["awaited"]:
+            if awaited["model"] not in scorers:
+                raise WaitingError(4, f"the run waits for scores: {awaited['path']}")
+            _score(audit, awaited, scorers[awaited["model"]], kind)
+    raise WaitingError(4, "the run asks for scores again and again")
+
+
+def new(
+    rows: Any,
+    *,
+    label: str,
+    sensitive: str | Iterable[str],
+    file: PathLike,
+    positive: str | None = None,
+    favourable: str | None = None,
+    reference: str | None = None,
+    score: str | None = None,
+) -> str:
+    """Writes a first, commented job from the columns of a frame; gives the guesses to look at.
+
+    Its `data.rows` names `<file without ending>.parquet`, where the rows are written to.
+    """
+    path = os.path.splitext(os.fspath(file))[0] + ".parquet"
+    _write(path, _parquet(_table(rows)))
+    command: list[PathLike] = ["new", path, "--label", label, "--out", file]
+    for column in [sensitive] if isinstance(sensitive, str) else sensitive:
+        command += ["--sensitive", column]
+    options = {
+        "--positive": positive,
+        "--favourable": favourable,
+        "--reference": reference,
+        "--score": score,
+    }
+    for option, value in options.items():
+        if value is not None:
+            command += [option, value]
+    return call(command)[2]

@@ -1,0 +1,83 @@
+//! `cfaudit verify` and `cfaudit pack`.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value, json};
+
+use crate::cli::args::{PackArgs, VerifyArgs};
+use crate::cli::owned_files::{self, OwnedFile};
+use crate::cli::print;
+use crate::error::{Exit, Result};
+use crate::proof::pack;
+use crate::proof::verify::{self, FolderProof};
+use crate::report::diff::on_one_line;
+
+/// Checks a folder; ends with 5 where something is wrong.
+pub(crate) fn verify(args: &VerifyArgs) -> Result<Exit> {
+    let proof = verify::verify(&args.dir, args.fingerprint.as_deref())?;
+    let exit = if proof.is_sound() { Exit::Done } else { Exit::Operator };
+    let folder = args.dir.to_string_lossy();
+    print(&if args.json {
+        format!("{}\n", as_json(&folder, &proof, exit))
+    } else {
+        as_text(&folder, &proof)
+    })?;
+    Ok(exit)
+}
+
+fn as_json(folder: &str, proof: &FolderProof, exit: Exit) -> Value {
+    let problems: Vec<Value> =
+        proof.problems.iter().map(|p| json!({"file": p.file, "what": p.what})).collect();
+    let gates: Map<String, Value> =
+        proof.verdicts.iter().map(|(gate, verdict)| (gate.clone(), json!(verdict))).collect();
+    json!({"cfaudit": 1, "folder": folder, "job": proof.manifest.job, "run": proof.manifest.run,
+        "program": proof.manifest.program, "fingerprint": proof.fingerprint,
+        "sound": proof.is_sound(), "files": proof.n_sound, "problems": problems,
+        "notes": proof.notes, "gates": gates, "exit": exit.code()})
+}
+
+fn as_text(folder: &str, proof: &FolderProof) -> String {
+    let manifest = &proof.manifest;
+    let found = match proof.problems.len() {
+        0 => "sound".to_owned(),
+        1 => "not sound, 1 problem".to_owned(),
+        n => format!("not sound, {n} problems"),
+    };
+    let mut lines = vec![
+        format!("{folder}: {found}"),
+        format!("  fingerprint {}", proof.fingerprint),
+        format!("  job {}, run {}, cfaudit {}", manifest.job, manifest.run, manifest.program),
+        format!("  {} files are what manifest.json lists", proof.n_sound),
+    ];
+    if !proof.verdicts.is_empty() {
+        let verdicts: Vec<String> =
+            proof.verdicts.iter().map(|(gate, verdict)| format!("{gate} {verdict}")).collect();
+        lines.push(format!("  gates judged again: {}", verdicts.join(", ")));
+    }
+    lines.extend(proof.notes.iter().map(|note| format!("  note: {note}")));
+    lines.extend(proof.problems.iter().map(|p| format!("  problem: {}: {}", p.file, p.what)));
+    if !proof.is_sound() {
+        let hint = "it was changed after its run wrote it; take a sound copy, or run the job again";
+        lines.push(format!("  hint: {hint}"));
+    }
+    // Names of files stand in it: a terminal is to show them, not to obey them.
+    lines.iter().map(|line| on_one_line(line) + "\n").collect()
+}
+
+/// Writes the archive of a sound folder.
+pub(crate) fn pack(args: &PackArgs) -> Result<Exit> {
+    let proof = pack::sound(&args.dir)?;
+    let name = || PathBuf::from(pack::archive_name(&proof.manifest) + ".zip");
+    let file = args.file.clone().unwrap_or_else(name);
+    owned_files::check(&file, OwnedFile::Archive, &[&args.dir])?;
+    let packed = pack::pack(&args.dir, &proof, &file)?;
+    print(&format!(
+        "{}: {} files, {:.1} MB, SHA-256 {}\n  fingerprint of the audit {}\n",
+        file.display(),
+        packed.n_files,
+        packed.bytes as f64 / 1e6,
+        packed.sha256,
+        proof.fingerprint
+    ))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,126 @@
+//! `cfaudit pack`: one archive with everything of a finished folder but rows of single people, logs
+//! and run times.
+//!
+//! ```text
+//! JOB-RUN/READ-ME.txt     what is here, how to check it, how to go on
+//! JOB-RUN/SHA256SUMS      for `sha256sum --check`
+//! JOB-RUN/audit/...       the folder: `verify`, `diff`, `gate` and `report` work on it
+//! ```
+//!
+//! The same folder gives the same bytes: names are sorted, entries carry no time and no owner.
+//! Tables are compressed already and are stored as they are.
+
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipWriter};
+
+use crate::error::{Error, Result};
+use crate::exec::files::{self, File};
+use crate::folder::manifest::Manifest;
+use crate::folder::read::{self, MANIFEST, check_measured};
+use crate::proof::guide;
+use crate::proof::verify::{self, FolderProof, is_removable};
+
+/// The guide to an archive.
+pub(crate) const GUIDE: &str = "READ-ME.txt";
+
+/// The hashes of all files but the guide and itself.
+const SUMS: &str = "SHA256SUMS";
+
+/// Bytes from which on an entry takes the long form of its size.
+const LARGE: usize = 1 << 31;
+
+/// An archive that was written.
+#[derive(Debug, Clone)]
+pub(crate) struct PackedArchive {
+    /// Number of its files.
+    pub(crate) n_files: usize,
+    /// Its size in bytes.
+    pub(crate) bytes: u64,
+    /// SHA-256 of the archive.
+    pub(crate) sha256: String,
+}
+
+/// The checks of a folder that is to be packed.
+///
+/// # Errors
+/// The folder is not sound, or holds no numbers.
+pub(crate) fn sound(folder: &Path) -> Result<FolderProof> {
+    let proof = verify::verify(folder, None)?;
+    if let Some(problem) = proof.problems.first() {
+        let path = folder.join(&problem.file);
+        let hint = "`cfaudit verify` lists all problems; run the job again, or pack a sound copy";
+        return Err(Error::operator("pack", path, &problem.what, hint));
+    }
+    check_measured(folder, &proof.manifest)?;
+    Ok(proof)
+}
+
+/// The folder at the top of an archive, and the name of its file without `.zip`.
+pub(crate) fn archive_name(manifest: &Manifest) -> String {
+    format!("{}-{}", manifest.job, manifest.run)
+}
+
+/// Writes the archive of a sound folder to `path`.
+///
+/// # Errors
+/// A file cannot be read or has changed, or the disk refuses.
+pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<PackedArchive> {
+    let manifest = &proof.manifest;
+    let top = archive_name(manifest);
+    let packed: Vec<(&String, &String)> =
+        manifest.files.iter().filter(|(name, _)| !is_removable(name)).collect();
+    let mut sums = format!("{}  audit/{MANIFEST}\n", proof.fingerprint);
+    packed.iter().for_each(|(name, sha256)| sums += &format!("{sha256}  audit/{name}\n"));
+    let guide = guide::text(proof, &read::read_summary(folder)?);
+    files::replace_with(path, |file| {
+        let mut archive = AuditArchive { zip: ZipWriter::new(BufWriter::new(file)), path, top };
+        archive.add(GUIDE, guide.len(), guide.as_bytes())?;
+        archive.add(SUMS, sums.len(), sums.as_bytes())?;
+        archive.add_file(folder, MANIFEST, &proof.fingerprint)?;
+        for (name, sha256) in &packed {
+            archive.add_file(folder, name, sha256)?;
+        }
+        let written = archive.zip.finish().map_err(io::Error::from);
+        written.and_then(|mut file| file.flush()).map_err(|e| Error::io("write", path, &e))
+    })?;
+    let (sha256, bytes) = files::hash_file(path)?;
+    Ok(PackedArchive { n_files: packed.len() + 3, bytes, sha256 })
+}
+
+/// An archive that is being written.
+struct AuditArchive<'p> {
+    zip: ZipWriter<BufWriter<File>>,
+    path: &'p Path,
+    /// The folder at its top.
+    top: String,
+}
+
+impl AuditArchive<'_> {
+    /// Adds a file of the folder. It must be what the manifest lists, also after it was read.
+    fn add_file(&mut self, folder: &Path, name: &str, sha256: &str) -> Result<()> {
+        let path = folder.join(name);
+        let bytes = usize::try_from(files::metadata(&path)?.len()).unwrap_or(usize::MAX);
+        self.add(&format!("audit/{name}"), bytes, files::open(&path)?)?;
+        read::check_hash(&path, sha256)
+    }
+
+    fn add(&mut self, name: &str, bytes: usize, mut content: impl Read) -> Result<()> {
+        let method = if name.ends_with(".parquet") {
+            CompressionMethod::Stored
+        } else {
+            CompressionMethod::Deflated
+        };
+        let options = SimpleFileOptions::default()
+            .compression_method(method)
+            .last_modified_time(DateTime::default())
+            .unix_permissions(0o644)
+            .large_file(bytes > LARGE);
+        let entry = self.zip.start_file(format!("{}/{name}", self.top), options);
+        let written = entry.map_err(io::Error::from);
+        let written = written.and_then(|()| io::copy(&mut content, &mut self.zip));
+        written.map(|_| ()).map_err(|e| Error::io("write", self.path, &e))
+    }
+}

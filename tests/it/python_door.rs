@@ -1,0 +1,98 @@
+//! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line; and
+//! the notebook that reads tables.
+//!
+//! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
+//! (`make python` fetches one); without it `python3` is tried.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+use crate::python::interpreter;
+use crate::work::{Ran, Work, assert_same, results, root};
+
+const JOB: &str = "
+cfaudit: 1
+name: loans
+data:
+  row_id: id
+  label: {column: repaid, positive: [1], favourable: positive}
+  sensitive:
+    sex: {groups: [m, f], reference: m}
+  features: {continuous: [age, income]}
+counterfactuals: {flip: naive}
+models:
+  mine: {threshold: 0.6}
+metrics: {families: [ccm, performance], bootstrap: {samples: 20}}
+gates:
+  no-harm: {harm_to: {sex: f}, model: mine, counterfactual: flip, at_most: 0.1}
+";
+
+/// An interpreter in the working folder that imports the package of this tree and finds the program
+/// on its path.
+fn door(work: &Work, python: &str) -> Command {
+    let program = Path::new(env!("CARGO_BIN_EXE_cfaudit")).parent().unwrap();
+    let mut path = OsString::from(program);
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = Command::new(python);
+    command.current_dir(work.path("")).env("PATH", path).env("PYTHONPATH", root().join("python"));
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    for name in ["THREADS", "MEMORY", "CACHE", "LOG", "DATA"] {
+        command.env_remove(format!("CFAUDIT_{name}"));
+    }
+    command
+}
+
+#[test]
+fn frames_and_functions_give_the_bytes_of_the_command_line() {
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = Work::new();
+    work.write("job.yaml", JOB);
+    let ran = Ran::of(door(&work, &python).arg(root().join("tests/python/door.py")), 0);
+    if ran.stdout.contains("without polars") {
+        crate::work::skip(&format!("{python} cannot import polars: `make python`"));
+    }
+    // The command that the manifest names gives the same folder, on other threads.
+    let manifest = work.json("out/manifest.json");
+    let command = manifest["command"].as_str().unwrap().strip_prefix("cfaudit ").unwrap();
+    let program = env!("CARGO_BIN_EXE_cfaudit");
+    let script = format!("'{program}' {command} --out by-hand --cache off --threads 1");
+    Ran::of(Command::new("sh").args(["-c", &script]).current_dir(work.path("")), 1);
+    assert_same(&results(&work.path("out")), &results(&work.path("by-hand")), "by hand");
+}
+
+/// Runs the cells of code one after the other, as a kernel would.
+const CELLS: &str = "
+import json, sys
+cells = json.load(open(sys.argv[1]))['cells']
+code = [''.join(cell['source']) for cell in cells if cell['cell_type'] == 'code']
+names = {}
+for i, source in enumerate(code):
+    exec(compile(source, f'cell {i + 1}', 'exec'), names)
+print(len(code))
+";
+
+#[test]
+fn the_notebook_runs() {
+    let file = root().join("jobs/recipes/read_tables.ipynb");
+    let notebook: Json = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(notebook["nbformat"], 4);
+    let cells = notebook["cells"].as_array().unwrap();
+    assert!(
+        cells
+            .iter()
+            .filter(|cell| cell["cell_type"] == "code")
+            .all(|cell| cell["outputs"].as_array().unwrap().is_empty()),
+        "a notebook is committed without its outputs"
+    );
+    let Some(python) = interpreter("pyarrow, pandas") else { return };
+    let work = Work::with_jobs();
+    work.cfaudit(0, "run jobs/demo.yaml --gates report --set data.rows.synthetic.rows=1000");
+    let ran = Ran::of(door(&work, &python).args(["-c", CELLS]).arg(file), 0);
+    let n: usize = ran.stdout.lines().last().unwrap().parse().unwrap();
+    assert!(n >= 5, "{n} cells of code");
+}
