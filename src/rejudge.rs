@@ -65,9 +65,7 @@ pub(crate) fn judge(
         return Err(Error::operator("use as baseline", baseline, cause, hint));
     }
     let comparison = match baseline {
-        Some(baseline) => {
-            Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?)
-        }
+        Some(baseline) => Some(diff::compare(&baseline::finished_side(baseline)?.1, &new, force)?),
         None => stored_comparison(folder, &manifest)?,
     };
     let again = judge_by_tables(folder, &manifest, &new.metrics, comparison.as_ref())?;
@@ -95,13 +93,7 @@ pub(crate) fn judge(
         check_unchanged(folder, &new.fingerprint)?;
         let scratch = claimed.scratch()?;
         let changes = comparison.as_ref().map(|c| c.changes.as_slice());
-        write_rejudged(
-            folder,
-            scratch.path(),
-            &mut manifest,
-            &job,
-            (&summary, &gates, changes),
-        )?;
+        write_rejudged(folder, scratch.path(), &mut manifest, &job, (&summary, &gates, changes))?;
         claimed.publish(scratch.path(), &extras(folder)?, cancel)?;
     } else {
         OutputFolder::clear_leftovers(folder, &manifest.job);
@@ -130,12 +122,7 @@ pub(crate) struct GatesAgain {
 /// The job or a table cannot be read.
 pub(crate) fn gates_again(folder: &Path, manifest: &Manifest) -> Result<GatesAgain> {
     let metrics = read_rows::<MetricRow>(&folder.join("tables"))?;
-    judge_by_tables(
-        folder,
-        manifest,
-        &metrics,
-        stored_comparison(folder, manifest)?.as_ref(),
-    )
+    judge_by_tables(folder, manifest, &metrics, stored_comparison(folder, manifest)?.as_ref())
 }
 
 /// The comparison with a baseline that a folder holds.

@@ -58,7 +58,8 @@ impl OwnedFile {
             // The name of the first entry stands behind 30 bytes of the head of a ZIP file.
             OwnedFile::Archive => {
                 let name = text.get(30..).unwrap_or_default();
-                let length = text.get(26..28).map_or(0, |n| usize::from(n[0]) + 256 * usize::from(n[1]));
+                let length =
+                    text.get(26..28).map_or(0, |n| usize::from(n[0]) + 256 * usize::from(n[1]));
                 let name = name.get(..length).unwrap_or_default();
                 return text.starts_with(b"PK\x03\x04") && name.ends_with(GUIDE.as_bytes());
             }

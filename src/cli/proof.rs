@@ -67,7 +67,7 @@ fn as_text(folder: &str, proof: &FolderProof) -> String {
 /// Writes the archive of a sound folder.
 pub(crate) fn pack(args: &PackArgs) -> Result<Exit> {
     let proof = pack::sound(&args.dir)?;
-    let name = || PathBuf::from(pack::archive_name(&proof.manifest) + ".zip");
+    let name = || PathBuf::from(proof.archive_name() + ".zip");
     let file = args.file.clone().unwrap_or_else(name);
     owned_files::check(&file, OwnedFile::Archive, &[&args.dir])?;
     let packed = pack::pack(&args.dir, &proof, &file)?;

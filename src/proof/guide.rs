@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use crate::folder::manifest::RunSummary;
-use crate::proof::pack::archive_name;
 use crate::proof::verify::{FolderProof, is_removable};
 
 /// What stands in an audit folder: the beginning of a path, and what it is.
@@ -74,6 +73,7 @@ pub(super) fn text(proof: &FolderProof, summary: &RunSummary) -> String {
          cfaudit report audit                    the pages again, from the tables\n  \
          duckdb -c \"from 'audit/tables/metrics.parquet'\"\n"
     );
-    let _ = write!(text, "\nThis folder is named {} after its job and run.\n", archive_name(manifest));
+    let _ =
+        write!(text, "\nThis folder is named {} after its job and run.\n", proof.archive_name());
     text
 }

@@ -18,7 +18,6 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 use crate::error::{Error, Result};
 use crate::exec::files::{self, File};
-use crate::folder::manifest::Manifest;
 use crate::folder::read::{self, MANIFEST, check_measured};
 use crate::proof::guide;
 use crate::proof::verify::{self, FolderProof, is_removable};
@@ -58,18 +57,13 @@ pub(crate) fn sound(folder: &Path) -> Result<FolderProof> {
     Ok(proof)
 }
 
-/// The folder at the top of an archive, and the name of its file without `.zip`.
-pub(crate) fn archive_name(manifest: &Manifest) -> String {
-    format!("{}-{}", manifest.job, manifest.run)
-}
-
 /// Writes the archive of a sound folder to `path`.
 ///
 /// # Errors
 /// A file cannot be read or has changed, or the disk refuses.
 pub(crate) fn pack(folder: &Path, proof: &FolderProof, path: &Path) -> Result<PackedArchive> {
     let manifest = &proof.manifest;
-    let top = archive_name(manifest);
+    let top = proof.archive_name();
     let packed: Vec<(&String, &String)> =
         manifest.files.iter().filter(|(name, _)| !is_removable(name)).collect();
     let mut sums = format!("{}  audit/{MANIFEST}\n", proof.fingerprint);

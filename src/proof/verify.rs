@@ -60,6 +60,11 @@ impl FolderProof {
         self.problems.is_empty()
     }
 
+    /// The folder at the top of its archive, and the name of the archive without `.zip`.
+    pub(crate) fn archive_name(&self) -> String {
+        format!("{}-{}", self.manifest.job, self.manifest.run)
+    }
+
     fn problem(&mut self, file: &str, what: impl Into<String>) {
         self.problems.push(ProofProblem { file: file.to_owned(), what: what.into() });
     }
@@ -252,18 +257,17 @@ fn verdict_of<'a>(rows: &'a [GateRow], gate: &str) -> &'a str {
 /// Whether the gates, judged again by the tables, are what the folder says of them.
 fn check_gates(folder: &Path, proof: &mut FolderProof) {
     const TABLE: &str = "tables/gates.parquet";
-    let again = rejudge::gates_again(folder, &proof.manifest)
-        .and_then(|again| Ok((again, read::read_summary(folder)?)));
-    let (again, summary) = match again {
-        Ok(found) => found,
-        Err(error) => {
-            let what = format!("the gates cannot be judged again: {}", error.cause());
-            return proof.problem(TABLE, what);
-        }
-    };
-    proof.verdicts = deciding(&again.gates)
-        .map(|row| (row.gate.to_string(), row.verdict.to_string()))
-        .collect();
+    let (again, summary) =
+        match (rejudge::gates_again(folder, &proof.manifest), read::read_summary(folder)) {
+            (Ok(again), Ok(summary)) => (again, summary),
+            (Err(error), _) => {
+                let what = format!("the gates cannot be judged again: {}", error.cause());
+                return proof.problem(TABLE, what);
+            }
+            (_, Err(error)) => return proof.problem(SUMMARY, error.cause()),
+        };
+    proof.verdicts =
+        deciding(&again.gates).map(|row| (row.gate.to_string(), row.verdict.to_string())).collect();
     let version = open_table(&folder.join("tables"), GateRow::TABLE)
         .ok()
         .flatten()

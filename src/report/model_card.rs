@@ -141,9 +141,8 @@ fn component(audit: &ExportedAudit<'_>, model: &ModelWords, data: &[Value]) -> V
     let words = &manifest.words;
     let mut described = model.words.clone();
     if let Some(set) = &manifest.stand_in {
-        described = format!(
-            "STAND-IN DATA for {set}: no number here is about real people. {described}"
-        );
+        described =
+            format!("STAND-IN DATA for {set}: no number here is about real people. {described}");
     }
     let performance: Vec<Value> =
         of_model(audit, model).filter(|row| is_listed(row)).map(performance_metric).collect();
@@ -213,9 +212,9 @@ fn is_listed(row: &MetricRow) -> bool {
         (MetricFamily::Group, ["pair", "pair"]),
         (MetricFamily::Ccm, ["direction", "direction"]),
     ];
-    places
-        .iter()
-        .any(|(family, scopes)| row.family == family.as_str() && scopes.contains(&row.scope.as_str()))
+    places.iter().any(|(family, scopes)| {
+        row.family == family.as_str() && scopes.contains(&row.scope.as_str())
+    })
 }
 
 fn performance_metric(row: &MetricRow) -> Value {
@@ -418,13 +417,8 @@ mod tests {
 
     fn card(manifest: &Manifest, metrics: &[MetricRow], gates: &[GateRow]) -> Value {
         let summary = RunSummary { verdict: words("fail"), ..RunSummary::default() };
-        let audit = ExportedAudit {
-            manifest,
-            summary: &summary,
-            metrics,
-            gates,
-            inconclusive_fails: true,
-        };
+        let audit =
+            ExportedAudit { manifest, summary: &summary, metrics, gates, inconclusive_fails: true };
         let text = model_card(&audit);
         assert_eq!(text, model_card(&audit));
         serde_json::from_str(&text).unwrap()

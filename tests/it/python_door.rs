@@ -1,5 +1,5 @@
-//! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line; and
-//! the notebook that reads tables.
+//! `import cfaudit`: jobs on frames and functions of Python, with the bytes of the command line;
+//! and the notebook that reads tables.
 //!
 //! `CFAUDIT_PYTHON` names an interpreter with what stands in `tests/requirements/python.txt`
 //! (`make python` fetches one); without it `python3` is tried.

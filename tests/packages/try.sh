@@ -19,6 +19,12 @@ audit() {
 python3 -m venv "$fresh/venv"
 "$fresh/venv/bin/pip" install --quiet --no-index "$out"/*.whl
 audit "$fresh/venv/bin/cfaudit"
+# The package of the wheel finds its own program, and needs nothing else to start one.
+(cd "$fresh" && cp "$tree/jobs/demo.yaml" . && venv/bin/python -c "
+import cfaudit
+audit = cfaudit.run('demo.yaml', settings={'data.rows.synthetic.rows': 2000}, arguments=['--gates', 'report'])
+assert audit.verify(audit.fingerprint)['sound'] and '<iframe' in audit._repr_html_(), audit
+print(audit)")
 for package in "$out"/*.tar.gz; do
     tar -C "$fresh" -xzf "$package"
     folder=$fresh/$(basename "$package" .tar.gz)
