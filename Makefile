@@ -13,7 +13,7 @@ PYTHON = CFAUDIT_PYTHON=$(TARGET)/python/venv/bin/python
 DVC = CFAUDIT_DVC=$(TARGET)/dvc/venv/bin/dvc
 
 .DEFAULT_GOAL := build
-.PHONY: help tools run check diff test test-slow airflow dvc python kills fuzz axe lint schema golden clean bench dist dist-test
+.PHONY: help tools run check diff test test-slow airflow dvc python kills fuzz axe lint lint-tools deny schema golden clean bench dist dist-test
 
 help:             ## this list
 	@cat $(MAKEFILE_LIST) bench/Makefile tests/packages/Makefile | sed -n 's/^\([a-z][a-z-]*\):[^#]*## */\1\t/p' | expand -t 18
@@ -66,6 +66,12 @@ axe: build $(TARGET)/axe/ready    ## reports under axe-core in Chromium: WCAG A 
 lint: .tools/env   ## formatting and clippy, warnings are errors
 	$(CARGO) fmt --check
 	$(ENV) $(CARGO) clippy --locked --all-targets $(FEATURES) -- -D warnings
+
+lint-tools: $(TARGET)/lint/ready  ## fetches cargo-deny and hadolint into target/lint
+
+deny: lint-tools .tools/env  ## licences, sources and duplicates of crates (deny.toml), and the rules for Containerfile
+	$(ENV) $(TARGET)/lint/venv/bin/cargo-deny --locked check licenses bans sources
+	$(TARGET)/lint/venv/bin/hadolint Containerfile
 
 schema: build     ## regenerates schemas/ from the types
 	@$(BIN) schema job > schemas/job.schema.json

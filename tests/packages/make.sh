@@ -10,13 +10,14 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 export CARGO_TARGET_DIR=$TARGET
 unset CMAKE_CXX_COMPILER_LAUNCHER
 
-# pack BINARY NAME: the program with its manual, completions, schemas and jobs.
+# pack BINARY NAME [FLAG...]: the program with its manual, completions, schemas, jobs and list of crates, which FLAGs of cargo narrow.
 pack() {
     local folder
     folder=$(mktemp -d)
     mkdir -p "$folder/$2/bin" "$folder/$2/share/man/man1" "$folder/$2/share/completions"
     cp "$1" "$folder/$2/bin/cfaudit"
-    cp -r README.md CHANGELOG.md docs schemas jobs "$folder/$2/"
+    cp -r README.md CHANGELOG.md SECURITY.md docs schemas jobs "$folder/$2/"
+    CARGO=$cargo python3 tests/packages/sbom.py "${@:3}" >"$folder/$2/sbom.cdx.json"
     "$1" man "$folder/$2/share/man/man1"
     for shell in bash zsh fish elvish powershell; do "$1" completions "$shell" >"$folder/$2/share/completions/cfaudit.$shell"; done
     tar -C "$folder" --sort=name --owner=0 --group=0 --mtime=@0 -czf "$out/$2.tar.gz" "$2"
@@ -41,5 +42,5 @@ else
     target=x86_64-unknown-linux-gnu
 fi
 "$cargo" build --locked --profile "$profile" --bin cfaudit --no-default-features --target $target
-pack "$TARGET/$target/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-static${target#x86_64-unknown-linux}"
+pack "$TARGET/$target/${program#"$TARGET"/}" "cfaudit-$version-x86_64-linux-static${target#x86_64-unknown-linux}" --no-default-features
 du -h "$program" "$out"/*.whl "$out"/*.tar.gz

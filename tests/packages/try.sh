@@ -30,6 +30,7 @@ for package in "$out"/*.tar.gz; do
     folder=$fresh/$(basename "$package" .tar.gz)
     audit "$folder/bin/cfaudit"
     test -s "$folder/share/man/man1/cfaudit-run.1"
+    grep -q '"purl": "pkg:cargo/parquet@' "$folder/sbom.cdx.json"
     bash -n "$folder/share/completions/cfaudit.bash"
 done
 echo "packages: installed and run in fresh places: $(cd "$out" && echo *.whl *.tar.gz)"
