@@ -10,47 +10,27 @@
 //! An Aequitas-style table has the columns `score` and `label_value`, optionally `entity_id`, and
 //! attributes: its scores are audited unchanged, without counterfactuals.
 
+mod guess;
 pub(crate) mod leaks;
+mod named_columns;
+mod yaml;
 
 use std::fmt::Write as _;
 
-use crate::data::source::csv_import::CsvBlock;
-use crate::data::source::file_profile::{
-    ColumnProfile, FileProfile, LevelShares, ProfiledRows, hash_of,
+use self::guess::{
+    Decided, GuessedRole, are_selective, at_risk, decision_column, has_groups, id_column,
+    lowest_shares, person_column, positive, role, side, usable,
 };
-use crate::data::source::{list_words, missing_column_fault};
-use crate::data::values::ValueClass;
+pub use self::named_columns::NewJobOptions;
+use self::named_columns::{check_scores, column, columns_in_words, groups, is_duplicated, levels};
+use self::yaml::{comment_text, csv_block, line, name, word, words};
+use crate::data::source::file_profile::{ColumnProfile, FileProfile, ProfiledRows};
+use crate::data::source::list_words;
 use crate::error::{Fault, Result};
 use crate::job::FavourableClass;
 use crate::job::read::nearest::suggest;
 use crate::job::resolve::flat::{DOLLAR, literal};
-use crate::metric::evidence::labels::{FavourableShare, LowestShare, share, shares_differ};
-use crate::param::{ColumnName, Name};
-
-/// What the caller says.
-#[derive(Debug, Clone, Default)]
-pub struct NewJobOptions {
-    /// The file, as a job is to name it.
-    pub data: String,
-    /// The label; none: `label_value` of an Aequitas-style table.
-    pub label: Option<String>,
-    /// The sensitive attributes; none: all that a table of this style has.
-    pub sensitive: Vec<String>,
-    /// The column of scores; none: `score` of such a table, else a model is trained.
-    pub score: Option<String>,
-    /// The positive value of the label.
-    pub positive: Option<String>,
-    /// Which side people want.
-    pub favourable: Option<FavourableClass>,
-    /// The reference group.
-    pub reference: Option<String>,
-}
-
-/// Values of a label or groups of an attribute that a job lists.
-const LEVELS_LISTED: usize = 50;
-
-/// Levels that a nominal feature may have before it is left out.
-const NOMINAL_LEVELS_AT_MOST: usize = 100;
+use crate::param::Name;
 
 /// A first job, and what in it is a guess.
 #[derive(Debug, Clone)]
@@ -59,103 +39,6 @@ pub struct FirstJob {
     pub text: String,
     /// What was guessed, a sentence each, with the flag that says it.
     pub guesses: Vec<String>,
-}
-
-/// What people want to see, and what not.
-const WANTED_WORDS: [&str; 22] = [
-    "grant",
-    "approve",
-    "accept",
-    "granted",
-    "approved",
-    "accepted",
-    "admitted",
-    "hired",
-    "paid",
-    "repaid",
-    "passed",
-    "pass",
-    "good",
-    "offered",
-    "selected",
-    "bewilligt",
-    "genehmigt",
-    "angenommen",
-    "bezahlt",
-    "gut",
-    "accordé",
-    "accepté",
-];
-const UNWANTED_WORDS: [&str; 25] = [
-    "decline",
-    "refused",
-    "rejected",
-    "denied",
-    "declined",
-    "refuse",
-    "reject",
-    "deny",
-    "default",
-    "defaulted",
-    "failed",
-    "fail",
-    "bad",
-    "fraud",
-    "dismissed",
-    "recid",
-    "recidivism",
-    "arrest",
-    "abgelehnt",
-    "verweigert",
-    "ausfall",
-    "zahlungsausfall",
-    "schlecht",
-    "betrug",
-    "refusé",
-];
-
-/// Words in a name that turn what follows.
-const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
-
-/// Words in the names of columns that distinguish people, and ends of such words.
-const ID_WORDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
-const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
-
-/// Parts of names of columns that say whose row it is.
-const PERSON_WORDS: [&str; 10] = [
-    "patient",
-    "person",
-    "customer",
-    "client",
-    "member",
-    "applicant",
-    "user",
-    "kunde",
-    "kundin",
-    "versicherter",
-];
-
-/// Words that say that something is so, and that it is not.
-const YES_WORDS: [&str; 14] = [
-    "1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim",
-];
-const NO_WORDS: [&str; 11] =
-    ["0", "0.0", "false", "no", "n", "negative", "nein", "falsch", "non", "faux", "não"];
-
-fn is_among(words: &[&str], text: &str) -> bool {
-    words.contains(&text.to_lowercase().as_str())
-}
-
-/// A role that was found for a column that is neither label nor attribute.
-enum GuessedRole {
-    Continuous,
-    Nominal,
-    Ignored(String),
-}
-
-// Writing to a string cannot fail.
-macro_rules! line {
-    ($text:expr, $($format:tt)*) => { let _ = writeln!($text, $($format)*); };
 }
 
 /// A job as text.
@@ -307,157 +190,6 @@ pub fn job(glance: &FileProfile, wishes: &NewJobOptions) -> Result<FirstJob> {
     Ok(FirstJob { text, guesses })
 }
 
-/// A column that was asked for.
-fn column<'a>(
-    glance: &'a FileProfile,
-    wishes: &NewJobOptions,
-    name: &str,
-) -> Result<&'a ColumnProfile> {
-    let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
-    if is_duplicated(glance, name) {
-        let fault = Fault::new("duplicate-column", format!("several columns are called `{name}`"))
-            .in_file(&wishes.data)
-            .in_column(name);
-        return Err(fault.hint("give them different names").into());
-    }
-    let found = glance.columns.iter().find(|look| look.name == name);
-    found.ok_or_else(|| missing_column_fault(wishes.data.as_ref(), name, &known).into())
-}
-
-fn is_duplicated(glance: &FileProfile, name: &str) -> bool {
-    glance.columns.iter().filter(|look| look.name == name).count() > 1
-}
-
-fn columns_in_words(glance: &FileProfile) -> String {
-    format!(
-        "its columns are {}",
-        list_words(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20)
-    )
-}
-
-fn usable(name: &str) -> bool {
-    ColumnName::new(name).is_some() && !name.contains("${")
-}
-
-fn has_groups(look: &ColumnProfile) -> bool {
-    !look.has_more_levels
-        && (2..=20).contains(&look.levels.len())
-        && (!look.class.is_number() || look.levels.len() == 2)
-}
-
-/// The column that distinguishes rows, where its name says that this is what it is for.
-fn id_column<'a>(
-    glance: &'a FileProfile,
-    roles: [Option<&ColumnProfile>; 2],
-) -> Option<&'a ColumnProfile> {
-    let is_role = |look: &ColumnProfile| roles.iter().flatten().any(|role| role.name == look.name);
-    let kind = |look: &ColumnProfile| matches!(look.class, ValueClass::Int | ValueClass::Text);
-    let could =
-        |look: &&ColumnProfile| look.is_unique && kind(look) && is_id(look) && usable(&look.name);
-    let free = |look: &&ColumnProfile| !is_role(look) && !is_duplicated(glance, &look.name);
-    // The first of those that are called an id, else of the others.
-    glance.columns.iter().filter(could).filter(free).min_by_key(|look| !is_called_id(look))
-}
-
-/// A column that may say whose row it is: called so, and with values that come back.
-fn person_column<'a>(
-    glance: &'a FileProfile,
-    roles: &[&ColumnProfile],
-) -> Option<&'a ColumnProfile> {
-    let is_called_person = |look: &ColumnProfile| {
-        let named = |part: &String| PERSON_WORDS.contains(&part.as_str());
-        leaks::parts(&look.name).iter().any(named)
-    };
-    glance.columns.iter().find(|look| {
-        let kind = matches!(look.class, ValueClass::Int | ValueClass::Text);
-        let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
-        is_called_person(look) && kind && free && !look.is_unique
-    })
-}
-
-fn is_called_id(look: &ColumnProfile) -> bool {
-    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
-}
-
-fn is_id(look: &ColumnProfile) -> bool {
-    let is_word = |part: &String| {
-        ID_WORDS.contains(&part.as_str()) || ID_ENDINGS.iter().any(|end| part.ends_with(end))
-    };
-    is_called_id(look) || leaks::parts(&look.name).iter().any(is_word)
-}
-
-fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Result<()> {
-    if score.class.is_number() && score.range.is_some_and(|(lo, hi)| lo >= 0.0 && hi <= 1.0) {
-        return Ok(());
-    }
-    let what = match score.range {
-        Some((lo, hi)) if score.class.is_number() => format!("the scores range from {lo} to {hi}"),
-        _ => "the column of scores holds no numbers".to_owned(),
-    };
-    let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
-    Err(fault
-        .hint("a score is a number from 0 to 1, or 0 and 1 for decisions; rescale the column")
-        .into())
-}
-
-/// A word as YAML writes it.
-fn word(text: &str) -> String {
-    let reserved = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"]
-        .contains(&text.to_ascii_lowercase().as_str());
-    let plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "_-. ".contains(c))
-        && text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && !text.ends_with(' ');
-    if plain && !reserved {
-        return text.to_owned();
-    }
-    let mut quoted = String::new();
-    for c in serde_json::Value::from(text).to_string().chars() {
-        match c {
-            // YAML takes some for ends of a line and refuses others.
-            c if is_hidden(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    // What looks like a variable is text here.
-    literal(&quoted)
-}
-
-/// Whether a character is not a letter: control characters, ends of lines, marks of direction; all
-/// of them have four hex digits.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-}
-
-/// Words of the data in a comment: on its line.
-fn comment_text(text: &str) -> String {
-    text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
-}
-
-fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
-    texts.into_iter().map(word).collect::<Vec<_>>().join(", ")
-}
-
-/// The name of a job from that of its file.
-fn name(data: &str) -> String {
-    let stem = data
-        .trim_end_matches(['/', '*'])
-        .rsplit('/')
-        .next()
-        .unwrap_or_default()
-        .split('.')
-        .next()
-        .unwrap_or_default();
-    let mut name: String = stem
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    name = name.trim_matches('-').chars().take(60).collect();
-    if Name::new(&name).is_some() { name } else { "audit".to_owned() }
-}
-
 fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored: bool) {
     let what = if scored {
         "Audits the scores that the table holds"
@@ -483,38 +215,6 @@ fn head(text: &mut String, glance: &FileProfile, wishes: &NewJobOptions, scored:
         "  decision: What the model decides, in a sentence   # DECIDE: wording for the report"
     );
     line!(text, "");
-}
-
-/// The keys of a text file that differ from what is read without them, and what of it was found in
-/// the values.
-fn csv_block(path: &str, csv: &CsvBlock) -> (String, String) {
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let plain = CsvBlock::at(&csv.path);
-    let mut keys = format!("path: {path}");
-    let mut found = Vec::new();
-    if csv.delimiter != plain.delimiter {
-        let _ = write!(keys, ", delimiter: {}", quoted(&csv.delimiter.to_string()));
-    }
-    if csv.encoding != plain.encoding {
-        let _ = write!(keys, ", encoding: windows-1252");
-        found.push("the file is not valid UTF-8");
-    }
-    if csv.decimal != plain.decimal {
-        let _ = write!(keys, ", decimal: {}", quoted(&csv.decimal.to_string()));
-    }
-    if let Some(sign) = csv.thousands {
-        let _ = write!(keys, ", thousands: {}", quoted(&sign.to_string()));
-    }
-    if (csv.decimal, csv.thousands) != (plain.decimal, plain.thousands) {
-        found.push("at least one column writes numbers this way: check the values");
-    }
-    if !csv.null_values.is_empty() {
-        let words: Vec<String> = csv.null_values.iter().map(|null| quoted(null.as_str())).collect();
-        let _ = write!(keys, ", null_values: [{}]", words.join(", "));
-        found.push("words among numbers, treated as missing");
-    }
-    let why = if found.is_empty() { String::new() } else { format!("   # {}", found.join("; ")) };
-    (keys, why)
 }
 
 /// The block `data` up to the features; gives back the positive value of the label, and which
@@ -678,23 +378,6 @@ fn spellings<'a>(text: &mut String, looks: impl Iterator<Item = &'a ColumnProfil
     }
 }
 
-/// Which prediction people probably want: what the positive value says, turned where the label is
-/// called after something bad, and once more for each negation in its name.
-fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
-    let parts = leaks::parts(&label.name);
-    let turns = parts.iter().filter(|part| NEGATIONS.contains(&part.as_str())).count();
-    let is_bad =
-        parts.iter().any(|part| UNWANTED_WORDS.contains(&part.as_str())) != (turns % 2 == 1);
-    if is_among(&UNWANTED_WORDS, positive)
-        || (is_among(&YES_WORDS, positive) && is_bad)
-        || (is_among(&NO_WORDS, positive) && !is_bad)
-    {
-        FavourableClass::Negative
-    } else {
-        FavourableClass::Positive
-    }
-}
-
 /// A remark on rows whose word for missing may mean something here.
 fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
     let n = look.null_words;
@@ -704,97 +387,6 @@ fn missing_word_remark(look: &ColumnProfile) -> Option<String> {
              the word from `null_values` if it is a value"
         )
     })
-}
-
-/// The values of a column that is to have few.
-fn levels<'a>(
-    look: &'a ColumnProfile,
-    wishes: &NewJobOptions,
-    at_least: usize,
-) -> Result<Vec<(&'a String, u64)>> {
-    let fault =
-        |code, what: String| Fault::new(code, what).in_file(&wishes.data).in_column(&look.name);
-    if look.has_more_levels || look.levels.len() > LEVELS_LISTED {
-        let n = if look.has_more_levels {
-            format!("more than {}", crate::data::source::file_profile::MAX_LISTED)
-        } else {
-            look.levels.len().to_string()
-        };
-        let fault = fault(
-            "too-many-levels",
-            format!("the column has {n} different values, but should have few"),
-        );
-        return Err(fault
-            .hint("derive classes from it first: in a job, `bins` and `map` do that")
-            .into());
-    }
-    if look.levels.len() < at_least {
-        let fault = fault(
-            "one-class",
-            format!("the column has {} different values, and needs {at_least}", look.levels.len()),
-        );
-        return Err(fault.hint("name another column").into());
-    }
-    Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect())
-}
-
-fn positive(
-    label: &ColumnProfile,
-    wishes: &NewJobOptions,
-    levels: &[(&String, u64)],
-) -> Result<String> {
-    if let Some(wished) = &wishes.positive {
-        let wished = label.spelling.of(wished);
-        let wished = label.class.canonical(&wished).unwrap_or_else(|| wished.into_owned());
-        if levels.iter().any(|(level, _)| **level == wished) {
-            return Ok(wished);
-        }
-        let known = list_words(levels.iter().map(|(level, _)| format!("`{level}`")), 10);
-        let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`"))
-            .in_file(&wishes.data);
-        return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
-    }
-    let one_of = |words: &[&str]| levels.iter().find(|(level, _)| is_among(words, level));
-    let found = one_of(&YES_WORDS).or_else(|| one_of(&WANTED_WORDS));
-    // Of two values the one that denies nothing; else the rarer class is what models are mostly
-    // made to find.
-    let affirmed = || {
-        levels.iter().find(|(level, _)| {
-            levels.len() == 2 && !is_among(&NO_WORDS, level) && one_of(&NO_WORDS).is_some()
-        })
-    };
-    let found = found.or_else(affirmed).or_else(|| levels.iter().min_by_key(|(_, n)| *n));
-    Ok(found.map_or_else(String::new, |(level, _)| (*level).clone()))
-}
-
-fn groups(look: &ColumnProfile, wishes: &NewJobOptions) -> Result<Vec<(String, u64)>> {
-    let mut groups: Vec<(String, u64)> =
-        levels(look, wishes, 2)?.into_iter().map(|(level, n)| (level.clone(), n)).collect();
-    // The largest first; of equals in order of their names.
-    groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    Ok(groups)
-}
-
-fn role(look: &ColumnProfile) -> GuessedRole {
-    let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
-    match look.class {
-        _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
-        ValueClass::Empty => ignored("it holds no value"),
-        _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
-        ValueClass::Text if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it identifies rows")
-        }
-        _ if leaks::tells_rows_apart(look, is_id(look)) => {
-            ignored("it identifies rows; move it to continuous if it is a number")
-        }
-        ValueClass::Int | ValueClass::Float if look.has_more_levels || look.levels.len() > 2 => {
-            GuessedRole::Continuous
-        }
-        _ if look.has_more_levels || look.levels.len() > NOMINAL_LEVELS_AT_MOST => {
-            ignored("it has very many levels")
-        }
-        _ => GuessedRole::Nominal,
-    }
 }
 
 fn trained(
@@ -905,111 +497,6 @@ fn trained(
 fn gate_name(attribute: &str, i: usize) -> String {
     let name = format!("no-harm-by-{attribute}");
     if Name::new(&name).is_some() { name } else { format!("no-harm-{}", i + 1) }
-}
-
-/// The column that tells what was decided about people.
-struct Decided<'a> {
-    look: &'a ColumnProfile,
-    /// Its favourable values.
-    favourable: Vec<&'a str>,
-    /// Whether only words tell that it is the decision, and which side of it people want.
-    by_words: bool,
-}
-
-impl Decided<'_> {
-    /// Why it may be no decision, or the other side the favourable one.
-    fn doubt(&self) -> Option<String> {
-        self.by_words.then(|| {
-            format!(
-                "only names suggest that {} is the decision and {} its favourable side",
-                self.look.name,
-                self.favourable.join(", ")
-            )
-        })
-    }
-}
-
-/// The column of decisions: where labels are missing by a decision, the values that have labels are
-/// the favourable ones; else one of two is, where words tell which.
-fn decision_column<'a>(
-    roles: &[(&'a ColumnProfile, GuessedRole)],
-    decisions: &[(String, Vec<String>)],
-) -> Option<Decided<'a>> {
-    let look = |name: &str| roles.iter().map(|(look, _)| *look).find(|look| look.name == name);
-    let values = |look: &'a ColumnProfile, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
-        look.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
-    };
-    let by_labels = decisions.iter().filter(|(_, without)| !without.is_empty());
-    let mut by_labels = by_labels.filter_map(|(name, without)| {
-        let look = look(name)?;
-        Some((look, values(look, &|value| without.iter().all(|other| other != value))))
-    });
-    let by_words = decisions.iter().filter_map(|(name, _)| {
-        let look = look(name).filter(|look| look.levels.len() == 2)?;
-        Some((look, values(look, &|value| side(look, value) == FavourableClass::Positive)))
-    });
-    let found = |by_words: bool| move |(look, favourable)| Decided { look, favourable, by_words };
-    let by_labels = by_labels.find(|(_, values)| !values.is_empty()).map(found(false));
-    by_labels
-        .or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1).map(found(true)))
-}
-
-/// A column, which of its values people want, and what these values are in words.
-type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool, &'a str);
-
-/// Of every attribute the group with the lowest share of wanted values of a column.
-fn lowest_shares(
-    glance: &FileProfile,
-    wanted: WantedValues<'_>,
-    sensitive: &[&ColumnProfile],
-) -> Result<Vec<Option<LowestShare>>> {
-    let (column, is_wanted, what) = wanted;
-    let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
-    let shares = glance.level_shares((&column.name, is_wanted), &names)?;
-    let lowest = |shares: LevelShares| {
-        let of = shares.into_iter().filter(|(_, (_, all))| *all > 0);
-        let of = of.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
-        LowestShare::of(&of.collect::<Vec<_>>(), what)
-    };
-    Ok(shares.into_iter().map(lowest).collect())
-}
-
-/// The group at risk and why it is named, marked where that is in doubt; where all groups have the
-/// same share nothing but that is said. Told where which labels people want `is_guess`.
-fn at_risk(
-    (look, found): (&ColumnProfile, Option<LowestShare>),
-    doubt: Option<String>,
-    is_guess: bool,
-    guesses: &mut Vec<String>,
-) -> (String, String) {
-    let LowestShare { group, why, is_shared } =
-        found.unwrap_or(LowestShare { group: String::new(), why: String::new(), is_shared: true });
-    let harm_to = format!("`harm_to: {{{}: {}}}`", word(&look.name), word(&group));
-    let doubt =
-        doubt.or_else(|| is_shared.then(|| "no group has a lower share than another".to_owned()));
-    if let Some(doubt) = doubt {
-        guesses.push(format!("{harm_to}: {doubt}; name the group that is refused more often"));
-        let why = if is_shared { String::new() } else { format!("; {why}") };
-        return (group, format!("DECIDE: a guess, {doubt}{why}"));
-    }
-    if is_guess {
-        guesses.push(format!("{harm_to} depends on `favourable`; change both"));
-    }
-    (group, why)
-}
-
-/// Whether labels are missing for some groups more often than for others, by the sample.
-fn are_selective(look: &ColumnProfile, label: &ColumnProfile) -> bool {
-    let counts = |group: &String| {
-        let of = hash_of(group);
-        let rows = look.sample.iter().zip(&label.sample);
-        let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == of));
-        let (missing, n) = mine
-            .fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
-        share(missing, n)
-    };
-    let shares: Vec<_> = look.levels.keys().map(counts).collect();
-    shares.iter().enumerate().any(|(i, a)| shares[..i].iter().any(|b| shares_differ(*a, *b)))
 }
 
 fn scored(text: &mut String, score: &ColumnProfile, label: &ColumnProfile, has_id: bool) {

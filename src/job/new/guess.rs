@@ -1,0 +1,335 @@
+//! Guesses of `cfaudit new`: the role of a column, the positive and the favourable value, the column
+//! of decisions, and the group at risk.
+
+use super::leaks;
+use super::named_columns::{NewJobOptions, is_duplicated};
+use super::yaml::word;
+use crate::data::source::file_profile::{ColumnProfile, FileProfile, LevelShares, hash_of};
+use crate::data::source::list_words;
+use crate::data::values::ValueClass;
+use crate::error::{Fault, Result};
+use crate::job::FavourableClass;
+use crate::metric::evidence::labels::{FavourableShare, LowestShare, share, shares_differ};
+use crate::param::ColumnName;
+
+/// Levels that a nominal feature may have before it is left out.
+pub(super) const NOMINAL_LEVELS_AT_MOST: usize = 100;
+
+/// What people want to see, and what not.
+pub(super) const WANTED_WORDS: [&str; 22] = [
+    "grant",
+    "approve",
+    "accept",
+    "granted",
+    "approved",
+    "accepted",
+    "admitted",
+    "hired",
+    "paid",
+    "repaid",
+    "passed",
+    "pass",
+    "good",
+    "offered",
+    "selected",
+    "bewilligt",
+    "genehmigt",
+    "angenommen",
+    "bezahlt",
+    "gut",
+    "accordé",
+    "accepté",
+];
+
+pub(super) const UNWANTED_WORDS: [&str; 25] = [
+    "decline",
+    "refused",
+    "rejected",
+    "denied",
+    "declined",
+    "refuse",
+    "reject",
+    "deny",
+    "default",
+    "defaulted",
+    "failed",
+    "fail",
+    "bad",
+    "fraud",
+    "dismissed",
+    "recid",
+    "recidivism",
+    "arrest",
+    "abgelehnt",
+    "verweigert",
+    "ausfall",
+    "zahlungsausfall",
+    "schlecht",
+    "betrug",
+    "refusé",
+];
+
+/// Words in a name that turn what follows.
+pub(super) const NEGATIONS: [&str; 6] = ["no", "not", "non", "un", "nicht", "kein"];
+
+/// Words in the names of columns that distinguish people, and ends of such words.
+pub(super) const ID_WORDS: [&str; 6] = ["no", "konto", "account", "kunde", "customer", "hash"];
+
+pub(super) const ID_ENDINGS: [&str; 3] = ["nr", "number", "nummer"];
+
+/// Parts of names of columns that say whose row it is.
+pub(super) const PERSON_WORDS: [&str; 10] = [
+    "patient",
+    "person",
+    "customer",
+    "client",
+    "member",
+    "applicant",
+    "user",
+    "kunde",
+    "kundin",
+    "versicherter",
+];
+
+/// Words that say that something is so, and that it is not.
+pub(super) const YES_WORDS: [&str; 14] = [
+    "1", "1.0", "true", "yes", "y", "positive", "ja", "j", "wahr", "oui", "vrai", "si", "sí", "sim",
+];
+
+pub(super) const NO_WORDS: [&str; 11] =
+    ["0", "0.0", "false", "no", "n", "negative", "nein", "falsch", "non", "faux", "não"];
+
+pub(super) fn is_among(words: &[&str], text: &str) -> bool {
+    words.contains(&text.to_lowercase().as_str())
+}
+
+/// A role that was found for a column that is neither label nor attribute.
+pub(super) enum GuessedRole {
+    Continuous,
+    Nominal,
+    Ignored(String),
+}
+
+pub(super) fn usable(name: &str) -> bool {
+    ColumnName::new(name).is_some() && !name.contains("${")
+}
+
+pub(super) fn has_groups(look: &ColumnProfile) -> bool {
+    !look.has_more_levels
+        && (2..=20).contains(&look.levels.len())
+        && (!look.class.is_number() || look.levels.len() == 2)
+}
+
+/// The column that distinguishes rows, where its name says that this is what it is for.
+pub(super) fn id_column<'a>(
+    glance: &'a FileProfile,
+    roles: [Option<&ColumnProfile>; 2],
+) -> Option<&'a ColumnProfile> {
+    let is_role = |look: &ColumnProfile| roles.iter().flatten().any(|role| role.name == look.name);
+    let kind = |look: &ColumnProfile| matches!(look.class, ValueClass::Int | ValueClass::Text);
+    let could =
+        |look: &&ColumnProfile| look.is_unique && kind(look) && is_id(look) && usable(&look.name);
+    let free = |look: &&ColumnProfile| !is_role(look) && !is_duplicated(glance, &look.name);
+    // The first of those that are called an id, else of the others.
+    glance.columns.iter().filter(could).filter(free).min_by_key(|look| !is_called_id(look))
+}
+
+/// A column that may say whose row it is: called so, and with values that come back.
+pub(super) fn person_column<'a>(
+    glance: &'a FileProfile,
+    roles: &[&ColumnProfile],
+) -> Option<&'a ColumnProfile> {
+    let is_called_person = |look: &ColumnProfile| {
+        let named = |part: &String| PERSON_WORDS.contains(&part.as_str());
+        leaks::parts(&look.name).iter().any(named)
+    };
+    glance.columns.iter().find(|look| {
+        let kind = matches!(look.class, ValueClass::Int | ValueClass::Text);
+        let free = roles.iter().all(|role| role.name != look.name) && usable(&look.name);
+        is_called_person(look) && kind && free && !look.is_unique
+    })
+}
+
+pub(super) fn is_called_id(look: &ColumnProfile) -> bool {
+    leaks::parts(&look.name).iter().any(|part| part == "id" || part == "key")
+}
+
+pub(super) fn is_id(look: &ColumnProfile) -> bool {
+    let is_word = |part: &String| {
+        ID_WORDS.contains(&part.as_str()) || ID_ENDINGS.iter().any(|end| part.ends_with(end))
+    };
+    is_called_id(look) || leaks::parts(&look.name).iter().any(is_word)
+}
+
+/// Which prediction people probably want: what the positive value says, turned where the label is
+/// called after something bad, and once more for each negation in its name.
+pub(super) fn side(label: &ColumnProfile, positive: &str) -> FavourableClass {
+    let parts = leaks::parts(&label.name);
+    let turns = parts.iter().filter(|part| NEGATIONS.contains(&part.as_str())).count();
+    let is_bad =
+        parts.iter().any(|part| UNWANTED_WORDS.contains(&part.as_str())) != (turns % 2 == 1);
+    if is_among(&UNWANTED_WORDS, positive)
+        || (is_among(&YES_WORDS, positive) && is_bad)
+        || (is_among(&NO_WORDS, positive) && !is_bad)
+    {
+        FavourableClass::Negative
+    } else {
+        FavourableClass::Positive
+    }
+}
+
+pub(super) fn positive(
+    label: &ColumnProfile,
+    wishes: &NewJobOptions,
+    levels: &[(&String, u64)],
+) -> Result<String> {
+    if let Some(wished) = &wishes.positive {
+        let wished = label.spelling.of(wished);
+        let wished = label.class.canonical(&wished).unwrap_or_else(|| wished.into_owned());
+        if levels.iter().any(|(level, _)| **level == wished) {
+            return Ok(wished);
+        }
+        let known = list_words(levels.iter().map(|(level, _)| format!("`{level}`")), 10);
+        let fault = Fault::new("unknown-label-value", format!("the label has no value `{wished}`"))
+            .in_file(&wishes.data);
+        return Err(fault.in_column(&label.name).hint(format!("its values are {known}")).into());
+    }
+    let one_of = |words: &[&str]| levels.iter().find(|(level, _)| is_among(words, level));
+    let found = one_of(&YES_WORDS).or_else(|| one_of(&WANTED_WORDS));
+    // Of two values the one that denies nothing; else the rarer class is what models are mostly
+    // made to find.
+    let affirmed = || {
+        levels.iter().find(|(level, _)| {
+            levels.len() == 2 && !is_among(&NO_WORDS, level) && one_of(&NO_WORDS).is_some()
+        })
+    };
+    let found = found.or_else(affirmed).or_else(|| levels.iter().min_by_key(|(_, n)| *n));
+    Ok(found.map_or_else(String::new, |(level, _)| (*level).clone()))
+}
+
+pub(super) fn role(look: &ColumnProfile) -> GuessedRole {
+    let ignored = |why: &str| GuessedRole::Ignored(why.to_owned());
+    match look.class {
+        _ if !usable(&look.name) => ignored("its name cannot be used in a job"),
+        ValueClass::Empty => ignored("it holds no value"),
+        _ if !look.has_more_levels && look.levels.len() < 2 => ignored("it holds only one value"),
+        ValueClass::Text if leaks::tells_rows_apart(look, is_id(look)) => {
+            ignored("it identifies rows")
+        }
+        _ if leaks::tells_rows_apart(look, is_id(look)) => {
+            ignored("it identifies rows; move it to continuous if it is a number")
+        }
+        ValueClass::Int | ValueClass::Float if look.has_more_levels || look.levels.len() > 2 => {
+            GuessedRole::Continuous
+        }
+        _ if look.has_more_levels || look.levels.len() > NOMINAL_LEVELS_AT_MOST => {
+            ignored("it has very many levels")
+        }
+        _ => GuessedRole::Nominal,
+    }
+}
+
+/// The column that tells what was decided about people.
+pub(super) struct Decided<'a> {
+    pub look: &'a ColumnProfile,
+    /// Its favourable values.
+    pub favourable: Vec<&'a str>,
+    /// Whether only words tell that it is the decision, and which side of it people want.
+    pub by_words: bool,
+}
+
+impl Decided<'_> {
+    /// Why it may be no decision, or the other side the favourable one.
+    pub(super) fn doubt(&self) -> Option<String> {
+        self.by_words.then(|| {
+            format!(
+                "only names suggest that {} is the decision and {} its favourable side",
+                self.look.name,
+                self.favourable.join(", ")
+            )
+        })
+    }
+}
+
+/// The column of decisions: where labels are missing by a decision, the values that have labels are
+/// the favourable ones; else one of two is, where words tell which.
+pub(super) fn decision_column<'a>(
+    roles: &[(&'a ColumnProfile, GuessedRole)],
+    decisions: &[(String, Vec<String>)],
+) -> Option<Decided<'a>> {
+    let look = |name: &str| roles.iter().map(|(look, _)| *look).find(|look| look.name == name);
+    let values = |look: &'a ColumnProfile, is: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        look.levels.keys().map(String::as_str).filter(|value| is(value)).collect()
+    };
+    let by_labels = decisions.iter().filter(|(_, without)| !without.is_empty());
+    let mut by_labels = by_labels.filter_map(|(name, without)| {
+        let look = look(name)?;
+        Some((look, values(look, &|value| without.iter().all(|other| other != value))))
+    });
+    let by_words = decisions.iter().filter_map(|(name, _)| {
+        let look = look(name).filter(|look| look.levels.len() == 2)?;
+        Some((look, values(look, &|value| side(look, value) == FavourableClass::Positive)))
+    });
+    let found = |by_words: bool| move |(look, favourable)| Decided { look, favourable, by_words };
+    let by_labels = by_labels.find(|(_, values)| !values.is_empty()).map(found(false));
+    by_labels
+        .or_else(|| by_words.into_iter().find(|(_, values)| values.len() == 1).map(found(true)))
+}
+
+/// A column, which of its values people want, and what these values are in words.
+pub(super) type WantedValues<'a> = (&'a ColumnProfile, &'a dyn Fn(&str) -> bool, &'a str);
+
+/// Of every attribute the group with the lowest share of wanted values of a column.
+pub(super) fn lowest_shares(
+    glance: &FileProfile,
+    wanted: WantedValues<'_>,
+    sensitive: &[&ColumnProfile],
+) -> Result<Vec<Option<LowestShare>>> {
+    let (column, is_wanted, what) = wanted;
+    let names: Vec<&str> = sensitive.iter().map(|look| look.name.as_str()).collect();
+    let shares = glance.level_shares((&column.name, is_wanted), &names)?;
+    let lowest = |shares: LevelShares| {
+        let of = shares.into_iter().filter(|(_, (_, all))| *all > 0);
+        let of = of.map(|(group, (n, all))| FavourableShare::of_people(group, n, all));
+        LowestShare::of(&of.collect::<Vec<_>>(), what)
+    };
+    Ok(shares.into_iter().map(lowest).collect())
+}
+
+/// The group at risk and why it is named, marked where that is in doubt; where all groups have the
+/// same share nothing but that is said. Told where which labels people want `is_guess`.
+pub(super) fn at_risk(
+    (look, found): (&ColumnProfile, Option<LowestShare>),
+    doubt: Option<String>,
+    is_guess: bool,
+    guesses: &mut Vec<String>,
+) -> (String, String) {
+    let LowestShare { group, why, is_shared } =
+        found.unwrap_or(LowestShare { group: String::new(), why: String::new(), is_shared: true });
+    let harm_to = format!("`harm_to: {{{}: {}}}`", word(&look.name), word(&group));
+    let doubt =
+        doubt.or_else(|| is_shared.then(|| "no group has a lower share than another".to_owned()));
+    if let Some(doubt) = doubt {
+        guesses.push(format!("{harm_to}: {doubt}; name the group that is refused more often"));
+        let why = if is_shared { String::new() } else { format!("; {why}") };
+        return (group, format!("DECIDE: a guess, {doubt}{why}"));
+    }
+    if is_guess {
+        guesses.push(format!("{harm_to} depends on `favourable`; change both"));
+    }
+    (group, why)
+}
+
+/// Whether labels are missing for some groups more often than for others, by the sample.
+pub(super) fn are_selective(look: &ColumnProfile, label: &ColumnProfile) -> bool {
+    let counts = |group: &String| {
+        let of = hash_of(group);
+        let rows = look.sample.iter().zip(&label.sample);
+        let mine = rows.filter(|(value, _)| value.is_some_and(|value| value.word == of));
+        let (missing, n) = mine
+            .fold((0, 0), |(missing, n), (_, label)| (missing + u64::from(label.is_none()), n + 1));
+        share(missing, n)
+    };
+    let shares: Vec<_> = look.levels.keys().map(counts).collect();
+    shares.iter().enumerate().any(|(i, a)| shares[..i].iter().any(|b| shares_differ(*a, *b)))
+}

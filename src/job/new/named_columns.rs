@@ -1,0 +1,110 @@
+//! What the caller of `cfaudit new` says, and the columns and values that this names.
+
+use crate::data::source::file_profile::{ColumnProfile, FileProfile};
+use crate::data::source::{list_words, missing_column_fault};
+use crate::error::{Fault, Result};
+use crate::job::FavourableClass;
+
+/// What the caller says.
+#[derive(Debug, Clone, Default)]
+pub struct NewJobOptions {
+    /// The file, as a job is to name it.
+    pub data: String,
+    /// The label; none: `label_value` of an Aequitas-style table.
+    pub label: Option<String>,
+    /// The sensitive attributes; none: all that a table of this style has.
+    pub sensitive: Vec<String>,
+    /// The column of scores; none: `score` of such a table, else a model is trained.
+    pub score: Option<String>,
+    /// The positive value of the label.
+    pub positive: Option<String>,
+    /// Which side people want.
+    pub favourable: Option<FavourableClass>,
+    /// The reference group.
+    pub reference: Option<String>,
+}
+
+/// Values of a label or groups of an attribute that a job lists.
+pub(super) const LEVELS_LISTED: usize = 50;
+
+/// A column that was asked for.
+pub(super) fn column<'a>(
+    glance: &'a FileProfile,
+    wishes: &NewJobOptions,
+    name: &str,
+) -> Result<&'a ColumnProfile> {
+    let known: Vec<&str> = glance.columns.iter().map(|look| look.name.as_str()).collect();
+    if is_duplicated(glance, name) {
+        let fault = Fault::new("duplicate-column", format!("several columns are called `{name}`"))
+            .in_file(&wishes.data)
+            .in_column(name);
+        return Err(fault.hint("give them different names").into());
+    }
+    let found = glance.columns.iter().find(|look| look.name == name);
+    found.ok_or_else(|| missing_column_fault(wishes.data.as_ref(), name, &known).into())
+}
+
+pub(super) fn is_duplicated(glance: &FileProfile, name: &str) -> bool {
+    glance.columns.iter().filter(|look| look.name == name).count() > 1
+}
+
+pub(super) fn columns_in_words(glance: &FileProfile) -> String {
+    format!(
+        "its columns are {}",
+        list_words(glance.columns.iter().map(|look| format!("`{}`", look.name)), 20)
+    )
+}
+
+pub(super) fn check_scores(score: &ColumnProfile, wishes: &NewJobOptions) -> Result<()> {
+    if score.class.is_number() && score.range.is_some_and(|(lo, hi)| lo >= 0.0 && hi <= 1.0) {
+        return Ok(());
+    }
+    let what = match score.range {
+        Some((lo, hi)) if score.class.is_number() => format!("the scores range from {lo} to {hi}"),
+        _ => "the column of scores holds no numbers".to_owned(),
+    };
+    let fault = Fault::new("bad-scores", what).in_file(&wishes.data).in_column(&score.name);
+    Err(fault
+        .hint("a score is a number from 0 to 1, or 0 and 1 for decisions; rescale the column")
+        .into())
+}
+
+/// The values of a column that is to have few.
+pub(super) fn levels<'a>(
+    look: &'a ColumnProfile,
+    wishes: &NewJobOptions,
+    at_least: usize,
+) -> Result<Vec<(&'a String, u64)>> {
+    let fault =
+        |code, what: String| Fault::new(code, what).in_file(&wishes.data).in_column(&look.name);
+    if look.has_more_levels || look.levels.len() > LEVELS_LISTED {
+        let n = if look.has_more_levels {
+            format!("more than {}", crate::data::source::file_profile::MAX_LISTED)
+        } else {
+            look.levels.len().to_string()
+        };
+        let fault = fault(
+            "too-many-levels",
+            format!("the column has {n} different values, but should have few"),
+        );
+        return Err(fault
+            .hint("derive classes from it first: in a job, `bins` and `map` do that")
+            .into());
+    }
+    if look.levels.len() < at_least {
+        let fault = fault(
+            "one-class",
+            format!("the column has {} different values, and needs {at_least}", look.levels.len()),
+        );
+        return Err(fault.hint("name another column").into());
+    }
+    Ok(look.levels.iter().map(|(level, n)| (level, *n)).collect())
+}
+
+pub(super) fn groups(look: &ColumnProfile, wishes: &NewJobOptions) -> Result<Vec<(String, u64)>> {
+    let mut groups: Vec<(String, u64)> =
+        levels(look, wishes, 2)?.into_iter().map(|(level, n)| (level.clone(), n)).collect();
+    // The largest first; of equals in order of their names.
+    groups.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    Ok(groups)
+}
