@@ -418,6 +418,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("undetermined-model", "the training rows do not determine a model"),
     ("unfit-filter", "the filter of counterfactuals by distance has no columns, or too many"),
     ("unknown-data-set", "the catalog has no such data set"),
+    ("unknown-decision", "a decision is not among the words of the job, or no row is positive"),
     ("unknown-group", "none of the declared groups occurs in the data"),
     (
         "unknown-key",

@@ -179,7 +179,7 @@ fn plan_text(forecast: &RunForecast) -> String {
 /// What `cfaudit check` prints of a job without errors.
 pub(crate) fn checked_text(file: &Path, job: &Job, seen: &CheckFindings) -> String {
     let mut text = format!("{}: no problem in the job or its data", file.display());
-    let scores = job.models.values().filter_map(|model| model.scores.as_ref());
+    let scores = job.models.values().filter_map(|model| model.made_elsewhere());
     if scores
         .into_iter()
         .any(|scores| scores.counterfactual.is_some() || scores.factual.parquet.is_some())

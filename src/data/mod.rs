@@ -36,6 +36,7 @@ pub(crate) mod values;
 use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::derive::DerivedFeature;
+use crate::data::prepare::params::carried_decision;
 use crate::data::prepare::weight::WeightColumn;
 use crate::data::values::ValueClass;
 
@@ -135,6 +136,25 @@ pub struct LabelDefinition {
     pub classes: Vec<String>,
 }
 
+/// The words of a column of decisions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecisionColumn {
+    /// The column.
+    pub column: String,
+    /// What is positive.
+    pub positive: Vec<String>,
+    /// What is negative: listed by the job, or seen in the rows.
+    pub negative: Vec<String>,
+}
+
+impl DecisionColumn {
+    /// Whether a word is the positive decision; none for a word that is neither.
+    pub(crate) fn decide(&self, word: &str) -> Option<bool> {
+        let is = |words: &[String]| words.iter().any(|known| known == word);
+        is(&self.positive).then_some(true).or_else(|| is(&self.negative).then_some(false))
+    }
+}
+
 /// The type of the row ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -187,8 +207,11 @@ pub struct Layout {
     /// No strategy moves them on their own: they are computed again from the features that moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<DerivedFeature>,
-    /// Columns carried as numbers for models that name them, sorted.
+    /// Columns carried as numbers for models that name them, sorted, then those of decisions.
     pub carried: Vec<String>,
+    /// The words of the columns of decisions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<DecisionColumn>,
     /// The column whose values are the strata of a metric, where the job names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strata: Option<StrataColumn>,
@@ -208,6 +231,12 @@ pub struct StrataColumn {
 }
 
 impl Layout {
+    /// The column of the rows behind a carried one, and whether it holds decisions.
+    pub(crate) fn source_of_carried<'a>(&'a self, carried: &'a str) -> (&'a str, bool) {
+        let decided = self.decisions.iter().find(|of| carried_decision(&of.column) == carried);
+        decided.map_or((carried, false), |of| (of.column.as_str(), true))
+    }
+
     /// Position of a feature by its name.
     pub fn feature(&self, name: &str) -> Option<usize> {
         self.features.iter().position(|f| f.name == name)

@@ -169,7 +169,11 @@ fn each_person(
             return;
         }
         let scale = scales.get(outcome.model.as_str()).copied().unwrap_or_default();
-        let share = |score: Option<f64>| score.map(|score| scale.share(score));
+        // Decisions without scores are counted as scores of 0 and 1.
+        let share = |score: Option<f64>, predicted: Option<bool>| {
+            let decided = predicted.map(|positive| f64::from(u8::from(positive)));
+            score.map(|score| scale.share(score)).or(decided)
+        };
         let place =
             [&outcome.model, &outcome.sensitive, &outcome.counterfactual].map(|name| name.as_str());
         let is_same = |g: &PersonOutcomes| {
@@ -188,7 +192,7 @@ fn each_person(
                     group: from,
                     label: outcome.label,
                     predicted: outcome.predicted,
-                    score: share(outcome.score),
+                    score: share(outcome.score, outcome.predicted),
                     weight: weight.unwrap_or(1),
                 },
                 counterfactuals: Vec::new(),
@@ -200,7 +204,7 @@ fn each_person(
             open.counterfactuals.push(ScoredCounterfactual {
                 to,
                 predicted: outcome.predicted_cf,
-                score: share(outcome.score_cf),
+                score: share(outcome.score_cf, outcome.predicted_cf),
             });
             open.indices.push(outcome.cf_index);
         }

@@ -94,6 +94,8 @@ reasons! {
     NoTrainingRows = "no_training_rows", "a group has no rows from which to learn \
         counterfactuals", "The counterfactuals are learnt from rows, and there is no such row for \
             one of the groups.";
+    NoScore = "no_score", "the model gives decisions and no scores", "The metric needs scores, and \
+        the model gives decisions only.";
     OperandMissing = "operand_undefined", "a value on which it depends is undefined", "A value \
         on which the metric depends is undefined.";
 }

@@ -103,10 +103,13 @@ pub(crate) fn column_path(job: &Job, column: &str) -> Option<String> {
     if let Some((name, _)) = job.models.iter().find(|(_, model)| expects(model)) {
         return path(&["models", name.as_str(), "expect", "column"]);
     }
-    job.models.iter().find_map(|(name, model)| match (model.threshold.column(), &model.scores) {
-        (Some(column), _) if is(column) => path(&["models", name.as_str(), "threshold"]),
-        (_, Some(_)) => path(&["models", name.as_str(), "scores"]),
-        _ => None,
+    job.models.iter().find_map(|(name, model)| {
+        let named = |key: &str| path(&["models", name.as_str(), key]);
+        match (model.threshold.column(), model.decided_column()) {
+            (Some(column), _) if is(column) => named("threshold"),
+            (_, Some(column)) if is(column) => named("decision"),
+            _ => model.scores.as_ref().and_then(|_| named("scores")),
+        }
     })
 }
 

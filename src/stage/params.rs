@@ -1,7 +1,8 @@
 //! The parameters of preparation, as a job states them.
 
 use crate::data::prepare::params::{
-    DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams, SplitColumn,
+    DecisionParams, DuplicateRule, LabelParams, MissingRule, PrepareParams, SensitiveParams,
+    SplitColumn,
 };
 use crate::data::source::side_table::JoinParams;
 use crate::job::{CounterfactualSet, Job};
@@ -16,6 +17,17 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
     let data = &job.data;
     let mut carry: Vec<ColumnName> =
         job.models.values().flat_map(ModelBlock::columns).cloned().collect();
+    let mut decisions: Vec<DecisionParams> = Vec::new();
+    for knobs in job.models.values().filter_map(|m| Some(m.decision.as_ref()?.knobs())) {
+        // `check` refuses two lists of words for one column.
+        if decisions.iter().all(|known| known.column != knobs.column) {
+            decisions.push(DecisionParams {
+                column: knobs.column.clone(),
+                positive: knobs.positive.clone(),
+                negative: knobs.negative.clone(),
+            });
+        }
+    }
     carry.sort();
     carry.dedup();
     let decides =
@@ -92,9 +104,13 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         missing: data.missing.clone(),
         weight: data.weight.clone(),
         drop_duplicates: (data.duplicates == DuplicateRule::DropExact).then(|| {
-            data.duplicate_columns(carry.iter().chain(job.strata()).chain(&job.metrics.by))
+            let decided = decisions.iter().map(|of| &of.column);
+            data.duplicate_columns(
+                carry.iter().chain(decided).chain(job.strata()).chain(&job.metrics.by),
+            )
         }),
         carry,
+        decisions,
         strata: job.strata().map(|name| (name.clone(), missing(name))),
         slices: job.metrics.by.iter().map(|name| (name.clone(), missing(name))).collect(),
         split: data.split.as_ref().and_then(|s| {

@@ -166,7 +166,7 @@ impl<'a> StagePlan<'a> {
     /// Whether a model can score counterfactuals at all: trained ones can, scores computed
     /// elsewhere where their file is named.
     pub(crate) fn scores_counterfactuals(model: &ModelBlock) -> bool {
-        model.scores.as_ref().is_none_or(|scores| scores.counterfactual.is_some())
+        model.made_elsewhere().is_none_or(|scores| scores.counterfactual.is_some())
     }
 
     pub(crate) fn is_written_back(&self, applied: &AppliedSet<'_>) -> bool {

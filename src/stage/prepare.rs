@@ -100,6 +100,7 @@ impl Stage for PrepareStage {
         b.input("data.sensitive", |job| &job.data.sensitive);
         b.value("data.split", params.split.as_ref().map(|s| (&s.column, &s.train, &s.audit)));
         b.value("columns of models", &params.carry);
+        b.value("decisions of models", &params.decisions);
         let source = match &plan.input.import {
             Some(import) => Some((import, b.need::<SourceStage>(unit)?)),
             None => {
@@ -300,6 +301,7 @@ fn reference_params(job: &Job) -> PrepareParams {
         weight: None,
         drop_duplicates: None,
         carry: Vec::new(),
+        decisions: Vec::new(),
         split: None,
         strata: None,
         slices: Vec::new(),

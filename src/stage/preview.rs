@@ -555,7 +555,15 @@ fn columns(
         columns.push(look);
     }
     for (name, counts) in layout.carried.iter().zip(&profile.carried) {
-        columns.push(column(name, "model", ValueClass::Float.name(), &[], counts));
+        let (name, decides) = layout.source_of_carried(name);
+        let look = match counts {
+            ColumnCounts::Numbers { missing, .. } if decides => {
+                let words = ColumnCounts::Numbers { range: None, missing: *missing };
+                column(name, "model", ValueClass::Text.name(), &[], &words)
+            }
+            counts => column(name, "model", ValueClass::Float.name(), &[], counts),
+        };
+        columns.push(look);
     }
     columns
 }

@@ -44,6 +44,8 @@ pub(crate) struct DecisionRule {
     pub threshold: RowThreshold,
     /// The scale of scores and thresholds.
     pub scale: ScoreScale,
+    /// Whether there are scores; otherwise decisions as 1 or 0, which no table shows as scores.
+    pub gives_scores: bool,
 }
 
 /// The threshold of a row.
@@ -66,10 +68,16 @@ impl DecisionRule {
             (ThresholdRule::Ge, true) => ThresholdComparison::AtOrBelow,
             (ThresholdRule::Gt, true) => ThresholdComparison::Below,
         };
-        DecisionRule { decision, threshold, scale }
+        DecisionRule { decision, threshold, scale, gives_scores: true }
     }
 
-    /// The share of its scale that a score is; none without a score.
+    /// A score in the numbers of its scale, as tables show it; none of decisions without scores.
+    pub(crate) fn shown(&self, score: f64) -> Option<f64> {
+        (self.gives_scores && !score.is_nan()).then_some(score)
+    }
+
+    /// The share of its scale that a score is; of decisions 1 or 0, so that they are counted; none
+    /// without either.
     #[inline]
     pub(crate) fn share(&self, score: f64) -> Option<f64> {
         (!score.is_nan()).then(|| self.scale.share(score))

@@ -57,6 +57,7 @@ impl<'a> RuleInputs<'a> {
     ) -> Result<Self> {
         b.value(&format!("{prefix}threshold"), &model.threshold);
         b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
+        b.value(&format!("{prefix}gives scores"), model.gives_scores());
         let scale = b.value(&format!("{prefix}scale"), b.plan.score_scale(model));
         let units = units.into_iter().filter(|_| model.threshold.is_fitted());
         let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
@@ -83,6 +84,7 @@ impl<'a> RuleInputs<'a> {
                 RowThreshold::Folds(fitted.iter().map(|fitted| fitted.threshold).collect())
             }
         };
-        Ok(DecisionRule::new(self.model.threshold_rule, threshold, self.scale))
+        let rule = DecisionRule::new(self.model.threshold_rule, threshold, self.scale);
+        Ok(DecisionRule { gives_scores: self.model.gives_scores(), ..rule })
     }
 }

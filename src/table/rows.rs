@@ -38,6 +38,7 @@ table! {
 /// The codes of `issues`: what was met in the data and did not stop the run.
 pub const ISSUE_CODES: &[(&str, &str)] = &[
     ("absent-class", "a class of the label that no row has"),
+    ("absent-decision", "a positive decision that no row has, in lists that `negative` closes"),
     ("absent-group", "a declared group that no row belongs to"),
     (
         "absent-label",
@@ -184,6 +185,11 @@ pub const ISSUE_CODES: &[(&str, &str)] = &[
          gate that includes them passes",
     ),
     (
+        "unlisted-decision",
+        "several words of a column of decisions that count as negative because they are not listed \
+         as positive",
+    ),
+    (
         "unlisted-label",
         "several values of the label count as negative only because they are not listed as \
          positive",
@@ -237,13 +243,14 @@ table! {
         from_group: SharedText,
         /// 1 = positive, 0 = negative; null = none
         label: Option<bool>,
-        /// factual prediction; null = no score
+        /// factual prediction; null = no score or decision
         predicted: Option<bool>,
-        /// counterfactual prediction; null = no score
+        /// counterfactual prediction; null as predicted
         predicted_cf: Option<bool>,
-        /// factual score; null = missing
+        /// factual score, in the numbers of the model's scale; null = missing, or decisions without
+        /// scores
         score: Option<f64>,
-        /// counterfactual score, of a graph-uncertain set its mean over all graphs; null = missing
+        /// counterfactual score, of a graph-uncertain set its mean over all graphs; null as score
         score_cf: Option<f64>,
         /// what the row weighs, in whole units that are the same for all rows of the run; null =
         /// nobody has a weight. Version 1 had no such column

@@ -17,6 +17,7 @@ mod clarify;
 mod classes;
 mod clean;
 mod command;
+mod decisions;
 mod determinism;
 mod diff;
 mod docs;

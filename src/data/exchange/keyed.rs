@@ -20,7 +20,7 @@ use crate::data::exchange::to_score::{REQUEST, REQUEST_NOTE};
 use crate::data::rows::ids::key_of_text;
 use crate::data::source::list_words;
 use crate::data::values::{self, SourceValues, ValueClass};
-use crate::data::{Attribute, RowIdKind};
+use crate::data::{Attribute, DecisionColumn, RowIdKind};
 use crate::error::{Error, Fault, Result};
 use crate::num::score_scale::ScoreScale;
 use crate::table::file::{FileOwner, ParquetFile};
@@ -64,6 +64,27 @@ pub struct ScoreColumns {
     pub score: Vec<f64>,
 }
 
+/// What the values of a score file are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerValues {
+    /// Numbers of a scale.
+    Scores(ScoreScale),
+    /// Words of decisions, as in the rows.
+    Decisions(DecisionColumn),
+}
+
+/// The number of a word that is neither the positive nor the negative decision.
+const UNKNOWN_WORD: f64 = 2.0;
+
+impl AnswerValues {
+    fn contains(&self, score: f64) -> bool {
+        match self {
+            AnswerValues::Scores(scale) => scale.contains(score),
+            AnswerValues::Decisions(_) => score != UNKNOWN_WORD,
+        }
+    }
+}
+
 /// The words of messages about a keyed file.
 #[derive(Debug)]
 struct KeyedWords {
@@ -101,7 +122,7 @@ pub struct KeyedFile {
     /// The names of all attributes of the job.
     attributes: Vec<String>,
     first_rows: Vec<u64>,
-    scale: ScoreScale,
+    values: AnswerValues,
 }
 
 impl KeyedFile {
@@ -117,7 +138,7 @@ impl KeyedFile {
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
         attributes: &[Attribute],
-        scale: ScoreScale,
+        values: AnswerValues,
     ) -> Result<Self> {
         if !path.exists() {
             return Err(Fault::new(
@@ -131,7 +152,7 @@ impl KeyedFile {
             )
             .into());
         }
-        let words = (&SCORES, Some((column, scale)));
+        let words = (&SCORES, Some((column, values)));
         KeyedFile::open_as(path, words, row_id, attribute, attributes)
     }
 
@@ -150,13 +171,13 @@ impl KeyedFile {
 
     fn open_as(
         path: &Path,
-        (words, scored): (&'static KeyedWords, Option<(&str, ScoreScale)>),
+        (words, scored): (&'static KeyedWords, Option<(&str, AnswerValues)>),
         row_id: RowIdKind,
         attribute: Option<&Attribute>,
         attributes: &[Attribute],
     ) -> Result<Self> {
         let file = ParquetFile::open(path, FileOwner::User)?.with_coded_texts()?;
-        let (column, scale) = scored.unzip();
+        let (column, values) = scored.unzip();
         let mut needed: Vec<&str> = std::iter::once("row_id").chain(column).collect();
         if attribute.is_some() {
             needed.push("to_group");
@@ -195,7 +216,7 @@ impl KeyedFile {
             attribute: attribute.cloned(),
             attributes,
             first_rows,
-            scale: scale.unwrap_or_default(),
+            values: values.unwrap_or(AnswerValues::Scores(ScoreScale::default())),
         })
     }
 
@@ -369,13 +390,12 @@ impl KeyedFile {
                 ids.iter().map(|id| id.cast_unsigned()).collect()
             }
         };
-        let scores = self.column_as(batch, self.column.as_deref()?, DataType::Float64).ok()?;
-        let scores = scores.as_primitive_opt::<Float64Type>()?;
+        let scores = self.numbers(batch).ok()??;
         let score: Vec<f64> = match scores.null_count() {
             0 => scores.values().to_vec(),
             _ => scores.iter().map(|score| score.unwrap_or(f64::NAN)).collect(),
         };
-        if !score.iter().all(|&score| score.is_nan() || self.scale.contains(score)) {
+        if !score.iter().all(|&score| score.is_nan() || self.values.contains(score)) {
             return None;
         }
         let mut columns = ScoreColumns {
@@ -428,10 +448,7 @@ impl KeyedFile {
     pub fn read(&self, group: usize) -> Result<Vec<ScoreEntry>> {
         let batch = self.file.read_group(group, Some(&self.column_names()))?;
         let ids = self.column_as(&batch, "row_id", self.id_type())?;
-        let column = self.column.as_deref();
-        let scores =
-            column.map(|name| self.column_as(&batch, name, DataType::Float64)).transpose()?;
-        let scores = column.zip(scores.as_ref().map(|scores| scores.as_primitive::<Float64Type>()));
+        let scores = self.column.as_deref().zip(self.numbers(&batch)?);
         let sensitive = self.texts(&batch, "sensitive")?;
         let groups = |name| {
             Ok::<_, Error>(
@@ -451,8 +468,8 @@ impl KeyedFile {
                     to_group: 0,
                     cf_index: 0,
                 },
-                score: match scores {
-                    Some((name, scores)) => self.score(name, scores, i, file_row)?,
+                score: match &scores {
+                    Some((name, scores)) => self.score(&batch, (name, scores), i, file_row)?,
                     None => f64::NAN,
                 },
                 from_group: None,
@@ -587,15 +604,64 @@ impl KeyedFile {
         Ok(id.cast_unsigned())
     }
 
-    fn score(&self, name: &str, array: &Float64Array, i: usize, file_row: u64) -> Result<f64> {
+    fn score(
+        &self,
+        batch: &RecordBatch,
+        (name, array): (&str, &Float64Array),
+        i: usize,
+        file_row: u64,
+    ) -> Result<f64> {
         let score = if array.is_null(i) { f64::NAN } else { array.value(i) };
-        if score.is_nan() || self.scale.contains(score) {
+        if score.is_nan() || self.values.contains(score) {
             return Ok(score);
         }
-        Err(self
-            .fault(format!("the score `{score}` is not {}", self.scale.in_words()), name, file_row)
-            .hint(self.scale.hint())
-            .into())
+        let (what, hint) = match &self.values {
+            AnswerValues::Scores(scale) => {
+                (format!("the score `{score}` is not {}", scale.in_words()), scale.hint())
+            }
+            AnswerValues::Decisions(known) => {
+                let word = self.words(batch, name)?.word(i).unwrap_or_default().into_owned();
+                let all = known.positive.iter().chain(&known.negative);
+                let all = list_words(all.map(|word| format!("`{word}`")), 20);
+                (
+                    format!("`{word}` is not a decision of the column `{}`", known.column),
+                    format!("write counterfactual decisions in the same words: {all}"),
+                )
+            }
+        };
+        Err(self.fault(what, name, file_row).hint(hint).into())
+    }
+
+    /// The scores of a batch, where the file holds such; of decisions 1 where they are positive, 0
+    /// where they are not, [`UNKNOWN_WORD`] where they are neither.
+    fn numbers(&self, batch: &RecordBatch) -> Result<Option<Float64Array>> {
+        let Some(name) = self.column.as_deref() else { return Ok(None) };
+        let AnswerValues::Decisions(known) = &self.values else {
+            let scores = self.column_as(batch, name, DataType::Float64)?;
+            return Ok(Some(scores.as_primitive::<Float64Type>().clone()));
+        };
+        let words = self.words(batch, name)?;
+        let number = |i: usize| {
+            let decided = known.decide(&words.word(i)?);
+            Some(decided.map_or(UNKNOWN_WORD, |positive| f64::from(u8::from(positive))))
+        };
+        Ok(Some((0..batch.num_rows()).map(number).collect()))
+    }
+
+    /// The words of the column of decisions.
+    fn words(&self, batch: &RecordBatch, name: &str) -> Result<SourceValues> {
+        let array = batch.column_by_name(name).map_or_else(
+            || Err("it is missing".to_owned()),
+            |array| match array.as_dictionary_opt::<Int32Type>() {
+                Some(_) => cast(array, &DataType::Utf8).map_err(|e| e.to_string()),
+                None => Ok(array.clone()),
+            },
+        );
+        array.and_then(|array| SourceValues::new(&array)).map_err(|why| {
+            let what = format!("column `{name}` of the {} cannot be used: {why}", self.words.noun);
+            let fault = Fault::new(self.words.code, what).in_file(self.path());
+            fault.in_column(name).hint("write the decisions as the rows do").into()
+        })
     }
 
     fn group(

@@ -532,6 +532,7 @@ mod tests {
                 attributes: Vec::new(),
                 features: Vec::new(),
                 carried: Vec::new(),
+                decisions: Vec::new(),
                 strata: None,
                 slices: Vec::new(),
             }
@@ -643,6 +644,7 @@ mod tests {
             ],
             features: vec![feature("sex", &["f", "m"]), feature("area", &["town", "land"])],
             carried: Vec::new(),
+            decisions: Vec::new(),
             strata: None,
             slices: Vec::new(),
         };

@@ -11,7 +11,8 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
-use crate::data::prepare::plan::PreparePlan;
+use crate::data::prepare::params::carried_decision;
+use crate::data::prepare::plan::{DecisionPlan, PreparePlan};
 use crate::data::prepare::row_id::KeyRun;
 use crate::data::prepare::survey::{KeptSlice, SliceCodes};
 use crate::data::rows::ids::{key_of_integer, key_of_text};
@@ -52,6 +53,10 @@ pub(crate) fn schema(plan: &PreparePlan<'_>) -> Schema {
     }
     fields.extend(plan.carry.iter().map(|&column| {
         distinct(Field::new(format!("carry.{}", plan.name(column)), DataType::Float64, true))
+    }));
+    fields.extend(plan.decisions.iter().map(|decision| {
+        let name = carried_decision(plan.name(decision.column));
+        distinct(Field::new(format!("carry.{name}"), DataType::Float64, true))
     }));
     fields.extend(
         plan.coded
@@ -120,6 +125,8 @@ impl RowChunk {
             });
         }
         plain.extend(plan.carry.iter().map(|&column| numbers(&slice.columns[column])));
+        let decided = |of: &DecisionPlan| decisions(of, &slice.columns[of.column], slice.n);
+        plain.extend(plan.decisions.iter().map(decided));
         RowChunk { n: slice.n, plain, codes, keys }
     }
 
@@ -129,6 +136,13 @@ impl RowChunk {
             codes.table.iter_mut().for_each(|code| *code = of_all[*code as usize]);
         }
     }
+}
+
+/// 1 where the decision is positive, 0 where it is not.
+fn decisions(plan: &DecisionPlan, values: &SourceValues, n: usize) -> ArrayRef {
+    let positive = |word: &str| plan.positive.iter().any(|(_, value)| value == word);
+    let number = |i: usize| Some(f64::from(u8::from(positive(&values.word(i)?))));
+    Arc::new((0..n).map(number).collect::<Float64Array>())
 }
 
 fn numbers(values: &SourceValues) -> ArrayRef {

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 
+use crate::data::prepare::decision::decision_words;
 use crate::data::prepare::derive::{DerivationRule, DerivedFeature};
 use crate::data::prepare::encode::code_column;
 use crate::data::prepare::issues::{DataIssue, IssueSeverity, MISSING_VALUES};
-use crate::data::prepare::params::MissingRule;
+use crate::data::prepare::params::{MissingRule, carried_decision};
 use crate::data::prepare::plan::{AttributePlan, FeaturePlan, LabelPlan, PreparePlan, SplitPlan};
 use crate::data::prepare::survey::{ColumnTally, MANY_LEVELS, SourceSurvey, check_decimals};
 use crate::data::prepare::view::DerivedColumn;
@@ -160,7 +161,15 @@ impl RowDescription {
             Some(ValueClass::Int) => RowIdKind::Integer,
             Some(_) => RowIdKind::Text,
         };
-        let carried = plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
+        let mut carried: Vec<String> =
+            plan.carry.iter().map(|&column| plan.name(column).to_owned()).collect();
+        let mut decisions = Vec::new();
+        for decision in &plan.decisions {
+            let name = plan.name(decision.column);
+            let counted = tally(decision.column);
+            decisions.push(decision_words(decision, name, counted, &mut issues)?);
+            carried.push(carried_decision(name));
+        }
         let weight = plan.weight.map(|column| {
             let unit = survey.weights.unit();
             WeightColumn {
@@ -204,6 +213,7 @@ impl RowDescription {
             hidden,
             derived,
             carried,
+            decisions,
             strata,
             slices,
         };

@@ -12,6 +12,7 @@
 //! listed as ordinal it keeps its order. Memory: the pieces in work, the levels of coded columns,
 //! and the hashes of `duplicates` where exact duplicates are dropped.
 
+mod decision;
 pub(crate) mod derive;
 mod duplicates;
 mod encode;

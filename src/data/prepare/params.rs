@@ -163,12 +163,33 @@ pub(crate) struct PrepareParams {
     pub drop_duplicates: Option<Vec<ColumnName>>,
     /// Columns carried as numbers for models: scores, thresholds, expected scores.
     pub carry: Vec<ColumnName>,
+    /// Columns of decisions, each once.
+    pub decisions: Vec<DecisionParams>,
     /// The split, where a column decides it.
     pub split: Option<SplitColumn>,
     /// The column whose values are strata, and what happens to its missing values.
     pub strata: Option<(ColumnName, MissingRule)>,
     /// The columns whose values are slices, and what happens to their missing values.
     pub slices: Vec<(ColumnName, MissingRule)>,
+}
+
+/// A column of decisions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct DecisionParams {
+    /// The column.
+    pub column: ColumnName,
+    /// The words of the positive decision.
+    pub positive: Vec<Word>,
+    /// The words of the negative decision, if the job lists them; otherwise all other words.
+    pub negative: Option<Vec<Word>>,
+}
+
+/// Prefix of the name under which the decisions of a column are carried.
+const CARRIED_DECISION: &str = "decision.";
+
+/// Under which name the decisions of a column are carried.
+pub(crate) fn carried_decision(column: &str) -> String {
+    format!("{CARRIED_DECISION}{column}")
 }
 
 /// The label column.
@@ -280,6 +301,7 @@ impl PrepareParams {
             .chain(&self.nominal)
             .chain(&self.weight)
             .chain(&self.carry)
+            .chain(self.decisions.iter().map(|d| &d.column))
             .chain(self.split.iter().map(|s| &s.column))
             .chain(self.strata.iter().chain(&self.slices).map(|(name, _)| name))
             .chain(self.drop_duplicates.iter().flatten());

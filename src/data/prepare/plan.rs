@@ -7,7 +7,8 @@
 use crate::data::prepare::derive::DerivationRule;
 use crate::data::prepare::keep::KeepFilter;
 use crate::data::prepare::params::{
-    LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams, SplitColumn,
+    DecisionParams, LabelParams, MissingRule, OrdinalOrder, PrepareParams, SensitiveParams,
+    SplitColumn,
 };
 use crate::data::prepare::view::SourceView;
 use crate::data::source::side_table::{JoinParams, UnmatchedRule};
@@ -33,6 +34,8 @@ pub(crate) struct PreparePlan<'a> {
     pub(crate) onehot: Vec<(String, Vec<usize>)>,
     pub(crate) weight: Option<usize>,
     pub(crate) carry: Vec<usize>,
+    /// Columns of decisions, carried behind those.
+    pub(crate) decisions: Vec<DecisionPlan>,
     pub(crate) split: Option<SplitPlan>,
     /// The column of strata, coded as a feature.
     pub(crate) strata: Option<FeaturePlan>,
@@ -72,6 +75,14 @@ pub(crate) struct FeaturePlan {
     pub(crate) hidden: bool,
     /// Whether its kind decides if it is whole; otherwise its values do.
     pub(crate) integer_is_known: bool,
+}
+
+/// A column of decisions: pairs of words as written and as the column holds them.
+pub(crate) struct DecisionPlan {
+    pub(crate) column: usize,
+    pub(crate) positive: Vec<(String, String)>,
+    /// None: all others.
+    pub(crate) negative: Option<Vec<(String, String)>>,
 }
 
 pub(crate) struct SplitPlan {
@@ -131,6 +142,8 @@ impl<'a> PreparePlan<'a> {
             .collect::<Result<Vec<_>>>()?;
         carry.sort_by(|&a, &b| view.columns()[a].name.cmp(&view.columns()[b].name));
         carry.dedup();
+        let decision = |decision: &DecisionParams| DecisionPlan::new(view, decision);
+        let decisions = params.decisions.iter().map(decision).collect::<Result<Vec<_>>>()?;
         let split = params.split.as_ref().map(|split| SplitPlan::new(view, split)).transpose()?;
         let slices = params
             .slices
@@ -143,6 +156,7 @@ impl<'a> PreparePlan<'a> {
             features.iter().filter(|f| f.kind.is_coded()).map(|f| f.column).collect();
         coded.extend(label.iter().map(|l| l.column).chain(split.iter().map(|s| s.column)));
         coded.extend(strata.iter().chain(&slices).map(|s| s.column));
+        coded.extend(decisions.iter().map(|d| d.column));
         coded.sort_unstable();
         coded.dedup();
         Ok(PreparePlan {
@@ -157,6 +171,7 @@ impl<'a> PreparePlan<'a> {
             onehot,
             weight,
             carry,
+            decisions,
             split,
             strata,
             slices,
@@ -362,6 +377,18 @@ fn add_parents_of_crosses(view: &SourceView<'_>, features: &mut Vec<FeaturePlan>
             }
         }
         next += 1;
+    }
+}
+
+impl DecisionPlan {
+    fn new(view: &SourceView<'_>, decision: &DecisionParams) -> Result<Self> {
+        let column = view.position(decision.column.as_str())?;
+        let negative = decision.negative.as_ref();
+        Ok(DecisionPlan {
+            column,
+            positive: words(view, column, &decision.positive, "positive")?,
+            negative: negative.map(|list| words(view, column, list, "negative")).transpose()?,
+        })
     }
 }
 

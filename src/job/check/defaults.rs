@@ -78,7 +78,7 @@ pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily>
     }
     let label = job.data.label.column().is_some();
     let scored =
-        job.models.values().all(|m| m.scores.as_ref().is_none_or(|s| s.counterfactual.is_some()));
+        job.models.values().all(|m| m.made_elsewhere().is_none_or(|s| s.counterfactual.is_some()));
     let sets = !job.counterfactuals.is_empty() && scored;
     let mut families: Vec<MetricFamily> = [
         MetricFamily::Performance,

@@ -607,7 +607,8 @@ impl JobChecker<'_> {
     pub(super) fn columns_read(&self) -> Vec<ColumnName> {
         let data = &self.job.data;
         let named = self.job.models.values().flat_map(crate::job::ModelBlock::columns);
-        let named = named.chain(self.job.strata()).chain(&self.job.metrics.by);
+        let decided = self.job.models.values().filter_map(crate::job::ModelBlock::decided_column);
+        let named = named.chain(decided).chain(self.job.strata()).chain(&self.job.metrics.by);
         let mut known: Vec<ColumnName> = data.duplicate_columns(named);
         let apart =
             data.row_id.iter().chain(data.split.iter().filter_map(|split| split.column.as_ref()));

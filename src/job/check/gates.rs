@@ -150,6 +150,17 @@ impl JobChecker<'_> {
         {
             self.gate_worlds(at, name, gate);
         }
+        let model = gate.model.as_ref().and_then(|model| self.job.models.get(model));
+        if metric.family == MetricFamily::Shift && model.is_some_and(|of| !of.gives_scores()) {
+            let what = format!(
+                "the gate `{name}` asks for `{}`, which needs scores, and its model gives \
+                 only decisions",
+                metric.id
+            );
+            let hint = "ask for a metric of the family `ccm`, such as `sr`, or name a model with \
+                        scores";
+            self.push_problem("needs-scores", format!("{at}.metric"), what, hint);
+        }
         if self.is_sound(&["counterfactuals"]) && self.are_names_sound("counterfactuals") {
             self.gate_scores(at, name, gate, metric);
         }

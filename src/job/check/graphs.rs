@@ -231,10 +231,11 @@ impl JobChecker<'_> {
         let job = self.job;
         for (model, block) in &job.models {
             let Some((_, brought)) = block.brought() else { continue };
-            if block.scores.as_ref().is_some_and(|scores| scores.counterfactual.is_none()) {
+            let elsewhere = block.made_elsewhere();
+            if elsewhere.is_some_and(|scores| scores.counterfactual.is_none()) {
                 continue;
             }
-            let is = if block.scores.is_some() { "has" } else { "is" };
+            let is = if elsewhere.is_some() { "has" } else { "is" };
             let kind = brought.noun();
             let what = format!(
                 "counterfactuals of `{name}` have levels by halves and counts below 0, which only \

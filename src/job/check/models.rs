@@ -1,13 +1,16 @@
 //! Checks models, and the scores that each has.
 
+use crate::data::prepare::params::carried_decision;
 use crate::job::read::nearest::{all, any, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock};
+use crate::job::{MetricFamily, ModelBlock, RecheckBlock, ScoresBlock, ThresholdRule};
 use crate::model::kind::ask_again::{AskAgainBlock, MOST_REPEATS};
+use crate::model::kind::decision::DecisionKnobs;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::scale_key::ScaleBlock;
+use crate::model::kind::threshold_key::ThresholdBlock;
 use crate::model::kind::{MODEL_KINDS, ModelKind, TRAINED_EXAMPLES};
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Name, Word};
 
 use super::defaults::{families, needs_counterfactual};
 use super::{JobChecker, path};
@@ -78,6 +81,11 @@ impl JobChecker<'_> {
         }
         if let Some(onnx) = &model.onnx {
             self.onnx(&format!("{at}.onnx"), name, onnx);
+        }
+        if let Some(decision) = &model.decision {
+            self.decision(&at, name, model, decision.knobs());
+            self.scores(&join(&at, "decision"), name, (decision.scores(), model), asked);
+            return;
         }
         self.threshold(&format!("{at}.threshold"), name, model);
         self.scale(&at, name, model);
@@ -242,6 +250,68 @@ impl JobChecker<'_> {
             self.recheck(&format!("{at}.recheck"), name, (scores, model), recheck);
         }
         self.score_keys(at, scores);
+    }
+
+    /// A model that gives only decisions: their words, and the keys that apply to scores.
+    fn decision(&mut self, at: &str, name: &Name, model: &ModelBlock, knobs: &DecisionKnobs) {
+        for (key, there) in [
+            ("threshold", model.threshold != ThresholdBlock::default()),
+            ("threshold_rule", model.threshold_rule != ThresholdRule::default()),
+            ("scale", model.scale.is_some()),
+            ("better", model.better.is_some()),
+            ("expect", model.expect.is_some()),
+        ] {
+            if there {
+                let what = format!(
+                    "`{key}` applies to scores, and the model `{name}` gives only decisions"
+                );
+                self.push_problem("bad-value", join(at, key), what, "remove it");
+            }
+        }
+        let at = join(at, "decision");
+        let here = join(&at, "positive");
+        let texts = |words: &[Word]| words.iter().map(|w| w.0.clone()).collect::<Vec<String>>();
+        self.check_distinct(&here, "word", &texts(&knobs.positive));
+        if let Some(negative) = &knobs.negative {
+            self.check_distinct(&join(&at, "negative"), "word", &texts(negative));
+        }
+        let negative = knobs.negative.iter().flatten();
+        for (i, word) in negative.enumerate() {
+            if knobs.positive.contains(word) {
+                let what = format!("the decision `{word}` is both positive and negative");
+                let place = format!("{}[{i}]", join(&at, "negative"));
+                self.push_problem("bad-value", place, what, "keep it in one of the lists");
+            }
+        }
+        let carried = carried_decision(knobs.column.as_str());
+        let mut scores = self.job.models.values().flat_map(ModelBlock::columns);
+        if scores.any(|column| column.as_str() == carried) {
+            let what = format!(
+                "another model reads the column `{carried}`, which is how the decisions in `{}` \
+                 are kept",
+                knobs.column
+            );
+            let hint = "rename one of the two columns in the data";
+            self.push_problem("bad-value", join(&at, "column"), what, hint);
+        }
+        let words = |of: &DecisionKnobs| (of.positive.clone(), of.negative.clone());
+        let mut others = self.job.models.iter().take_while(|(other, _)| *other != name);
+        let other = others.find(|(_, other)| {
+            other.decision.as_ref().is_some_and(|other| {
+                let other = other.knobs();
+                other.column == knobs.column && words(other) != words(knobs)
+            })
+        });
+        if let Some((other, _)) = other {
+            let what = format!(
+                "the models `{other}` and `{name}` read the decisions in `{}` by different lists \
+                 of words",
+                knobs.column
+            );
+            let hint = "write the same lists, or give each model a column of its own by \
+                        `data.derive`";
+            self.push_problem("bad-value", here, what, hint);
+        }
     }
 
     /// The scores that a model is known to give.

@@ -208,7 +208,7 @@ impl JobChecker<'_> {
         if !self.check_known("model", here.clone(), name.as_str(), names, "unknown-name") {
             return;
         }
-        if self.job.models[name.as_str()].scores.is_some() {
+        if self.job.models[name.as_str()].made_elsewhere().is_some() {
             let what = format!(
                 "the model `{name}` has scores computed elsewhere, but recourse needs a model \
                  that can score changed people"

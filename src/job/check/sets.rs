@@ -718,5 +718,5 @@ impl JobChecker<'_> {
 
 /// Whether the scores of the rows as they are are in a file that may come later.
 fn scores_in_file(model: &ModelBlock) -> bool {
-    model.scores.as_ref().is_some_and(|scores| scores.factual.parquet.is_some())
+    model.made_elsewhere().is_some_and(|scores| scores.factual.parquet.is_some())
 }

@@ -35,8 +35,7 @@ impl JobChecker<'_> {
             let of_rows = known
                 && !block.metric.is_of_errors()
                 && self.job.models[block.model.as_str()]
-                    .scores
-                    .as_ref()
+                    .made_elsewhere()
                     .is_some_and(|scores| scores.counterfactual.is_none());
             if of_rows {
                 let what = format!(

@@ -6,6 +6,7 @@
 pub(crate) mod ask_again;
 pub(crate) mod boosting;
 pub(crate) mod command;
+pub(crate) mod decision;
 pub(crate) mod expect_key;
 pub(crate) mod forest;
 pub(crate) mod http;
@@ -25,6 +26,7 @@ use crate::model::TrainedKnobs;
 use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
+use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::expect_key::ExpectBlock;
 use crate::model::kind::forest::ForestBlock;
 use crate::model::kind::http::HttpBlock;
@@ -152,6 +154,8 @@ model_kinds! {
         lightgbm = "lightgbm": Lightgbm(LightgbmBlock);
         /// Scores computed elsewhere.
         scores = "scores": Scores(ScoresBlock);
+        /// Decisions without a score.
+        decision = "decision": Decision(DecisionBlock);
         /// Any program: rows in, scores out.
         command = "command": Command(CommandBlock);
         /// A Python function or a pickled model.
@@ -181,6 +185,21 @@ impl ModelBlock {
     /// The program that scores, where it is one.
     pub fn program(&self) -> Option<CommandBlock> {
         self.brought().and_then(|(_, knobs)| knobs.program())
+    }
+
+    /// Scores computed elsewhere, or decisions as such scores: 1 is positive, 0 negative.
+    pub fn made_elsewhere(&self) -> Option<&ScoresBlock> {
+        self.scores.as_ref().or(self.decision.as_ref().map(DecisionBlock::scores))
+    }
+
+    /// The column of its decisions, where it has no scores.
+    pub fn decided_column(&self) -> Option<&ColumnName> {
+        self.decision.as_ref().map(|decision| &decision.knobs().column)
+    }
+
+    /// Whether it gives scores; a model of the kind `decision` does not.
+    pub fn gives_scores(&self) -> bool {
+        self.decision.is_none()
     }
 
     /// The scale of its scores, where the positive prediction is the one that people want or not.

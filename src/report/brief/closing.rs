@@ -74,6 +74,13 @@ pub(crate) fn not_shown(
     if m.models.iter().any(|model| model.kind == "scores") {
         say("Scores were computed elsewhere: this audit did not run that model.".to_owned());
     }
+    if m.models.iter().any(|model| model.kind == "decision") {
+        say(
+            "The decisions come without scores: this audit does not show how close anybody was to \
+             the other decision."
+                .to_owned(),
+        );
+    }
     if m.label.is_none() {
         say("The data contain no outcome, so this audit does not show who was judged correctly."
             .to_owned());

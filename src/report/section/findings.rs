@@ -674,11 +674,9 @@ fn is_unshown(audit: &AuditFolder, panel: &AuditPanel) -> bool {
         .counterfactuals
         .iter()
         .any(|set| set.name == panel.set && terms::sets_attribute_only(&set.strategy));
-    let is_elsewhere = audit
-        .manifest
-        .models
-        .iter()
-        .any(|model| model.name == panel.model && model.kind == "scores");
+    let is_elsewhere = audit.manifest.models.iter().any(|model| {
+        model.name == panel.model && ["scores", "decision"].contains(&model.kind.as_str())
+    });
     let is_unseen =
         |issue: &IssueRow| issue.code == "unseen-group" && issue.r#where == panel.attribute;
     is_naive

@@ -3,6 +3,7 @@
 
 use crate::folder::manifest::ModelWords;
 use crate::metric::catalog::place::PageList;
+use crate::metric::rate::Undefined;
 use crate::report::draw::plot::{PlotScale, round_up};
 use crate::report::draw::{chart, panel as drawn_panel};
 use crate::report::page::terms::{self, PageGlossary};
@@ -11,7 +12,7 @@ use crate::report::page::{
     PageBlock, PageFigure, PageSection, PageTable, ReportRow, cells, number,
 };
 use crate::report::read::audit::{AuditFolder, ScoreHistograms};
-use crate::report::read::panel::{AuditPanel, PanelDirection};
+use crate::report::read::panel::{AuditPanel, PanelDirection, ResultKey};
 use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::report::section::switches;
 
@@ -26,7 +27,7 @@ pub(crate) fn section(
             && p.directions.iter().any(|d| {
                 let key = p.direction(d);
                 audit.histograms(&key).is_some()
-                    || PageList::ScoreShifts.ids().iter().any(|m| audit.measure(&key, m).is_some())
+                    || PageList::ScoreShifts.ids().iter().any(|m| has_scores(audit, &key, m))
             })
     };
     let panels: Vec<&AuditPanel> = panels.iter().filter(has).collect();
@@ -70,6 +71,12 @@ pub(crate) fn section(
         )));
     }
     Some(PageSection { id: "scores", title: "How far scores move", blocks })
+}
+
+/// Whether a metric was measured by a model that gives scores.
+fn has_scores(audit: &AuditFolder, key: &ResultKey, metric: &str) -> bool {
+    let measure = audit.measure(key, metric);
+    measure.is_some_and(|of| of.undefined != Undefined::NoScore.code())
 }
 
 /// The highest share of a bin, and the farthest edge from zero of a bin that holds something.

@@ -403,8 +403,8 @@ fn outcome_rows(
             label: label(layout, batch, i),
             predicted: decide(score, i),
             predicted_cf: decide(score_cf, i),
-            score: (!score.is_nan()).then_some(score),
-            score_cf: (!score_cf.is_nan()).then_some(score_cf),
+            score: scored.rule.shown(score),
+            score_cf: scored.rule.shown(score_cf),
             weight: layout
                 .weight
                 .as_ref()

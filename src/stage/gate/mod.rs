@@ -151,7 +151,7 @@ fn unshown(
         .model
         .as_ref()
         .and_then(|model| job.models.get(model))
-        .is_some_and(|model| model.scores.is_some());
+        .is_some_and(|model| model.made_elsewhere().is_some());
     let asked = job
         .data
         .sensitive

@@ -568,7 +568,7 @@ fn is_half_written(path: &Path) -> Result<bool> {
 fn score_files(job: &Job) -> Vec<AwaitedFile> {
     let mut files = Vec::new();
     for (name, model) in &job.models {
-        let Some(scores) = &model.scores else { continue };
+        let Some(scores) = model.made_elsewhere() else { continue };
         let mut push = |set: Option<&str>, path: String, columns: Vec<&ColumnName>| {
             let columns = columns.into_iter().map(ToString::to_string).collect();
             files.push(AwaitedFile {

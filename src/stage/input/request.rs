@@ -400,7 +400,7 @@ impl AnswerInputs {
             Ok::<_, Error>(())
         };
         for (name, model) in &plan.job.models {
-            let Some(scores) = &model.scores else { continue };
+            let Some(scores) = model.made_elsewhere() else { continue };
             if let Some(path) = &scores.factual.parquet {
                 push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
             }

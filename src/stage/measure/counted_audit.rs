@@ -25,6 +25,8 @@ pub(crate) struct CountedAudit {
     /// Whether the set gives no counterfactual to people without a label, because it conditions on
     /// the label.
     pub by_label: bool,
+    /// Whether the model gives only decisions, so that metrics which need scores are undefined.
+    pub scoreless: bool,
 }
 
 /// An audit with the stages that it is measured from.

@@ -169,7 +169,7 @@ fn rule_of_rows(
     scale: ScoreScale,
     at: &impl Fn(&str) -> Option<usize>,
 ) -> Option<(DecisionRule, usize)> {
-    let factual = &model.scores.as_ref()?.factual;
+    let factual = &model.made_elsewhere()?.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
     let threshold = match &model.threshold {
         JobThreshold::Fixed(number) => RowThreshold::Fixed(number.get()),
@@ -203,7 +203,7 @@ impl Stage for LabelStage {
         b.value("features", plan.features);
         b.input("decisions", |job| {
             let decides = |(name, model): (_, &'a ModelBlock)| {
-                let factual = model.scores.as_ref().map(|scores| &scores.factual);
+                let factual = model.made_elsewhere().map(|scores| &scores.factual);
                 let scale = plan.score_scale(model);
                 (name, factual, &model.threshold, model.threshold_rule, scale)
             };

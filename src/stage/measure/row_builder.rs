@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::data::Layout;
 use crate::exec::pieces::WorkerPool;
 use crate::metric;
+use crate::metric::MetricFamily;
 use crate::metric::bootstrap::placebo::PlaceboEvidence;
 use crate::metric::bootstrap::redraw::ShiftEvidence;
 use crate::metric::catalog::shift;
@@ -202,7 +203,7 @@ impl RowBuilder<'_> {
 
     /// A row of `metrics`.
     pub(crate) fn metric_row(&self, measured: &MeasuredValue) -> MetricRow {
-        let measured = &self.undefined_if_untaught(measured);
+        let measured = &self.undefined_if_unknown(measured);
         let interval = measured.interval.as_ref();
         let ends = measured.placebo.and_then(|band| band.ends);
         let group = |rank: Option<usize>| SharedText::from(rank.map_or("", |r| self.group(r)));
@@ -254,14 +255,16 @@ impl RowBuilder<'_> {
         self.audit.untaught.iter().any(|&group| scope.involves(group))
     }
 
-    /// The same, undefined where it is about a group of which nothing could be learnt: a sum over
-    /// the other groups would be another value.
-    fn undefined_if_untaught<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
-        if !self.is_untaught(measured.scope) {
+    /// The same, undefined where it needs scores and there are none, and where it is about a group
+    /// of which nothing could be learnt: a sum over the other groups would be another value.
+    fn undefined_if_unknown<'m>(&self, measured: &'m MeasuredValue) -> Cow<'m, MeasuredValue> {
+        let scoreless = self.audit.scoreless && measured.metric.family == MetricFamily::Shift;
+        if !scoreless && !self.is_untaught(measured.scope) {
             return Cow::Borrowed(measured);
         }
+        let reason = if scoreless { Undefined::NoScore } else { Undefined::NoTrainingRows };
         Cow::Owned(MeasuredValue {
-            value: Err(Undefined::NoTrainingRows),
+            value: Err(reason),
             numerator: None,
             denominator: None,
             weights: None,
@@ -430,7 +433,9 @@ impl RowBuilder<'_> {
             let sums = counts.shift(from, to);
             let cells = (spreads.direction(from, to).eccm(), counts.weight_cells(Some((from, to))));
             self.eccm_rows(cells, sums, "direction", (Some(from), Some(to)), tables);
-            self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
+            if !self.audit.scoreless {
+                self.histogram_rows((sums, counts.weight_shift(from, to)), from, to, tables);
+            }
         }
         self.eccm_rows(
             (spreads.total().eccm(), counts.weight_cells(None)),

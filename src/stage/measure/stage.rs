@@ -70,6 +70,7 @@ impl AuditInputs {
             set: Some(applied.set.to_owned()),
             attribute: applied.position,
             by_label: block.conditions_on_label(),
+            scoreless: !plan.model_of(unit)?.1.gives_scores(),
             ..CountedAudit::default()
         };
         Ok(AuditInputs {

@@ -100,8 +100,8 @@ pub(crate) fn find(plan: &StagePlan<'_>, row_context: RowContext<'_>) -> Result<
     }
     let scores = scores(plan, layout);
     for (name, numbers) in layout.carried.iter().zip(&sample.carried) {
-        let is_known = scores.contains(&name.as_str());
-        if is_known && columns.iter().all(|look| look.name != *name) {
+        let (name, _) = layout.source_of_carried(name);
+        if scores.contains(&name) && columns.iter().all(|look| look.name != name) {
             let values = SampleColumn::Numbers(numbers);
             columns.push(ColumnProfile::of_sample(name, ValueClass::Float, &values));
         }
@@ -150,12 +150,13 @@ fn note(code: &str, place: &str, n: u64, text: String) -> IssueNote {
     }
 }
 
-/// The columns of the rows that models name as their scores.
-fn scores<'a>(plan: &StagePlan<'a>, layout: &Layout) -> Vec<&'a str> {
-    let models = plan.job.models.values().filter_map(|model| model.scores.as_ref());
+/// The columns of the rows that models name as their scores or decisions.
+fn scores<'a>(plan: &StagePlan<'_>, layout: &'a Layout) -> Vec<&'a str> {
+    let models = plan.job.models.values().filter_map(|model| model.made_elsewhere());
     let named = models.map(|scores| &scores.factual).filter(|factual| factual.parquet.is_none());
     let named = named.filter_map(|factual| factual.column.as_ref()).map(|column| column.as_str());
-    named.filter(|name| layout.carried.iter().any(|carried| carried == name)).collect()
+    let carried = |name: &str| layout.carried.iter().find(|carried| *carried == name);
+    named.filter_map(|name| Some(layout.source_of_carried(carried(name)?).0)).collect()
 }
 
 /// Rows drawn by the hash of their numbers.

@@ -82,7 +82,7 @@ pub(crate) fn refused(what: String, hint: String) -> Error {
     }])
 }
 
-/// Whether the decision would be another; none where one of the two has no score.
+/// Whether the decision would be another; none where one of the two is not decided.
 fn switched(row: &OutcomeRow) -> Option<bool> {
     row.predicted.zip(row.predicted_cf).map(|(before, after)| before != after)
 }

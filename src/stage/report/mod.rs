@@ -451,7 +451,7 @@ fn write_row_tables(
     let mut issues = read_rows::<IssueRow>(origins.prepared)?;
     issues.retain(|issue| origins.params.reports_issue(&issue.code, &issue.r#where));
     let job = &origins.checked.job;
-    if job.models.values().any(|model| model.scores.is_some()) {
+    if job.models.values().any(|model| model.made_elsewhere().is_some()) {
         for name in job.data.sensitive.keys().filter(|name| reached_by_naive(job, name)) {
             let Some(unseen) = job.data.first_unseen(name) else { continue };
             let (code, text) = if job.data.is_unshown(name) {

@@ -22,6 +22,7 @@ use crate::job::{self, AnnexChoice, ColumnBlock, Job, SignerBlock};
 use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::model::kind::command::without;
+use crate::model::kind::decision::DecisionBlock;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Name, Word};
@@ -291,8 +292,12 @@ fn model_words(
         job::ThresholdRule::Ge => "ge",
         job::ThresholdRule::Gt => "gt",
     };
-    let (threshold, rule) =
-        if classes.is_some() { (HIGHEST.to_owned(), "") } else { (threshold, rule) };
+    let positive = model.decision.as_ref().map(DecisionBlock::positive_in_words);
+    let (threshold, rule) = match positive {
+        Some(words) => (format!("no score: the positive decision is {words}"), ""),
+        None if classes.is_some() => (HIGHEST.to_owned(), ""),
+        None => (threshold, rule),
+    };
     ModelWords {
         name: name.to_owned(),
         kind: kind.to_owned(),

@@ -12,13 +12,14 @@ pub(crate) mod rows;
 
 use std::path::{Path, PathBuf};
 
-use crate::data::exchange::keyed::KeyedFile;
+use crate::data::exchange::keyed::{AnswerValues, KeyedFile};
 use crate::data::rows::aligned::ScoreReader;
 use crate::data::source::ParquetSource;
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job;
 use crate::num::score_scale::ScoreScale;
+use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
 use crate::stage::discover;
@@ -101,7 +102,7 @@ impl Stage for ScoreStage {
         {
             return discover::plan_graph_score(unit, applied, graphs, b);
         }
-        if let Some(scores) = &model.scores {
+        if let Some(scores) = model.made_elsewhere() {
             return plan_made_elsewhere(unit, scores, applied, b);
         }
         let asked = AskedModels::need(b, unit)?;
@@ -152,6 +153,8 @@ fn plan_made_elsewhere<'a>(
     let plan = b.plan;
     let (name, model) = plan.model_of(unit)?;
     let scale = b.value("scale", plan.score_scale(model));
+    let kind = if model.gives_scores() { "scores" } else { "decision" };
+    let place = move |key: &'static str| ["models", name, kind, key];
     let set = applied.as_ref().map(|applied| applied.set);
     let rows = RowInputs::of_job(b)?;
     b.value("scores", scores);
@@ -170,7 +173,7 @@ fn plan_made_elsewhere<'a>(
         return work(move |ctx| {
             rows.with(ctx, passes, |row_context| {
                 factual_scores((plan, scale), ctx, row_context, scores, answer.as_ref())
-                    .map_err(|e| plan.with_model_place(e, &["models", name, "scores", "factual"]))
+                    .map_err(|e| plan.with_model_place(e, &place("factual")))
             })
         });
     };
@@ -184,13 +187,14 @@ fn plan_made_elsewhere<'a>(
             Some((b.need::<ScoreStage>(&AuditUnit::of_model(name))?, recheck.tolerance.get()))
         }
     };
+    let decided = model.decided_column().map(ColumnName::as_str);
     let made = b.need::<GenerateStage>(unit)?;
-    let joined = JoinedSet { plan, scale, answer, file, again, made, applied };
+    let joined = JoinedSet { plan, scale, decided, answer, file, again, made, applied };
     work(move |ctx| {
         rows.with(ctx, passes, |row_context| {
-            joined.write(ctx, row_context).map_err(|e| {
-                plan.with_model_place(e, &["models", name, "scores", "counterfactual"])
-            })
+            joined
+                .write(ctx, row_context)
+                .map_err(|e| plan.with_model_place(e, &place("counterfactual")))
         })
     })
 }
@@ -226,7 +230,8 @@ fn factual_scores(
         });
     };
     let open = |column: &str| {
-        KeyedFile::open(answer.path, column, layout.row_id, None, &layout.attributes, scale)
+        let values = AnswerValues::Scores(scale);
+        KeyedFile::open(answer.path, column, layout.row_id, None, &layout.attributes, values)
     };
     let Some(first) = columns.first() else { return Ok(()) };
     answer.join(plan, ctx, &open(first.as_str())?, || {
@@ -244,6 +249,8 @@ fn factual_scores(
 struct JoinedSet<'a> {
     plan: &'a StagePlan<'a>,
     scale: ScoreScale,
+    /// The column of decisions in the rows; none where there are scores.
+    decided: Option<&'a str>,
     answer: ScoreAnswers<'a>,
     file: &'a job::CounterfactualScores,
     /// The scores of the rows as they are, and how far those that come again may differ.
@@ -259,6 +266,11 @@ impl JoinedSet<'_> {
         let counterfactuals = self.made.open(ctx, row_context)?;
         let sample = plan.recheck_sample(row_context, position)?;
         let columns = self.file.score_columns(plan.job.data.label.classes());
+        let words = |column| layout.decisions.iter().find(|of| Some(of.column.as_str()) == column);
+        let values = match words(self.decided) {
+            Some(words) => AnswerValues::Decisions(words.clone()),
+            None => AnswerValues::Scores(self.scale),
+        };
         let open = |column: &str| {
             let attribute = Some(&layout.attributes[position]);
             KeyedFile::open(
@@ -267,7 +279,7 @@ impl JoinedSet<'_> {
                 layout.row_id,
                 attribute,
                 &layout.attributes,
-                self.scale,
+                values.clone(),
             )
         };
         let join = |class: usize, column: &str| {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use cfaudit::data::exchange::keyed::KeyedFile;
+use cfaudit::data::exchange::keyed::{AnswerValues, KeyedFile};
 use cfaudit::data::exchange::score_stream::read_stream;
 use cfaudit::data::source::file_profile::profile_file;
 use cfaudit::data::{Attribute, RowIdKind};
@@ -297,7 +297,7 @@ impl Target for Scores {
                 kind,
                 (!dice.one_in(4)).then_some(&attributes[0]),
                 attributes,
-                ScoreScale::default(),
+                AnswerValues::Scores(ScoreScale::default()),
             )?;
             (0..file.n_groups()).try_for_each(|group| {
                 file.read(group)

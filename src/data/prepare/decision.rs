@@ -1,0 +1,95 @@
+//! The words of columns of decisions, once all rows are counted.
+//!
+//! Decisions are carried like scores: 1 is positive, 0 is not, missing is none. A word counts only
+//! where the job lists it or the rows hold it: counterfactual decisions come in the same words, and
+//! a misspelt one is no negative decision.
+
+use crate::data::DecisionColumn;
+use crate::data::prepare::issues::{DataIssue, IssueSeverity};
+use crate::data::prepare::plan::DecisionPlan;
+use crate::data::prepare::survey::ColumnTally;
+use crate::data::source::{list_words, nearest_word};
+use crate::error::{Fault, Result};
+
+/// Number of words that a message lists.
+const MAX_SHOWN: usize = 10;
+
+/// The words of a column of decisions.
+///
+/// # Errors
+/// A positive word that no row contains, in a list that `negative` does not close; a word that
+/// closed lists do not name.
+pub(crate) fn decision_words(
+    decision: &DecisionPlan,
+    name: &str,
+    tally: &ColumnTally,
+    issues: &mut Vec<DataIssue>,
+) -> Result<DecisionColumn> {
+    let counted = |(word, n): (&str, u64)| format!("`{word}` ({n})");
+    let seen = || {
+        let all = list_words(tally.by_count().into_iter().map(counted), MAX_SHOWN);
+        if all.is_empty() {
+            "the column has no values".to_owned()
+        } else {
+            format!("the values seen are {all}")
+        }
+    };
+    let fault = |what: String| Fault::new("unknown-decision", what).in_column(name);
+    let mut warn = |code, n, text| {
+        let (severity, place) = (IssueSeverity::Warning, name.to_owned());
+        issues.push(DataIssue { code, severity, place, n, text });
+    };
+    for (written, value) in &decision.positive {
+        if tally.occurrences.contains_key(value) {
+            continue;
+        }
+        if decision.negative.is_none() {
+            let what = format!("the positive decision `{written}` never occurs in `{name}`");
+            let hint = format!("{}; where it may be absent, close the list by `negative`", seen());
+            return Err(fault(what).hint(hint).into());
+        }
+        let text = format!("no row has the positive decision `{written}` of `{name}`");
+        warn("absent-decision", 0, text);
+    }
+    let words = |pairs: &[(String, String)]| -> Vec<String> {
+        pairs.iter().map(|(_, value)| value.clone()).collect()
+    };
+    let positive = words(&decision.positive);
+    let others: Vec<(&str, u64)> = tally
+        .by_count()
+        .into_iter()
+        .filter(|(word, _)| positive.iter().all(|value| value != word))
+        .collect();
+    let negative = match &decision.negative {
+        None => {
+            if others.len() > 1 {
+                let text = format!(
+                    "several words of `{name}` count as negative decisions because they are \
+                     not listed as positive: {}; list them under `negative`",
+                    list_words(others.iter().copied().map(counted), MAX_SHOWN)
+                );
+                warn("unlisted-decision", others.iter().map(|(_, n)| n).sum(), text);
+            }
+            others.iter().map(|(word, _)| (*word).to_owned()).collect()
+        }
+        Some(listed) => {
+            let listed = words(listed);
+            let is_unlisted = |(word, _): &&(&str, u64)| listed.iter().all(|of| of != word);
+            if let Some((word, n)) = others.iter().find(is_unlisted) {
+                let what = format!(
+                    "`{word}` ({n} rows) is neither among the positive nor among the negative \
+                     decisions of `{name}`"
+                );
+                let known: Vec<&str> = positive.iter().chain(&listed).map(String::as_str).collect();
+                let rule = "where `negative` is given, the two lists must name every value";
+                let hint = match nearest_word(word, &known) {
+                    Some(near) => format!("did you mean `{near}`? {rule}"),
+                    None => format!("{rule}; name it, or leave `negative` out"),
+                };
+                return Err(fault(what).hint(hint).into());
+            }
+            listed
+        }
+    };
+    Ok(DecisionColumn { column: name.to_owned(), positive, negative })
+}

@@ -1,0 +1,224 @@
+//! Decisions that were made, without a score: the numbers are those of scores that decide alike,
+//! what needs a score is undefined with a reason, and counterfactual decisions come in the same
+//! words.
+
+use std::fs;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+
+use crate::frame::{TableFrame, read_frame};
+use crate::work::{Ran, Work, column, root};
+
+const N: i64 = 240;
+
+/// Who is granted: none where nobody decided.
+fn granted(i: i64, counterfactual: bool) -> Option<bool> {
+    let chance = (i as f64 * 0.618_033_988_749_895).fract();
+    let shift = if counterfactual && i % 3 == 0 { 0.2 } else { 0.0 };
+    (i % 40 != 7).then_some(chance + shift > if i % 2 == 0 { 0.45 } else { 0.6 })
+}
+
+fn word(granted: bool) -> &'static str {
+    if granted { "bewilligt" } else { "abgelehnt" }
+}
+
+fn words(counterfactual: bool) -> ArrayRef {
+    column((0..N).map(|i| granted(i, counterfactual).map(word)).collect::<StringArray>())
+}
+
+fn sex(i: i64) -> &'static str {
+    if i % 2 == 0 { "m" } else { "w" }
+}
+
+/// The rows and the file of counterfactuals, with these columns of decisions.
+fn work(decided: ArrayRef, name: &str, decided_cf: ArrayRef) -> Work {
+    let work = Work::new();
+    let numbers = |counterfactual: bool| {
+        let number = |i| granted(i, counterfactual).map(|yes| f64::from(u8::from(yes)));
+        column((0..N).map(number).collect::<Float64Array>())
+    };
+    work.parquet(
+        "rows.parquet",
+        vec![
+            ("id", column((0..N).collect::<Int64Array>())),
+            ("sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>())),
+            ("repaid", column((0..N).map(|i| i * 5 % 7 % 2).collect::<Int64Array>())),
+            ("Entscheidung", decided),
+            ("number", numbers(false)),
+        ],
+    );
+    work.parquet(
+        "decided.parquet",
+        vec![
+            ("row_id", column((0..N).collect::<Int64Array>())),
+            ("to_group", column((0..N).map(|i| Some(sex(i + 1))).collect::<StringArray>())),
+            (name, decided_cf),
+            ("number", numbers(true)),
+        ],
+    );
+    work
+}
+
+fn job(work: &Work, models: &str, rest: &str) {
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: decided
+data:
+  rows: {{parquet: rows.parquet}}
+  row_id: id
+  label: {{column: repaid, positive: [1], favourable: positive}}
+  sensitive: {{sex: {{groups: [m, w], reference: m}}}}
+counterfactuals: {{flip: naive}}
+{models}
+metrics: {{bootstrap: {{samples: 100}}}}
+on_inconclusive: warn
+{rest}"
+        ),
+    );
+}
+
+const MODEL: &str = "models:
+  current:
+    decision:
+      column: Entscheidung
+      positive: [bewilligt]
+      counterfactual: {parquet: decided.parquet}
+";
+
+const GATE: &str =
+    "gates: {lost: {metric: nsr, model: current, counterfactual: flip, at_most: 0.9}}
+";
+
+fn tables(work: &Work, name: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), name)
+}
+
+/// Every value but those that need a score, as `metric scope from to: value undefined lo hi`.
+fn values(work: &Work) -> Vec<String> {
+    let metrics = tables(work, "metrics");
+    let told = |row: crate::frame::TableRecord<'_>| {
+        let text = ["metric", "scope", "from_group", "to_group", "undefined"].map(|c| row.text(c));
+        let real = ["value", "lo", "hi"].map(|c| row.real(c));
+        format!("{text:?} {real:?} {:?}", row.int("numerator"))
+    };
+    metrics.records().filter(|row| row.text("family") != "shift").map(told).collect()
+}
+
+/// Words, truth values and whole numbers decide as a score of 0 or 1 does.
+#[test]
+fn decisions_count_as_scores_that_decide_alike() {
+    let plain = work(words(false), "Entscheidung", words(true));
+    let scores = "models:
+  current:
+    scores: {factual: {column: number}, counterfactual: {parquet: decided.parquet, column: number}}
+";
+    job(&plain, scores, GATE);
+    plain.run(0, "job.yaml", "");
+    let expected = values(&plain);
+    assert!(expected.len() > 40, "{}", expected.len());
+
+    let decided = work(words(false), "Entscheidung", words(true));
+    job(&decided, MODEL, GATE);
+    decided.run(0, "job.yaml", "");
+    assert_eq!(values(&decided), expected);
+    let metrics = tables(&decided, "metrics");
+    let shift: Vec<_> = metrics.records().filter(|row| row.text("family") == "shift").collect();
+    assert!(!shift.is_empty());
+    for row in shift {
+        assert_eq!((row.text("undefined"), row.real("value")), ("no_score", None));
+    }
+    let outcomes = read_frame(&decided.path("out/rows"), "outcomes");
+    assert_eq!(outcomes.records().count(), N as usize);
+    for (i, row) in (0..N).zip(outcomes.records()) {
+        assert_eq!((row.real("score"), row.real("score_cf")), (None, None));
+        assert_eq!(row.int("predicted"), granted(i, false).map(i64::from));
+        assert_eq!(row.int("predicted_cf"), granted(i, true).map(i64::from));
+    }
+    assert_eq!(tables(&decided, "score_shift").records().count(), 0);
+    let page = fs::read_to_string(decided.path("out/annex.html")).unwrap();
+    for words in ["decisions without scores", "no score: the positive decision is"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("there is no factual score"));
+
+    // Truth values and numbers are words too; a column of another name; a closed list.
+    let flags =
+        |cf: bool| -> ArrayRef { column((0..N).map(|i| granted(i, cf)).collect::<BooleanArray>()) };
+    let ones = |cf: bool| -> ArrayRef {
+        column((0..N).map(|i| granted(i, cf).map(i64::from)).collect::<Int64Array>())
+    };
+    for (made, made_cf, positive, negative) in
+        [(flags(false), flags(true), "true", "false"), (ones(false), ones(true), "1", "0")]
+    {
+        let other = work(made, "decided_cf", made_cf);
+        let lists = format!("[{positive}]\n      negative: [{negative}]");
+        let model = MODEL
+            .replace("[bewilligt]", &lists)
+            .replace("decided.parquet}", "decided.parquet, column: decided_cf}");
+        job(&other, &model, GATE);
+        other.run(0, "job.yaml", "");
+        assert_eq!(values(&other), expected, "{positive}");
+    }
+}
+
+#[test]
+fn words_that_nobody_knows_are_refused() {
+    let run = |decided: ArrayRef, decided_cf: ArrayRef, model: &str, status: i32| -> Ran {
+        let work = work(decided, "Entscheidung", decided_cf);
+        job(&work, model, "");
+        work.run(status, "job.yaml", "")
+    };
+    let planted = |cf: bool, row: i64, other: &'static str| -> ArrayRef {
+        let of = |i: i64| if i == row { Some(other) } else { granted(i, cf).map(word) };
+        column((0..N).map(of).collect::<StringArray>())
+    };
+    // A misspelt positive word: everybody would be denied.
+    run(words(false), words(true), &MODEL.replace("[bewilligt]", "[Bewilligt]"), 3).says(&[
+        "error[unknown-decision]",
+        "the positive decision `Bewilligt` never occurs in `Entscheidung`",
+        "`bewilligt`",
+        "job.yaml",
+    ]);
+    let closed = MODEL.replace("[bewilligt]", "[bewilligt]\n      negative: [abgelehnt]");
+    run(planted(false, 5, "storniert"), words(true), &closed, 3)
+        .says(&["error[unknown-decision]", "`storniert` (1 rows) is neither"]);
+    run(planted(false, 5, "bewiligt"), words(true), &closed, 3)
+        .says(&["did you mean `bewilligt`?"]);
+    run(planted(false, 5, "storniert"), words(true), MODEL, 0)
+        .says(&["unlisted-decision", "`storniert` (1)"]);
+    // The file of counterfactuals is written in the same words.
+    for (word, row) in [("Bewilligt", 9), ("0.7", 0), ("", 239)] {
+        run(words(false), planted(true, row, word), MODEL, 3).says(&[
+            "error[bad-scores]",
+            &format!("`{word}` is not a decision of the column `Entscheidung`"),
+            &format!("row_id `{row}`"),
+            "in the same words",
+        ]);
+    }
+    let absent = MODEL.replace("Entscheidung", "entschieden");
+    run(words(false), words(true), &absent, 3).says(&["entschieden", "job.yaml:"]);
+}
+
+/// Decisions about counterfactuals may come later: the run waits, and goes on.
+#[test]
+fn decisions_about_counterfactuals_may_come_later() {
+    let work = work(words(false), "Entscheidung", words(true));
+    job(&work, MODEL, "");
+    let (there, away) = (work.path("decided.parquet"), work.path("away.parquet"));
+    fs::rename(&there, &away).unwrap();
+    work.run(4, "job.yaml", "");
+    assert!(work.path("out/to-score/flip").is_dir());
+    fs::rename(&away, &there).unwrap();
+    work.run(0, "job.yaml", "");
+}
+
+#[test]
+fn the_example_of_the_guide_runs() {
+    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
+    let example = guide.split("## Decisions without a score\n\n```yaml\n").nth(1).unwrap();
+    let work = work(words(false), "Entscheidung", words(true));
+    job(&work, example.split("```").next().unwrap(), GATE);
+    work.run(0, "job.yaml", "");
+}
