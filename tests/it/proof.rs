@@ -14,7 +14,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::Value as Json;
 
 use crate::python::interpreter;
-use crate::work::{Work, assert_same, files, results, root, sha256};
+use crate::work::{Ran, Work, assert_same, files, results, root, sha256};
 
 const JOB: &str = r#"
 cfaudit: 1
@@ -302,6 +302,37 @@ found = JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).r
 sys.exit(None if found is None else str(found)[:2000])
 ";
 
+fn assert_valid_by_cyclonedx(python: &str, file: &Path) {
+    let valid = Command::new(python).args(["-c", VALIDATE]).arg(file).output().unwrap();
+    assert!(valid.status.success(), "{}", String::from_utf8_lossy(&valid.stderr));
+}
+
+/// What packages say that they are built of.
+#[test]
+fn the_list_of_crates_is_one_by_the_official_schema() {
+    let Some(python) = interpreter("cyclonedx.validation.json, jsonschema") else { return };
+    let work = Work::new();
+    let list = |flags: &[&str]| {
+        let mut command = Command::new(&python);
+        command.arg(root().join("tests/packages/sbom.py")).args(flags).env("CARGO", env!("CARGO"));
+        Ran::of(command.env("CARGO_NET_OFFLINE", "true"), 0).stdout
+    };
+    let (all, few) = (list(&[]), list(&["--no-default-features"]));
+    assert_eq!(all, list(&[]), "the list is the same every time");
+    for text in [&all, &few] {
+        work.write("sbom.json", text);
+        assert_valid_by_cyclonedx(&python, &work.path("sbom.json"));
+    }
+    let list: Json = serde_json::from_str(&all).unwrap();
+    let crates = list["components"].as_array().unwrap();
+    assert!(crates.iter().all(|one| one["hashes"][0]["content"].as_str().unwrap().len() == 64));
+    assert!(crates.iter().all(|one| one["licenses"][0]["expression"].is_string()));
+    assert_eq!(list["metadata"]["component"]["version"], env!("CARGO_PKG_VERSION"));
+    let has = |text: &str, name: &str| text.contains(&format!("\"pkg:cargo/{name}@"));
+    assert!(has(&all, "parquet") && has(&all, "ort") && !has(&all, "tempfile"));
+    assert!(has(&few, "parquet") && !has(&few, "ort") && !has(&few, "lightgbm3"));
+}
+
 #[test]
 fn the_model_card_is_one_by_the_official_schema() {
     let work = audited();
@@ -324,9 +355,7 @@ fn the_model_card_is_one_by_the_official_schema() {
     work.cfaudit(5, "export out --to model-card --file job.yaml")
         .says(&["does not hold an export"]);
     let Some(python) = interpreter("cyclonedx.validation.json, jsonschema") else { return };
-    let valid = Command::new(python).args(["-c", VALIDATE]).arg(work.path("card.json")).output();
-    let valid = valid.unwrap();
-    assert!(valid.status.success(), "{}", String::from_utf8_lossy(&valid.stderr));
+    assert_valid_by_cyclonedx(&python, &work.path("card.json"));
 }
 
 /// A folder that version 0.1 wrote is verified and packed, and serves as a baseline.

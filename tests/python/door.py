@@ -169,7 +169,17 @@ refused(FileNotFoundError, lambda: cfaudit.Audit("out.inputs"), "no output folde
 
 # A first job from a frame.
 guessed = cfaudit.new(frame, label="repaid", sensitive="sex", file="first.yaml")
-assert "guessed" in guessed and cfaudit.run("first.yaml").summary["rows"] > 0
+audit = cfaudit.run("first.yaml")
+assert "guessed" in guessed and audit.summary["rows"] > 0
+# The model that it trains gives way to one of this process.
+mine = cfaudit.run(
+    "first.yaml",
+    out="mine",
+    settings={"models.trained": {"threshold": 0.5}},
+    scorers={"trained": Model(0.3).predict_proba},
+)
+assert {"logistic", "scores"} == {model["kind"] for model in mine.manifest["models"]}
+assert cfaudit.diff(audit, mine, force=True).clear
 
 if importlib.util.find_spec("polars"):
     import polars
