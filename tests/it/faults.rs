@@ -300,6 +300,8 @@ fn readers_that_go_away() {
         "diff out out --all",
         "diff out out --json --all",
         "export out --to csv",
+        "verify out",
+        "pack out --file out.zip",
         "run job.yaml --out other --cache cache",
         "plan job.yaml --cache cache",
         "check job.yaml --cache cache",

@@ -87,6 +87,8 @@ fn paths_of_a_manifest_do_not_lead_out_of_its_folder() {
             "gate sound --baseline out",
             "diff out sound",
             "export out --to junit",
+            "verify out",
+            "pack out --file out.zip",
             "explain demp_difference --in out",
             &format!("run {DEMO} {FEW} --out fresh --cache cache --baseline out"),
         ] {
@@ -117,6 +119,7 @@ fn readers_of_a_folder_verify_it() {
         |name: &str, sound: &[u8]| fs::write(work.path(&format!("out/{name}")), sound).unwrap();
     let readers = [
         "report out --title other",
+        "pack out --file out.zip",
         "gate out",
         "diff out out",
         "export out --to csv",
@@ -125,10 +128,10 @@ fn readers_of_a_folder_verify_it() {
     for (name, readers) in [
         ("tables/metrics.parquet", &readers[..]),
         ("tables/gates.parquet", &readers),
-        ("summary.json", &readers[..4]),
-        ("job.resolved.yaml", &readers[..4]),
+        ("summary.json", &readers[..5]),
+        ("job.resolved.yaml", &readers[..5]),
         // Not read, but it would get a manifest in which its wrong bytes are right.
-        ("rows/outcomes.parquet", &readers[..1]),
+        ("rows/outcomes.parquet", &readers[..2]),
     ] {
         let sound = spoil(name);
         for args in readers {
