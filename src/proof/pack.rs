@@ -53,7 +53,9 @@ pub(crate) fn sound(folder: &Path) -> Result<FolderProof> {
         let hint = "`cfaudit verify` lists all problems; run the job again, or pack a sound copy";
         return Err(Error::operator("pack", path, &problem.what, hint));
     }
-    check_measured(folder, &proof.manifest)?;
+    check_measured(folder, &proof.manifest).map_err(|error| {
+        Error::operator("pack", folder, error.cause(), "name the folder of a finished run")
+    })?;
     Ok(proof)
 }
 

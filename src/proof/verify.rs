@@ -251,7 +251,7 @@ fn verdict_of<'a>(rows: &'a [GateRow], gate: &str) -> &'a str {
     deciding(rows).find(|row| row.gate == *gate).map_or("nothing", |row| row.verdict.as_str())
 }
 
-/// Whether the gates, judged again by the tables, are what the folder says of them.
+/// Whether the gates, judged again by the tables, agree with the folder.
 fn check_gates(folder: &Path, proof: &mut FolderProof) {
     const TABLE: &str = "tables/gates.parquet";
     let (again, summary) =

@@ -256,7 +256,7 @@ fn slice(row: &MetricRow) -> String {
     parts.join(", ")
 }
 
-/// What the audit says of each group: as harms what a member of another group would be spared, as
+/// The assessment of each group: as harms what a member of another group would be spared, as
 /// benefits what a member of another group would lack.
 fn assessments(audit: &ExportedAudit<'_>, model: &ModelWords) -> Vec<Value> {
     let manifest = audit.manifest;

@@ -288,6 +288,14 @@ fn an_archive_has_the_same_bytes_and_is_sound() {
         work.cfaudit(0, &format!("{verb} {top}/audit"));
     }
     // A folder that is not sound, or has no numbers, is not packed.
+    work.cfaudit(
+        0,
+        "run job.yaml --until generate --out rows --cache cache --set run.keep_rows=all",
+    );
+    let found = work.cfaudit(0, "verify rows").stdout;
+    assert!(found.contains("note: the run was to stop after `generate`"), "{found}");
+    work.cfaudit(5, "pack rows")
+        .says(&["cannot pack `rows`: its run was to stop after `generate`"]);
     fs::write(work.path("out/annex.html"), "").unwrap();
     work.cfaudit(5, "pack out").says(&["cannot pack", "annex.html", "hint: `cfaudit verify`"]);
     assert_eq!(fs::read(work.path(&name)).unwrap(), first);
