@@ -404,6 +404,7 @@ pub const FAULTS: &[(&str, &str)] = &[
     ("too-many-folds", "there are fewer rows than folds"),
     ("too-many-graphs", "the data and the knowledge allow more causal graphs than the job"),
     ("too-many-levels", "a column has more levels than a nominal column may have"),
+    ("too-many-amounts", "the amounts of all people take more memory than the run may have"),
     ("too-many-persons", "the rows of all persons take more memory than the run may have"),
     ("too-many-rows", "the requested number of rows is too large"),
     ("too-many-slices", "the columns of `metrics.by` have too many values together"),

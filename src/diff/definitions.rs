@@ -329,7 +329,7 @@ fn reads_decisions(metric: &Metric) -> bool {
     let [one, other] = [Confusion::labelled(3, 5, 7, 11), Confusion::labelled(6, 1, 4, 15)];
     let rate = |of: fn(&Confusion) -> Rate| of(&one).value() != of(&other).value();
     match metric.reads {
-        Reads::Shift(_) | Reads::Graphs => false,
+        Reads::Shift(_) | Reads::Graphs | Reads::Amount(_) => false,
         Reads::Rate(of)
         | Reads::RateDifference(of)
         | Reads::RateRatio(of)

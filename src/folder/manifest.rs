@@ -203,6 +203,12 @@ impl Manifest {
             .map(|label| label.favourable_is_positive)
             .or(self.favourable_without_label)
     }
+
+    /// What the job says about amounts, which are then the outcomes of all its models; none where
+    /// models decide.
+    pub(crate) fn amounts(&self) -> Option<&AmountWords> {
+        self.models.iter().find_map(|model| model.amount.as_ref())
+    }
 }
 
 /// The label in the job's words.
@@ -314,6 +320,9 @@ pub(crate) struct ModelWords {
     /// class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<ScoreScale>,
+    /// What the job says about its amounts; absent where its outcome is no amount.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<AmountWords>,
     /// What scoring some rows again gave: of programs and ONNX files always, of scores computed
     /// elsewhere where the job asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -322,6 +331,22 @@ pub(crate) struct ModelWords {
     /// job names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect: Option<ExpectWords>,
+}
+
+/// What a job says about outcomes that are amounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AmountWords {
+    /// Whether people want low amounts.
+    pub better_is_lower: bool,
+    /// The least change that matters, as the job writes it: `5%`, or an amount.
+    pub matters_from: String,
+}
+
+impl AmountWords {
+    /// Whether any change matters.
+    pub(crate) fn changes_always_matter(&self) -> bool {
+        self.matters_from.trim_end_matches('%').parse() == Ok(0.0)
+    }
 }
 
 impl ModelWords {
@@ -350,6 +375,7 @@ impl ModelWords {
                  probabilities, 1 / (1 + e^-x){turned}.",
                 self.name
             ),
+            ScaleNumbers::Amounts => format!("Outcomes of the model `{}` are amounts.", self.name),
         })
     }
 

@@ -19,8 +19,10 @@
 //!   [`redraw`](crate::metric::bootstrap::redraw).
 //! - Rates of rows of which a person has several: the same formulas on persons, see
 //!   [`person_interval`](crate::metric::person_interval).
-//! - Anything where people have weights of their own: percentile bootstrap of blocks of people, see
-//!   [`weights`](crate::metric::evidence::block_bootstrap).
+//! - Means and quantiles of amounts: Student, Welch and Woodruff, see
+//!   [`amounts`](crate::metric::value::amounts).
+//! - Anything else where people have weights of their own: percentile bootstrap of blocks of
+//!   people, see [`weights`](crate::metric::evidence::block_bootstrap).
 //!
 //! Choice: groups keep their number of people; for a total all people are drawn together.
 //! Replicates without a value are left out; where they are more than 5 %, or where all replicates
@@ -79,6 +81,8 @@ pub(crate) enum IntervalProcedure {
     WilsonMoved,
     /// Score interval of a rate of rows of which a person may have several.
     WilsonPersons,
+    /// Score interval of a share of people who weigh differently, on their effective number (Kish).
+    WilsonKish,
     /// Hybrid score interval of a difference of rates.
     Newcombe,
     /// The same of rates of rows of which a person may have several.
@@ -101,6 +105,20 @@ pub(crate) enum IntervalProcedure {
         /// As above.
         centred: bool,
     },
+    /// Student's t of a mean; with weights or persons by person.
+    Student,
+    /// Welch's of a difference of two means.
+    Welch,
+    /// The same on the logarithm, of a ratio of two means.
+    WelchLog,
+    /// Student's t of a difference of two means by the influence of each person.
+    InfluenceGap,
+    /// The same on the logarithm, of a ratio of two means.
+    InfluenceRatio,
+    /// Woodruff's of a quantile: ranks from the score interval of its share.
+    Woodruff,
+    /// Hybrid of two of these, of a difference of quantiles.
+    WoodruffGap,
 }
 
 impl IntervalProcedure {
@@ -111,6 +129,7 @@ impl IntervalProcedure {
             IntervalProcedure::WilsonPeople { .. } => "wilson-people",
             IntervalProcedure::WilsonMoved => "wilson-moved",
             IntervalProcedure::WilsonPersons => "wilson-deff",
+            IntervalProcedure::WilsonKish => "wilson-kish",
             IntervalProcedure::Newcombe => "newcombe",
             IntervalProcedure::NewcombePersons => "newcombe-deff",
             IntervalProcedure::Katz => "katz",
@@ -118,6 +137,13 @@ impl IntervalProcedure {
             IntervalProcedure::Bootstrap => "bootstrap",
             IntervalProcedure::Poisson { .. } => "poisson-bootstrap",
             IntervalProcedure::Blocks { .. } => "block-bootstrap",
+            IntervalProcedure::Student => "student",
+            IntervalProcedure::Welch => "welch",
+            IntervalProcedure::WelchLog => "welch-log",
+            IntervalProcedure::InfluenceGap => "influence",
+            IntervalProcedure::InfluenceRatio => "influence-log",
+            IntervalProcedure::Woodruff => "woodruff",
+            IntervalProcedure::WoodruffGap => "woodruff-gap",
         }
     }
 }

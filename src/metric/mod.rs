@@ -75,6 +75,9 @@ pub enum MetricFamily {
     /// How good counterfactuals are: near to their rows, like the target group. Of sets that move
     /// features.
     CfQuality,
+    /// Amounts, such as premiums, of models whose outcome is one: what groups get, and how it would
+    /// change in another group. Always measured of such models, and of no other.
+    Amounts,
     /// How far the graphs of a set agree. Always measured where there are any, so that no job asks
     /// for it.
     #[serde(skip)]
@@ -84,13 +87,14 @@ pub enum MetricFamily {
 impl MetricFamily {
     /// The families of the catalog, in order of the documentation; measures of counterfactuals
     /// ([`catalog::cf_quality`]) have their own list.
-    pub const OF_CATALOG: [MetricFamily; 7] = [
+    pub const OF_CATALOG: [MetricFamily; 8] = [
         MetricFamily::Performance,
         MetricFamily::Group,
         MetricFamily::Ccm,
         MetricFamily::Eccm,
         MetricFamily::Shift,
         MetricFamily::Clarify,
+        MetricFamily::Amounts,
         MetricFamily::Graph,
     ];
 
@@ -104,9 +108,25 @@ impl MetricFamily {
             MetricFamily::Shift => "shift",
             MetricFamily::Clarify => "clarify",
             MetricFamily::CfQuality => "cf_quality",
+            MetricFamily::Amounts => "amounts",
             MetricFamily::Graph => "graph",
         }
     }
+}
+
+/// What a metric of amounts is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AmountSubject {
+    /// The amounts of one group.
+    Group,
+    /// Those of A minus those of B.
+    Gap,
+    /// Those of A over those of B.
+    Ratio,
+    /// The change of the amounts of one group in another.
+    Change,
+    /// The share of a group whose amounts would change.
+    Share,
 }
 
 /// What a metric reads, and the function that reads it.
@@ -163,6 +183,8 @@ pub enum Reads {
     AnySwitch(fn(&AnySwitch) -> Rate),
     /// A value of the scores of one direction.
     Shift(fn(&ScoreShift) -> MetricValue),
+    /// Amounts; [`value::amounts`] computes it.
+    Amount(AmountSubject),
     /// The graphs of a counterfactual set; `causal` computes it.
     Graphs,
 }

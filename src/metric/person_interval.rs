@@ -9,6 +9,7 @@
 //!   y_j^2 persons carry the rarer side, y_j being the cases of that side. It is instead
 //!   of Student's quantile: of few persons v itself is not known well. D is 1 where every person
 //!   has one row, and K where there is one person.
+//! - With weights w the same on sums of weights, with n = (sum w)^2 / sum w^2 rows (Kish).
 //! - Where no case counts or all do, Wilson's on the effective number of persons, n / K.
 //! - Persons with rows on both sides of a difference or ratio make the two rates go together:
 //!   correlation sum r_aj r_bj / sqrt(sum r_aj^2 sum r_bj^2), taken times m / (m + 5) of m such
@@ -26,7 +27,7 @@ use crate::metric::interval::{
 };
 use crate::metric::rate::Rate;
 
-/// Rows and cases of one person.
+/// Rows and cases of one person, or what they weigh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct PersonShare {
     key: u64,
@@ -39,6 +40,10 @@ struct PersonShare {
 pub(crate) struct PersonRate {
     /// The rate of all rows.
     rate: Rate,
+    /// How many rows they are; with weights so many of equal weight as are as sure (Kish).
+    rows: f64,
+    /// Whether every person has one row.
+    single: bool,
     /// Those who have a row below the rate, ascending by key.
     persons: Vec<PersonShare>,
 }
@@ -51,10 +56,20 @@ impl PersonRate {
             cases: own.numerator as f64,
             rows: own.denominator as f64,
         };
-        PersonRate {
-            rate,
-            persons: persons.filter(|(_, own)| own.denominator > 0).map(share).collect(),
-        }
+        let persons: Vec<PersonShare> =
+            persons.filter(|(_, own)| own.denominator > 0).map(share).collect();
+        let single = persons.iter().all(|person| person.rows == 1.0);
+        PersonRate { rate, rows: rate.denominator as f64, single, persons }
+    }
+
+    /// The same of weights: `rows` is the sum of the weights squared over the sum of their squares,
+    /// `single` says whether every person has one row.
+    pub(crate) fn weighted(
+        rate: Rate,
+        (rows, single): (f64, bool),
+        persons: impl Iterator<Item = (u64, Rate)>,
+    ) -> Self {
+        PersonRate { rows, single, ..PersonRate::new(rate, persons) }
     }
 
     /// The rate of all rows.
@@ -71,7 +86,7 @@ impl PersonRate {
     /// How many independent cases would be as sure as these rows: n / D; none of no rows.
     pub(crate) fn effective(&self) -> Option<f64> {
         let p = self.rate.value().ok()?;
-        Some(self.rate.denominator as f64 / self.design_effect(p))
+        Some(self.rows / self.design_effect(p))
     }
 
     fn residuals(&self, p: f64) -> impl Iterator<Item = f64> {
@@ -79,18 +94,18 @@ impl PersonRate {
     }
 
     fn design_effect(&self, p: f64) -> f64 {
-        if self.persons.iter().all(|person| person.rows == 1.0) {
+        if self.single {
             return 1.0;
         }
         let (n, persons) = (self.rate.denominator as f64, self.persons.len() as f64);
         let sum = |of: &dyn Fn(&PersonShare) -> f64| self.persons.iter().map(of).sum::<f64>();
-        let agree = sum(&|person| person.rows * person.rows) / n;
+        let agree = sum(&|person| person.rows * person.rows) / n * (self.rows / n);
         if self.rate.is_boundary() || persons == 1.0 {
             return agree;
         }
         let squares = self.residuals(p).map(|r| r * r).sum::<f64>();
         let variance = persons / (persons - 1.0) * squares / (n * n);
-        let plain = (variance * n / (p * (1.0 - p))).max(1.0);
+        let plain = (variance * self.rows / (p * (1.0 - p))).max(1.0);
         let rarer = |person: &PersonShare| {
             if p <= 0.5 { person.cases } else { person.rows - person.cases }
         };

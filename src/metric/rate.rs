@@ -96,6 +96,8 @@ reasons! {
             one of the groups.";
     NoScore = "no_score", "the model gives decisions and no scores", "The metric needs scores, and \
         the model gives decisions only.";
+    NotPositive = "not_positive", "a mean is not above 0", "A mean of amounts is 0 or below, so \
+        that a ratio of it would not say how many times as much it is.";
     OperandMissing = "operand_undefined", "a value on which it depends is undefined", "A value \
         on which the metric depends is undefined.";
 }

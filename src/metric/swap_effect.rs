@@ -1,6 +1,6 @@
 //! What becomes of a metric of two groups A and B when they change places.
 
-use crate::metric::{Metric, Reads};
+use crate::metric::{AmountSubject, Metric, Reads};
 
 /// Which of two groups A and B is on top of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl SwapEffect {
     /// How the value of a metric of the family group changes.
     pub(crate) fn of(metric: &Metric) -> SwapEffect {
         match metric.reads {
-            Reads::RateRatio(_) | Reads::ScoreRatio(_) => {
+            Reads::RateRatio(_) | Reads::ScoreRatio(_) | Reads::Amount(AmountSubject::Ratio) => {
                 SwapEffect::Reciprocal(RatioOrder::FirstOverSecond)
             }
             Reads::FavourableRatio => SwapEffect::Reciprocal(RatioOrder::SecondOverFirst),

@@ -1,6 +1,7 @@
 //! What no single file can show: the catalog is sound, evidence has its properties, impaired groups
 //! follow the published table.
 
+mod amounts;
 mod clarify;
 mod classes;
 mod compare;
@@ -248,6 +249,7 @@ fn the_catalog_is_sound() {
             }
             Reads::Shift(_) => metric.family == MetricFamily::Shift,
             Reads::Graphs => metric.family == MetricFamily::Graph,
+            Reads::Amount(_) => metric.family == MetricFamily::Amounts,
         };
         assert!(fits, "{id} reads evidence of another family");
         assert!(
@@ -255,7 +257,7 @@ fn the_catalog_is_sound() {
             "{id}"
         );
     }
-    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 5);
+    assert_eq!(ids.len(), 14 + (37 + 14) + 15 + 8 + 8 + 16 + 18 + 5);
     let symbols: BTreeSet<&str> = catalog().map(|metric| metric.symbol).collect();
     assert_eq!(symbols.len(), ids.len(), "a symbol stands twice");
     let codes: BTreeSet<&str> = Undefined::ALL.iter().map(|reason| reason.code()).collect();
@@ -297,8 +299,8 @@ fn empty_counts_are_undefined_and_never_nan() {
             Reads::SwitchScore(score) => score(&Eccm::default()),
             Reads::AnySwitch(rate) => rate(&AnySwitch::default()).value(),
             Reads::Shift(value) => value(&shift_of_none),
-            // Neither reads counts.
-            Reads::Flips { .. } | Reads::Graphs => continue,
+            // None of them reads counts.
+            Reads::Flips { .. } | Reads::Graphs | Reads::Amount(_) => continue,
             _ => gaps::value(metric, FavourableClass::Positive, &none, &none),
         };
         assert_eq!(value, Err(Undefined::EmptyGroup), "{}", metric.id);

@@ -21,6 +21,8 @@ pub enum ScaleNumbers {
     },
     /// Any finite number: the logarithm of the odds.
     LogOdds,
+    /// Any finite number: an amount, such as a premium, which is no score and has no share.
+    Amounts,
 }
 
 /// The scale of the scores of a model.
@@ -44,7 +46,7 @@ impl ScoreScale {
     pub fn contains(self, score: f64) -> bool {
         match self.numbers {
             ScaleNumbers::Range { from, to } => (from..=to).contains(&score),
-            ScaleNumbers::LogOdds => score.is_finite(),
+            ScaleNumbers::LogOdds | ScaleNumbers::Amounts => score.is_finite(),
         }
     }
 
@@ -60,15 +62,16 @@ impl ScoreScale {
                 let x = if turned { -score } else { score };
                 1.0 / (1.0 + libm::exp(-x))
             }
+            (ScaleNumbers::Amounts, _) => f64::NAN,
         }
     }
 
     /// How far apart two scores must be for a whole step of shares; 1 for log-odds, whose steps
-    /// differ.
+    /// differ; 1 also for amounts.
     pub fn width(self) -> f64 {
         match self.numbers {
             ScaleNumbers::Range { from, to } => to - from,
-            ScaleNumbers::LogOdds => 1.0,
+            ScaleNumbers::LogOdds | ScaleNumbers::Amounts => 1.0,
         }
     }
 
@@ -78,7 +81,7 @@ impl ScoreScale {
         match self.numbers {
             ScaleNumbers::Range { from, to } if self.turned => Some(-shares * (to - from)),
             ScaleNumbers::Range { from, to } => Some(shares * (to - from)),
-            ScaleNumbers::LogOdds => None,
+            ScaleNumbers::LogOdds | ScaleNumbers::Amounts => None,
         }
     }
 
@@ -87,6 +90,7 @@ impl ScoreScale {
         match self.numbers {
             ScaleNumbers::Range { from, to } => format!("in [{from}, {to}]"),
             ScaleNumbers::LogOdds => "a finite number, as log-odds are".to_owned(),
+            ScaleNumbers::Amounts => "a finite number, as amounts are".to_owned(),
         }
     }
 
@@ -99,6 +103,7 @@ impl ScoreScale {
                  or rescale them where they are made"
                     .to_owned()
             }
+            ScaleNumbers::Amounts => "correct the amount where it is made".to_owned(),
             _ => "correct the score where it is made, or the model's `scale` in the job".to_owned(),
         }
     }

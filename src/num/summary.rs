@@ -11,6 +11,35 @@ pub(crate) fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     Some(lo + (hi - lo) * (position - below as f64))
 }
 
+/// The quantile `q` of values with their weights, ascending: the weighted form of linear
+/// interpolation between order statistics (Akinshin 2023, "Weighted quantile estimators", type 7).
+/// `weight` is the sum of the weights, `squares` that of their squares.
+///
+/// NaN where there is no value.
+pub(crate) fn weighted_quantile(
+    ascending: impl Iterator<Item = (f64, f64)>,
+    (weight, squares): (f64, f64),
+    q: f64,
+) -> f64 {
+    // The effective sample size: so many equal weights give the same precision.
+    let position = (weight * weight / squares - 1.0) * q;
+    let (mut upto, mut below, mut sum) = (0.0, 0.0, 0.0);
+    let (mut lowest, mut highest) = (f64::NAN, f64::NAN);
+    for (value, own) in ascending {
+        upto += own;
+        let share = (upto * weight / squares - position).clamp(0.0, 1.0);
+        sum += (share - below) * value;
+        below = share;
+        lowest = if lowest.is_nan() { value } else { lowest };
+        highest = value;
+    }
+    if lowest.is_nan() {
+        return f64::NAN;
+    }
+    // A weighted mean of these values; rounding must not put it outside their range.
+    sum.clamp(lowest, highest)
+}
+
 /// One value of a weighted sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WeightedValue {
@@ -67,19 +96,9 @@ impl SampleSpread {
             sum(&|x| x.weight * (x.value - mean) * (x.value - mean)) / (weight - squares / weight);
         let mut ascending = sample.to_vec();
         ascending.sort_by(|a, b| a.value.total_cmp(&b.value));
-        // The effective sample size: so many equal weights give the same precision.
-        let size = weight * weight / squares;
         let quantile = |q: f64| {
-            let position = (size - 1.0) * q;
-            let (mut upto, mut below, mut sum) = (0.0, 0.0, 0.0);
-            for x in &ascending {
-                upto += x.copies as f64 * x.weight;
-                let share = (upto * weight / squares - position).clamp(0.0, 1.0);
-                sum += (share - below) * x.value;
-                below = share;
-            }
-            // A weighted mean of these values; rounding must not put it outside their range.
-            sum.clamp(ascending[0].value, ascending[ascending.len() - 1].value)
+            let weighed = ascending.iter().map(|x| (x.value, x.copies as f64 * x.weight));
+            weighted_quantile(weighed, (weight, squares), q)
         };
         Some(SampleSpread {
             mean,

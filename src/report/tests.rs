@@ -723,6 +723,7 @@ impl FolderSample {
                     threshold: "0.5".to_owned(),
                     threshold_rule: "ge".to_owned(),
                     scale: None,
+                    amount: None,
                     recheck: None,
                     expect: None,
                 })

@@ -19,10 +19,11 @@ pub(crate) fn prepare_params(job: &Job, features: bool) -> PrepareParams {
         job.models.values().flat_map(ModelBlock::columns).cloned().collect();
     let mut decisions: Vec<DecisionParams> = Vec::new();
     for knobs in job.models.values().filter_map(|m| Some(m.decision.as_ref()?.knobs())) {
+        let Some(column) = &knobs.column else { continue };
         // `check` refuses two lists of words for one column.
-        if decisions.iter().all(|known| known.column != knobs.column) {
+        if decisions.iter().all(|known| known.column != *column) {
             decisions.push(DecisionParams {
-                column: knobs.column.clone(),
+                column: column.clone(),
                 positive: knobs.positive.clone(),
                 negative: knobs.negative.clone(),
             });

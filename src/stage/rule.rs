@@ -58,6 +58,7 @@ impl<'a> RuleInputs<'a> {
         b.value(&format!("{prefix}threshold"), &model.threshold);
         b.value(&format!("{prefix}threshold_rule"), &model.threshold_rule);
         b.value(&format!("{prefix}gives scores"), model.gives_scores());
+        b.value(&format!("{prefix}amount"), model.amount());
         let scale = b.value(&format!("{prefix}scale"), b.plan.score_scale(model));
         let units = units.into_iter().filter(|_| model.threshold.is_fitted());
         let fitted = units.map(|unit| b.need::<ThresholdStage>(&unit)).collect::<Result<_>>()?;
@@ -71,6 +72,8 @@ impl<'a> RuleInputs<'a> {
         row_context: RowContext<'_>,
     ) -> Result<DecisionRule> {
         let threshold = match &self.model.threshold {
+            // Amounts are compared with nothing, so that nobody is decided about.
+            _ if self.model.amount().is_some() => RowThreshold::Fixed(f64::NAN),
             ThresholdBlock::Fixed(number) => RowThreshold::Fixed(number.get()),
             ThresholdBlock::Of(ThresholdOf::Column(column)) => {
                 let carried = &row_context.rows.layout().carried;

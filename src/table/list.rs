@@ -6,10 +6,10 @@ use crate::table::recourse::{
 };
 use crate::table::why::SwitchPatternRow;
 use crate::table::{
-    ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ChangeRow,
-    ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow, HistoryRow, IssueRow,
-    MetricRow, NodeRow, OutcomeRow, ScoreShiftRow, SelectedRow, SubgraphRow, TableDef, TableRow,
-    ThresholdRow, TransitionRow, WorldPeopleRow, WorldRow,
+    AmountRow, ArmFoldRow, ArmRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow,
+    ChangeRow, ComparisonRow, CountRow, EdgeRow, FilterRow, GateRow, GraphRow, GroupRow,
+    HistoryRow, IssueRow, MetricRow, NodeRow, OutcomeRow, ScoreShiftRow, SelectedRow, SubgraphRow,
+    TableDef, TableRow, ThresholdRow, TransitionRow, WorldPeopleRow, WorldRow,
 };
 
 /// All tables, in the order of the documentation.
@@ -18,6 +18,7 @@ pub const TABLES: &[&TableDef] = &[
     CountRow::TABLE,
     ScoreShiftRow::TABLE,
     GroupRow::TABLE,
+    AmountRow::TABLE,
     CfQualityRow::TABLE,
     CfFeatureRow::TABLE,
     CfDistributionRow::TABLE,

@@ -151,7 +151,8 @@ table! {
         class: SharedText,
         /// id of the metric; `cfaudit explain ID` tells its formula
         metric: SharedText,
-        /// family of the metric: performance, group, ccm, eccm, shift, clarify, graph
+        /// family of the metric: performance, group, ccm, eccm, shift, clarify, amounts,
+        /// graph
         family: SharedText,
         /// the metric, of a graph-uncertain set its mean over the graphs in which it is defined;
         /// null = undefined, see `undefined`
@@ -410,6 +411,33 @@ table! {
         /// of those who count, without a value of the column of strata; null = the job names none
         [since 3]
         n_missing_stratum: Option<i64>,
+    }
+}
+
+table! {
+    /// `amounts`: how many people have an amount. Only of jobs whose outcomes are amounts.
+    pub struct AmountRow in "amounts", version 1, key 5,
+    one row per "model and group; with counterfactuals also model, set and direction",
+    written by "measure", read by "report, users" {
+        [meaning MODEL]
+        model: SharedText,
+        [meaning COUNTERFACTUAL]
+        counterfactual: SharedText,
+        [meaning SENSITIVE]
+        sensitive: SharedText,
+        [meaning FROM_GROUP]
+        from_group: SharedText,
+        [meaning TO_GROUP]
+        to_group: SharedText,
+        /// people with an amount and a weight above 0; of a direction counterfactuals with both
+        /// amounts
+        n: i64,
+        /// people without an amount; of a direction counterfactuals without one of the two
+        n_missing: i64,
+        /// amounts of 0 among them; of a direction counterfactual amounts
+        n_zero: i64,
+        /// amounts below 0 among them; of a direction counterfactual amounts
+        n_negative: i64,
     }
 }
 

@@ -824,7 +824,7 @@ fn a_signal_ends_the_program_too() {
 }
 
 /// Whether `python3` can load pyarrow; says so where it cannot.
-fn has_pyarrow() -> bool {
+pub(crate) fn has_pyarrow() -> bool {
     let loads = Command::new("python3")
         .args(["-c", "import pyarrow"])
         .stderr(Stdio::null())

@@ -11,6 +11,7 @@
 )]
 
 mod adult;
+mod amounts;
 mod augment;
 mod catalog;
 mod clarify;

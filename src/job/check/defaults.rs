@@ -1,5 +1,6 @@
 //! Writes out what a job leaves to defaults, among it the families that are measured.
 
+use super::amounts::audits_amounts;
 use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
@@ -77,6 +78,11 @@ pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily>
         return families;
     }
     let label = job.data.label.column().is_some();
+    if audits_amounts(job) {
+        let mut families = vec![MetricFamily::Amounts];
+        families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
+        return families;
+    }
     let scored =
         job.models.values().all(|m| m.made_elsewhere().is_none_or(|s| s.counterfactual.is_some()));
     let sets = !job.counterfactuals.is_empty() && scored;

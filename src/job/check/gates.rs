@@ -12,6 +12,7 @@ use crate::job::{
 use crate::metric::swap_effect::RatioOrder;
 use crate::param::{ColumnName, Finite, Name};
 
+use super::amounts::{audits_amounts, is_of_amounts};
 use super::clarify::REST;
 use super::defaults::families;
 use super::known_names::{GateScope, KnownMetric};
@@ -457,7 +458,23 @@ impl JobChecker<'_> {
             }
             _ => {}
         }
-        if metric.by_favourable
+        let of_amounts = audits_amounts(self.job);
+        if of_amounts != (metric.family == MetricFamily::Amounts)
+            && !(of_amounts && is_of_amounts(metric))
+            && !of_graphs
+            && self.is_sound(&["models"])
+            && !self.job.models.is_empty()
+        {
+            let (what, hint) = if of_amounts {
+                let what = format!("`{id}` is about decisions or scores, and outcomes are amounts");
+                (what, "ask for a metric of the family `amounts`, or for `harm_to`")
+            } else {
+                let what = format!("`{id}` is about amounts, and no model of the job gives such");
+                (what, "ask for a metric of decisions, such as `sr`")
+            };
+            self.push_problem("not-measured", asked, what, hint);
+        } else if metric.by_favourable
+            && !of_amounts
             && self.job.data.favourable_side().is_none()
             && self.is_sound(&["data.label", "data.favourable"])
         {
@@ -482,6 +499,7 @@ impl JobChecker<'_> {
                 "choose a metric without labels, or name the label column",
             );
         } else if !of_graphs
+            && !of_amounts
             && self.is_sound(&["metrics.families"])
             && let measured = families(self.job, self.catalog)
             && !measured.is_empty()

@@ -6,6 +6,7 @@
 //! Values that the decoder already complained about are passed over, so that one mistake makes one
 //! message.
 
+mod amounts;
 mod clarify;
 mod classes;
 mod command;
@@ -167,6 +168,7 @@ pub fn check(loaded: LoadedJob, catalog: &KnownNames<'_>) -> Result<CheckedJob> 
             checker.metrics();
             checker.clarify();
             checker.beside_classes();
+            checker.beside_amounts();
             checker.persons();
             checker.experiments();
             checker.recourse();

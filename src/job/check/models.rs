@@ -82,6 +82,7 @@ impl JobChecker<'_> {
         if let Some(onnx) = &model.onnx {
             self.onnx(&format!("{at}.onnx"), name, onnx);
         }
+        self.amount(&at, name, model);
         if let Some(decision) = &model.decision {
             self.decision(&at, name, model, decision.knobs());
             self.scores(&join(&at, "decision"), name, (decision.scores(), model), asked);
@@ -227,9 +228,13 @@ impl JobChecker<'_> {
             }
             None => {
                 if let Some(family) = asked.filter(|_| !self.job.counterfactuals.is_empty()) {
+                    let (noun, form) = match model.decision {
+                        Some(_) => ("decisions about", "{parquet: PATH}"),
+                        None => ("scores of", "{parquet: PATH, column: score}"),
+                    };
                     let what = format!(
-                        "the model `{name}` has no scores of counterfactuals, which the family \
-                         `{}` needs",
+                        "the model `{name}` has no {noun} counterfactuals, which the family `{}` \
+                         needs",
                         family.as_str()
                     );
                     let allowed: Vec<&str> = families(self.job, self.catalog)
@@ -237,11 +242,14 @@ impl JobChecker<'_> {
                         .filter(|&f| !needs_counterfactual(f))
                         .map(MetricFamily::as_str)
                         .collect();
-                    let hint = format!(
-                        "add `counterfactual: {{parquet: PATH, column: score}}`, or measure only \
-                         `families: [{}]`",
-                        allowed.join(", ")
-                    );
+                    let hint = if family == MetricFamily::Amounts {
+                        format!("add `counterfactual: {form}`, or remove the sets")
+                    } else {
+                        format!(
+                            "add `counterfactual: {form}`, or measure only `families: [{}]`",
+                            allowed.join(", ")
+                        )
+                    };
                     self.push_problem("needs-scores", at, what, hint);
                 }
             }
@@ -269,9 +277,35 @@ impl JobChecker<'_> {
             }
         }
         let at = join(at, "decision");
+        let column = match (&knobs.column, &knobs.amount) {
+            (None, Some(_)) => return self.decided_amount(&at, knobs),
+            (Some(column), None) => column,
+            (column, _) => {
+                let found = if column.is_some() { "found both" } else { "found neither" };
+                let what = format!("`{at}` needs one of `column` and `amount`, {found}");
+                let hint = "write `column: COLUMN` and `positive: [WORD]` for decisions in words, \
+                            or `amount: COLUMN` for amounts";
+                return self.push_problem("one-of", at, what, hint);
+            }
+        };
+        for (key, there) in
+            [("better", knobs.better.is_some()), ("matters_from", knobs.matters_from.is_some())]
+        {
+            if there {
+                let what = format!("`{key}` is about amounts, and decisions are words here");
+                self.push_problem("bad-value", join(&at, key), what, "remove it");
+            }
+        }
         let here = join(&at, "positive");
+        if knobs.positive.is_empty() {
+            let what = format!("`{at}` does not say which decision is positive");
+            let hint = "list its words, such as `positive: [granted]`";
+            self.push_problem("missing-key", at.clone(), what, hint);
+        }
         let texts = |words: &[Word]| words.iter().map(|w| w.0.clone()).collect::<Vec<String>>();
-        self.check_distinct(&here, "word", &texts(&knobs.positive));
+        if !knobs.positive.is_empty() {
+            self.check_distinct(&here, "word", &texts(&knobs.positive));
+        }
         if let Some(negative) = &knobs.negative {
             self.check_distinct(&join(&at, "negative"), "word", &texts(negative));
         }
@@ -283,13 +317,12 @@ impl JobChecker<'_> {
                 self.push_problem("bad-value", place, what, "keep it in one of the lists");
             }
         }
-        let carried = carried_decision(knobs.column.as_str());
+        let carried = carried_decision(column.as_str());
         let mut scores = self.job.models.values().flat_map(ModelBlock::columns);
-        if scores.any(|column| column.as_str() == carried) {
+        if scores.any(|other| other.as_str() == carried) {
             let what = format!(
-                "another model reads the column `{carried}`, which is how the decisions in `{}` \
-                 are kept",
-                knobs.column
+                "another model reads the column `{carried}`, which is how the decisions in \
+                 `{column}` are kept"
             );
             let hint = "rename one of the two columns in the data";
             self.push_problem("bad-value", join(&at, "column"), what, hint);
@@ -304,9 +337,8 @@ impl JobChecker<'_> {
         });
         if let Some((other, _)) = other {
             let what = format!(
-                "the models `{other}` and `{name}` read the decisions in `{}` by different lists \
-                 of words",
-                knobs.column
+                "the models `{other}` and `{name}` read the decisions in `{column}` by different \
+                 lists of words"
             );
             let hint = "write the same lists, or give each model a column of its own by \
                         `data.derive`";
@@ -343,7 +375,8 @@ impl JobChecker<'_> {
     /// Complains about a tolerance that no two scores of the scale can exceed.
     fn never_exceeded(&mut self, at: String, model: &ModelBlock, tolerance: f64) {
         let scale = model.score_scale(self.job.data.favours_positive());
-        if model.scale != Some(ScaleBlock::LogOdds) && tolerance >= scale.width() {
+        let ends = model.scale != Some(ScaleBlock::LogOdds) && model.amount().is_none();
+        if ends && tolerance >= scale.width() {
             let what = format!(
                 "a tolerance of `{tolerance}` is never exceeded: scores lie {}",
                 scale.in_words()

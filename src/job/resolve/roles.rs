@@ -45,8 +45,8 @@ impl ModelBlock {
     /// The columns of the rows that the model names: scores, thresholds, expected scores.
     pub fn columns(&self) -> impl Iterator<Item = &ColumnName> {
         let factual = self
-            .scores
-            .iter()
+            .numbers_made_elsewhere()
+            .into_iter()
             .map(|scores| &scores.factual)
             .filter(|factual| factual.parquet.is_none());
         factual

@@ -192,7 +192,8 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "PSR where the positive prediction is favourable, else NSR",
         reading: "share of people with the unfavourable decision who would get the favourable one \
-                  in the other group",
+                  in the other group; for amounts, share of all people whose amount would be \
+                  better there",
         undefined_when: "nobody has the unfavourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::Original),
@@ -202,7 +203,8 @@ pub(crate) const METRICS: &[Metric] = &[
     Metric {
         formula: "NSR where the positive prediction is favourable, else PSR",
         reading: "share of people with the favourable decision who would get the unfavourable one \
-                  in the other group",
+                  in the other group; for amounts, share of all people whose amount would be \
+                  worse there",
         undefined_when: "nobody has the favourable decision, or the job names no favourable side",
         source: BY_SIDE,
         impaired: harms(DirectionSide::New),

@@ -2,6 +2,7 @@
 
 use crate::metric::Metric;
 
+pub(crate) mod amounts;
 pub(crate) mod ccm;
 pub(crate) mod cf_quality;
 pub(crate) mod clarify;
@@ -22,6 +23,7 @@ pub fn catalog() -> impl Iterator<Item = &'static Metric> {
         .chain(eccm::METRICS)
         .chain(shift::METRICS)
         .chain(clarify::METRICS)
+        .chain(amounts::METRICS)
         .chain(graph::METRICS)
 }
 

@@ -39,7 +39,7 @@ impl PageList {
 mod tests {
     use crate::metric::catalog::place::{PageList, PagePlace};
     use crate::metric::catalog::{catalog, find};
-    use crate::metric::{GapTransform, MetricFamily, MetricUnit, Reads};
+    use crate::metric::{AmountSubject, GapTransform, MetricFamily, MetricUnit, Reads};
 
     #[test]
     fn every_metric_has_a_place_and_every_list_an_order_without_holes() {
@@ -110,6 +110,12 @@ mod tests {
                 Reads::Benefit(_) => &[Number],
                 Reads::Shift(_) => &[Number, Signed],
                 Reads::Graphs => &[Count, Number],
+                Reads::Amount(subject) => match subject {
+                    AmountSubject::Group => &[Number],
+                    AmountSubject::Gap | AmountSubject::Change => &[Signed],
+                    AmountSubject::Ratio => &[Times],
+                    AmountSubject::Share => &[Share],
+                },
             };
             assert!(units.contains(&metric.unit), "{} is no {:?}", metric.id, metric.unit);
             let (lo, hi) = metric.range;

@@ -53,11 +53,17 @@ pub enum PageList {
     ArmFolds,
     /// Drawn for each direction where two runs are compared.
     ComparedRates,
+    /// Amounts of a group.
+    AmountGroups,
+    /// Gaps of the amounts of two groups.
+    AmountGaps,
+    /// How amounts would change in a direction.
+    AmountChanges,
 }
 
 impl PageList {
     /// All lists.
-    pub const ALL: [PageList; 25] = [
+    pub const ALL: [PageList; 28] = [
         PageList::GroupRows,
         PageList::GroupColumns,
         PageList::PairGaps,
@@ -83,6 +89,9 @@ impl PageList {
         PageList::ArmShifts,
         PageList::ArmFolds,
         PageList::ComparedRates,
+        PageList::AmountGroups,
+        PageList::AmountGaps,
+        PageList::AmountChanges,
     ];
 }
 

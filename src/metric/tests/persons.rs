@@ -168,6 +168,71 @@ fn intervals_are_those_of_the_definitions() {
     assert_eq!(compared, 2 * (15 * 2 + 3));
 }
 
+/// The rate of a group of a case with weights; these have two decimals.
+fn weighted_rate(case: &str, group: &str) -> PersonRate {
+    let file = parquet(expected("persons/rows.parquet"));
+    let is = |name: &str, i: usize, value: &str| file.texts[name][i].as_deref() == Some(value);
+    let all = 0..file.texts["case"].len();
+    let rows = all.filter(|&i| is("case", i, case) && is("group", i, group));
+    let number = |name: &str, i: usize| file.numbers[name][i].unwrap();
+    let mut persons: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    let mut squares = 0;
+    for i in rows {
+        let weight = (number("weight", i) * 100.0).round() as u64;
+        if weight == 0 {
+            continue;
+        }
+        let own = persons.entry(number("person", i) as u64).or_default();
+        let case = u64::from(number("y", i) == 1.0);
+        own.iter_mut().zip([case * weight, weight, 1]).for_each(|(sum, x)| *sum += x);
+        squares += weight * weight;
+    }
+    let rate =
+        |numerator, denominator| Rate { numerator, denominator, empty: Undefined::EmptyGroup };
+    let sum = |of: usize| persons.values().map(|own| own[of]).sum::<u64>();
+    let all = rate(sum(0), sum(1));
+    let kish = (all.denominator as f64).powi(2) / squares as f64;
+    let single = persons.values().all(|own| own[2] == 1);
+    let each = persons.iter().map(|(key, own)| (*key, rate(own[0], own[1])));
+    PersonRate::weighted(all, (kish, single), each)
+}
+
+#[test]
+fn weighted_rows_of_persons_follow_the_definitions() {
+    let (z, mut compared) = (z_of_level(0.95), 0);
+    for case in json(expected("persons/expected.json")).as_array().unwrap() {
+        if case["weighted"] != true {
+            continue;
+        }
+        let name = case["case"].as_str().unwrap();
+        let ends = |found: Option<ValueInterval>, lo: &Json, hi: &Json, what: &str| match found {
+            Some(found) => {
+                near(found.lo, lo, what);
+                near(found.hi, hi, what);
+            }
+            None => assert!(lo.is_null() && hi.is_null(), "{what}"),
+        };
+        for (letter, of) in object(&case["groups"]) {
+            let (rate, what) = (weighted_rate(name, letter), format!("{name} {letter}"));
+            near(rate.rate().value().unwrap(), &of["p"], &what);
+            near(rate.effective().unwrap(), &of["n_eff"], &what);
+            ends(rate.wilson(z), &of["lo"], &of["hi"], &what);
+            compared += 1;
+        }
+        for (letters, pair) in object(&case["pairs"]) {
+            let (a, b) = letters.split_once(" - ").unwrap();
+            let (a, b) = (weighted_rate(name, a), weighted_rate(name, b));
+            let correlation = a.correlation(&b);
+            near(correlation, &pair["correlation"], name);
+            let difference = newcombe_of_persons(&a, &b, correlation, z);
+            ends(difference, &pair["difference_lo"], &pair["difference_hi"], name);
+            let ratio = katz_of_persons(&a, &b, correlation, z);
+            ends(ratio, &pair["ratio_lo"], &pair["ratio_hi"], name);
+        }
+    }
+    assert_eq!(compared, 6);
+}
+
 /// Rows of one person each have the intervals of people, but for the name of the method.
 #[test]
 fn a_person_with_one_row_is_a_person() {

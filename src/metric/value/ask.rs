@@ -95,6 +95,8 @@ pub(crate) enum IntervalBasis {
     Formula(Option<ValueInterval>),
     /// The percentiles of so many replicates.
     Replicates(BootstrapInterval, u64),
+    /// None, for this reason.
+    NotFormed(&'static str),
     /// None: the evidence came without.
     NotDrawn,
     /// None: of the scores in every graph the evidence keeps sums of everybody, not of people.
@@ -172,6 +174,7 @@ impl<'a> MeasureContext<'a> {
 
     fn describe_basis(&self, basis: IntervalBasis) -> (Option<ValueInterval>, String) {
         match basis {
+            IntervalBasis::NotFormed(why) => (None, why.to_owned()),
             IntervalBasis::NotDrawn => (None, "none: no replicate was drawn".to_owned()),
             IntervalBasis::SumsOfGraphs => (
                 None,
@@ -266,6 +269,22 @@ fn interval_text(interval: ValueInterval) -> String {
                 .to_owned()
         }
         IntervalProcedure::WilsonPersons => format!("Wilson score{OF_PERSONS}"),
+        IntervalProcedure::WilsonKish => {
+            "Wilson score on the effective number of people (Kish)".to_owned()
+        }
+        IntervalProcedure::Student => "Student's t".to_owned(),
+        IntervalProcedure::Welch => "Welch's t".to_owned(),
+        IntervalProcedure::WelchLog => "Welch's t on the logarithm".to_owned(),
+        IntervalProcedure::InfluenceGap => {
+            "Student's t with the variance of influences by person".to_owned()
+        }
+        IntervalProcedure::InfluenceRatio => {
+            "Student's t on the logarithm with the variance of influences by person".to_owned()
+        }
+        IntervalProcedure::Woodruff => "Woodruff, ranks from the Wilson score".to_owned(),
+        IntervalProcedure::WoodruffGap => {
+            "hybrid of two Woodruff intervals, as Newcombe's method 10".to_owned()
+        }
         IntervalProcedure::Newcombe => "Newcombe hybrid score, method 10".to_owned(),
         IntervalProcedure::NewcombePersons => {
             format!("Newcombe hybrid score, method 10{OF_PERSONS}")

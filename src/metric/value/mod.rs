@@ -1,5 +1,6 @@
 //! From evidence to values: measured, compared, the groups furthest apart.
 
+pub(crate) mod amounts;
 pub(crate) mod ask;
 pub(crate) mod clarify;
 pub(crate) mod classes;

@@ -7,28 +7,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::prepare::params::carried_decision;
 use crate::data::source::list_words;
+use crate::model::kind::amount_key::{AmountBlock, MattersFrom};
 use crate::model::kind::command::BroughtKnobs;
+use crate::model::kind::scale_key::BetterEnd;
 use crate::model::kind::scores::{CounterfactualScores, FactualScores, ScoresBlock};
 use crate::param::{ColumnName, Word};
 
 /// Words of the positive decision that are named.
 const POSITIVE_NAMED: usize = 5;
 
-/// Decisions without a score: words in a column of the rows; null means that there is no decision.
-/// Metrics that need a score are undefined.
+/// Decisions without a score: words in a column of the rows, or amounts such as premiums; null
+/// means that there is no decision. For words, metrics that need a score are undefined; for amounts
+/// the family `amounts` is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionKnobs {
-    /// The column of the rows that holds the decisions.
-    pub column: ColumnName,
+    /// The column of the rows that holds the decisions, as words, truth values or whole numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<ColumnName>,
     /// The words of the positive decision: that of the positive label, where the job has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positive: Vec<Word>,
     /// The words of the negative decision. Default: all other words of the column. If given, any
     /// other word is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negative: Option<Vec<Word>>,
-    /// The decisions about the counterfactuals, in the same words. Default: only families without
-    /// counterfactuals can be measured.
+    /// Instead of `column`: the column of the rows with amounts, any finite numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<ColumnName>,
+    /// For amounts: which end people want, `lower` or `higher`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<BetterEnd>,
+    /// For amounts: the least change that matters to a person, a share of the amount as it is,
+    /// `5%`, or an amount, `100`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matters_from: Option<MattersFrom>,
+    /// The decisions about the counterfactuals, in the same words or unit. Default: only families
+    /// without counterfactuals can be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterfactual: Option<CounterfactualDecisions>,
 }
@@ -57,10 +72,12 @@ pub struct DecisionBlock {
 
 impl From<DecisionKnobs> for DecisionBlock {
     fn from(knobs: DecisionKnobs) -> Self {
-        let carried = ColumnName::new(carried_decision(knobs.column.as_str()));
+        let made = knobs.amount.as_ref().or(knobs.column.as_ref());
+        let decided = knobs.column.as_ref().map(|column| carried_decision(column.as_str()));
+        let carried = knobs.amount.clone().or(decided.and_then(ColumnName::new));
         let counterfactual = knobs.counterfactual.as_ref().map(|file| CounterfactualScores {
             parquet: file.parquet.clone(),
-            column: Some(file.column.clone().unwrap_or_else(|| knobs.column.clone())),
+            column: file.column.as_ref().or(made).cloned(),
             columns: None,
         });
         let factual = FactualScores { parquet: None, column: carried, columns: None };
@@ -90,6 +107,13 @@ impl DecisionBlock {
         &self.knobs
     }
 
+    /// What the job says about amounts; none for words, and if it does not say everything.
+    pub(crate) fn amount(&self) -> Option<AmountBlock> {
+        let DecisionKnobs { amount, better, matters_from, .. } = &self.knobs;
+        amount.as_ref()?;
+        Some(AmountBlock { better: (*better)?, matters_from: (*matters_from)? })
+    }
+
     /// The same as scores computed elsewhere.
     pub(crate) fn scores(&self) -> &ScoresBlock {
         &self.scores
@@ -107,19 +131,25 @@ impl BroughtKnobs for DecisionBlock {
     }
 
     fn noun(&self) -> &'static str {
-        "decisions computed elsewhere"
+        match self.knobs.amount {
+            Some(_) => "amounts computed elsewhere",
+            None => "decisions computed elsewhere",
+        }
     }
 
     fn words(&self, _: Option<&[Word]>) -> String {
-        let column = &self.knobs.column;
-        let other = self.knobs.counterfactual.as_ref().map_or_else(
-            || "no decisions about counterfactuals".to_owned(),
-            |file| format!("column {} of {}", file.column.as_ref().unwrap_or(column), file.parquet),
+        let DecisionKnobs { column, amount, counterfactual, .. } = &self.knobs;
+        let name = |column: Option<&ColumnName>| column.map_or("", ColumnName::as_str).to_owned();
+        let made = amount.as_ref().or(column.as_ref());
+        let what = match amount {
+            Some(_) => "amounts computed elsewhere",
+            None => "decisions without scores",
+        };
+        let other = counterfactual.as_ref().map_or_else(
+            || "none".to_owned(),
+            |file| format!("column {} of {}", name(file.column.as_ref().or(made)), file.parquet),
         );
-        format!(
-            "decisions without scores: column {column} of the rows; \
-             counterfactuals: {other}"
-        )
+        format!("{what}: column {} of the rows; counterfactuals: {other}", name(made))
     }
 
     fn is_asked_twice(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A row of the list is the key in a job with its description and the block of knobs. A kind that
 //! is trained here has all that is its own in a file of this folder, behind [`TrainedKnobs`].
 
+pub(crate) mod amount_key;
 pub(crate) mod ask_again;
 pub(crate) mod boosting;
 pub(crate) mod command;
@@ -23,6 +24,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::TrainedKnobs;
+use crate::model::kind::amount_key::AmountBlock;
 use crate::model::kind::ask_again::AskAgainBlock;
 use crate::model::kind::boosting::BoostingBlock;
 use crate::model::kind::command::{BroughtKnobs, CommandBlock};
@@ -37,7 +39,7 @@ use crate::model::kind::python::PythonBlock;
 use crate::model::kind::scale_key::{BetterEnd, ScaleBlock};
 use crate::model::kind::scores::ScoresBlock;
 use crate::model::kind::threshold_key::ThresholdBlock;
-use crate::num::score_scale::ScoreScale;
+use crate::num::score_scale::{ScaleNumbers, ScoreScale};
 use crate::param::ColumnName;
 
 macro_rules! model_kinds {
@@ -79,6 +81,11 @@ macro_rules! model_kinds {
             /// high scores mean the positive prediction.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub better: Option<BetterEnd>,
+            /// The outcome is an amount, such as a premium, and no score: which end people want,
+            /// and which change matters. Instead of `threshold`, next to `command`, `python`
+            /// or `http`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub amount: Option<AmountBlock>,
             /// Scores that the model is known to give: the run compares its own with them. Default:
             /// nothing is compared.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,18 +201,32 @@ impl ModelBlock {
 
     /// The column of its decisions, where it has no scores.
     pub fn decided_column(&self) -> Option<&ColumnName> {
-        self.decision.as_ref().map(|decision| &decision.knobs().column)
+        self.decision.as_ref().and_then(|decision| decision.knobs().column.as_ref())
     }
 
-    /// Whether it gives scores; a model of the kind `decision` does not.
+    /// What the job says about amounts, if its outcome is one.
+    pub fn amount(&self) -> Option<AmountBlock> {
+        self.amount.or(self.decision.as_ref().and_then(DecisionBlock::amount))
+    }
+
+    /// The blocks with scores or amounts computed elsewhere, which are numbers.
+    pub(crate) fn numbers_made_elsewhere(&self) -> Option<&ScoresBlock> {
+        let words = self.decided_column().is_some();
+        self.made_elsewhere().filter(|_| !words)
+    }
+
+    /// Whether it gives numbers, scores or amounts; a model that gives decisions in words does not.
     pub fn gives_scores(&self) -> bool {
-        self.decision.is_none()
+        self.decided_column().is_none()
     }
 
     /// The scale of its scores, where the positive prediction is the one that people want or not.
     pub fn score_scale(&self, favours_positive: bool) -> ScoreScale {
         let turned = self.better.is_some_and(|end| (end == BetterEnd::Higher) != favours_positive);
         let numbers = self.scale.map_or(ScoreScale::default().numbers, ScaleBlock::numbers);
+        if self.amount().is_some() {
+            return ScoreScale { numbers: ScaleNumbers::Amounts, turned: false };
+        }
         ScoreScale { numbers, turned }
     }
 

@@ -321,7 +321,11 @@ impl<'a> BriefInputs<'a> {
         } else {
             String::new()
         };
-        RichText::from("Nobody would be decided differently: ")
+        let nobody = match self.voice.decision {
+            DecisionVoice::Amounts { .. } => "Nobody would have another amount that matters: ",
+            _ => "Nobody would be decided differently: ",
+        };
+        RichText::from(nobody)
             .strong(format!("0 of {}", people(self.audit, whole)))
             .text(" ")
             .soft(at_most)

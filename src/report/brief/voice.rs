@@ -1,7 +1,7 @@
 //! The job's own words: what groups, attributes, models, sets and the two decisions are called in
 //! sentences.
 
-use crate::folder::manifest::{Manifest, SetWords};
+use crate::folder::manifest::{AmountWords, Manifest, SetWords};
 use crate::report::draw::plot::SwitchSide;
 use crate::report::page::words::short;
 
@@ -14,6 +14,8 @@ pub(crate) enum DecisionVoice {
     Favourable,
     /// The job does not say which side people want.
     Predicted,
+    /// Outcomes are amounts: `an amount at least 5 % lower`, for the better and the worse.
+    Amounts { better: String, worse: String },
 }
 
 /// What the audit says its sentences in.
@@ -22,6 +24,18 @@ pub(crate) struct AuditVoice<'a> {
     manifest: &'a Manifest,
     /// The two decisions.
     pub(crate) decision: DecisionVoice,
+}
+
+/// How the amounts of a job are called.
+fn amount_voice(told: &AmountWords) -> DecisionVoice {
+    let amount = |side: &str| match told.matters_from.strip_suffix('%') {
+        _ if told.changes_always_matter() => format!("a {side} amount"),
+        Some(percent) => format!("an amount at least {percent}\u{a0}% {side}"),
+        None => format!("an amount at least {} {side}", told.matters_from),
+    };
+    let (better, worse) =
+        if told.better_is_lower { ("lower", "higher") } else { ("higher", "lower") };
+    DecisionVoice::Amounts { better: amount(better), worse: amount(worse) }
 }
 
 /// The first letter as a capital.
@@ -45,6 +59,7 @@ impl<'a> AuditVoice<'a> {
             },
             (Some(_), None) => DecisionVoice::Favourable,
         };
+        let decision = manifest.amounts().map_or(decision, amount_voice);
         AuditVoice { manifest, decision }
     }
 
@@ -107,6 +122,7 @@ impl<'a> AuditVoice<'a> {
             DecisionVoice::Named { favourable, .. } => format!("{favourable}{}", self.object()),
             DecisionVoice::Favourable => "with the favourable decision".to_owned(),
             DecisionVoice::Predicted => "predicted positive".to_owned(),
+            DecisionVoice::Amounts { .. } => "with an amount".to_owned(),
         }
     }
 
@@ -116,6 +132,7 @@ impl<'a> AuditVoice<'a> {
             DecisionVoice::Named { favourable, .. } => format!("are {favourable}{}", self.object()),
             DecisionVoice::Favourable => "get the favourable decision".to_owned(),
             DecisionVoice::Predicted => "are predicted positive".to_owned(),
+            DecisionVoice::Amounts { .. } => "have an amount".to_owned(),
         }
     }
 
@@ -123,7 +140,7 @@ impl<'a> AuditVoice<'a> {
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let people = self.people(attribute, group);
         match (&self.decision, side) {
-            (_, SwitchSide::Either) => people,
+            (_, SwitchSide::Either) | (DecisionVoice::Amounts { .. }, _) => people,
             (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Gained) => {
                 format!("{unfavourable} {people}")
             }
@@ -147,6 +164,12 @@ impl<'a> AuditVoice<'a> {
     pub(crate) fn would(&self, side: SwitchSide) -> String {
         match (&self.decision, side) {
             (_, SwitchSide::Either) => "would be predicted differently".to_owned(),
+            (DecisionVoice::Amounts { better, .. }, SwitchSide::Gained) => {
+                format!("would have {better}")
+            }
+            (DecisionVoice::Amounts { worse, .. }, SwitchSide::Lost) => {
+                format!("would have {worse}")
+            }
             (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
                 format!("would be {favourable}{}", self.object())
             }
@@ -174,6 +197,9 @@ impl<'a> AuditVoice<'a> {
         let (people, other) = (self.group(attribute, from), self.as_group(attribute, to));
         match (&self.decision, side) {
             (_, SwitchSide::Either) => format!("{people}, another class {other}"),
+            (DecisionVoice::Amounts { .. }, _) => {
+                format!("{people} who {} {other}", self.would(side))
+            }
             (DecisionVoice::Named { favourable, unfavourable, .. }, SwitchSide::Lost) => {
                 format!("{favourable} {people}, {unfavourable} {other}")
             }

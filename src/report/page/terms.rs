@@ -201,6 +201,24 @@ pub(crate) fn interval_method(code: &str) -> Option<&'static str> {
              independent shares."
         }
         "katz" => "Katz's interval on the log scale (1978), for ratios of two independent shares.",
+        "wilson-kish" => {
+            "Wilson's score interval on the effective number of people (Kish 1965), for shares of \
+             people who weigh differently."
+        }
+        "student" => "Student's t, for means; with weights or persons by person.",
+        "welch" => "Welch's t (1947), for differences of two means.",
+        "welch-log" => "Welch's t on the log scale, for ratios of two means.",
+        "influence" => {
+            "Student's t with the variance of what each person adds to the difference of two means."
+        }
+        "influence-log" => "The same on the log scale, for ratios of two means.",
+        "woodruff" => {
+            "Woodruff's interval (1952), for quantiles: the amounts at the ranks that Wilson's \
+             interval of the share gives."
+        }
+        "woodruff-gap" => {
+            "From two of these in the way of Newcombe's, for differences of quantiles."
+        }
         "wilson-deff" => {
             "Wilson's score interval, for shares of rows of persons: their number is divided by \
              the design effect of Rao and Scott (1992), drawn towards that of rows which all agree \

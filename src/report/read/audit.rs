@@ -21,8 +21,8 @@ use crate::report::read::tally::{HistogramBin, WeightedCount};
 use crate::table::file::read_rows;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{
-    ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow, GroupRow,
-    HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
+    AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, CountRow, FilterRow, GateRow,
+    GroupRow, HistoryRow, IssueRow, MetricRow, ScoreShiftRow, TableRow, ThresholdRow,
 };
 
 /// Up to this many groups the page shows every ordered pair; beyond, the worst.
@@ -81,6 +81,8 @@ pub(crate) struct AuditFolder {
     pub(crate) halvings: PageHalvings,
     /// `groups`.
     pub(crate) groups: Vec<GroupRow>,
+    /// `amounts`.
+    pub(crate) amounts: Vec<AmountRow>,
     /// `comparisons`.
     pub(crate) comparisons: Vec<ComparisonRow>,
     /// `thresholds`.
@@ -256,6 +258,7 @@ impl AuditFolder {
             history: sorted(&tables)?,
             gates: sorted(&tables)?,
             patterns: sorted(&tables)?,
+            amounts: sorted(&tables)?,
             comparisons: sorted(&tables)?,
             thresholds: sorted(&tables)?,
             filters: sorted(&tables)?,

@@ -2,7 +2,7 @@
 //! intervals. The brief leads here row by row.
 
 use crate::report::brief::harm::{self, HarmResult, ranked};
-use crate::report::brief::voice::AuditVoice;
+use crate::report::brief::voice::{AuditVoice, DecisionVoice};
 use crate::report::page::cells::{cell, level_in_words};
 use crate::report::page::terms::{self, PageGlossary};
 use crate::report::page::words::RichText;
@@ -37,9 +37,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
     } else {
         String::new()
     };
+    let who = match voice.decision {
+        DecisionVoice::Amounts { .. } => "People whose amount would change by what matters",
+        _ => "People whose decision would change",
+    };
     let caption = format!(
-        "People whose decision would change as members of another group, sorted by the number of \
-         people harmed{}{some}",
+        "{who} as members of another group, sorted by the number of people harmed{}{some}",
         level_in_words(measures)
     );
     let mut blocks =

@@ -3,6 +3,7 @@
 
 pub(crate) mod against;
 pub(crate) mod all_results;
+pub(crate) mod amounts;
 pub(crate) mod classes;
 pub(crate) mod experiments;
 mod facets;
@@ -35,19 +36,22 @@ pub(crate) fn sections(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> 
             provenance::section(audit),
         ];
     }
-    let panels = audit.panels();
+    // Of amounts nobody is decided about: no prediction switches, and no share is predicted.
+    let decides = audit.manifest.amounts().is_none();
+    let panels = if decides { audit.panels() } else { Vec::new() };
     let sections = [
         Some(verdict::section(audit, glossary)),
-        Some(findings::section(audit, &panels, glossary)),
+        decides.then(|| findings::section(audit, &panels, glossary)),
         all_results::section(audit, glossary),
         audit.manifest.baseline.as_ref().map(|baseline| {
             against::section(baseline, &audit.changes, audit.rows_shown(), glossary)
         }),
+        amounts::section(audit, glossary),
         switches::section(audit, &panels, glossary),
         shift::section(audit, &panels, glossary),
         graphs::section(audit, glossary),
         plausibility::section(audit, glossary),
-        groups::section(audit, glossary),
+        decides.then(|| groups::section(audit, glossary)).flatten(),
         slices::section(audit, glossary),
         models::section(audit, glossary),
         recourse::section(audit),

@@ -3,7 +3,7 @@
 use crate::job;
 use crate::job::check::{CheckedJob, KnownMetric, KnownNames};
 use crate::metric::swap_effect::SwapEffect;
-use crate::metric::{self, MetricFamily, Reads};
+use crate::metric::{self, AmountSubject, MetricFamily, Reads};
 use std::sync::OnceLock;
 
 /// What a job may name without declaring it: the metrics and the public data sets.
@@ -29,6 +29,7 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
         MetricFamily::Group => &[Pair, WorstCase],
         MetricFamily::Clarify => &[Pair],
         MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift => &[Total, Direction, Pair],
+        MetricFamily::Amounts => &[Direction],
         MetricFamily::Graph => &[Total],
         MetricFamily::CfQuality => &[],
     };
@@ -36,6 +37,8 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     match metric.reads {
         Reads::AnySwitch(_) | Reads::Benefit(_) => scopes = &[Total],
         Reads::RateToTotal(_) | Reads::ScoreToTotal(_) => scopes = &[WorstCase],
+        Reads::Amount(AmountSubject::Group) => scopes = &[Group],
+        Reads::Amount(AmountSubject::Gap | AmountSubject::Ratio) => scopes = &[Pair],
         _ => {}
     }
     let asked_by = match metric.reads {
@@ -45,10 +48,11 @@ pub(crate) fn known_metric(metric: &'static metric::Metric) -> KnownMetric {
     };
     // Clarify's disparate impact is that of the family group.
     let also = matches!(metric.reads, Reads::FavourableRatio).then_some(MetricFamily::Clarify);
-    let needs_counterfactual = matches!(
-        metric.family,
-        MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift | MetricFamily::Graph
-    );
+    let needs_counterfactual =
+        matches!(
+            metric.family,
+            MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift | MetricFamily::Graph
+        ) || matches!(metric.reads, Reads::Amount(AmountSubject::Change | AmountSubject::Share));
     let min_groups = if any { 3 } else { 2 };
     let family = metric.family;
     KnownMetric {

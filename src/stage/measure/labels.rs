@@ -169,6 +169,9 @@ fn rule_of_rows(
     scale: ScoreScale,
     at: &impl Fn(&str) -> Option<usize>,
 ) -> Option<(DecisionRule, usize)> {
+    if model.amount().is_some() {
+        return None;
+    }
     let factual = &model.made_elsewhere()?.factual;
     let score = factual.column.as_ref().filter(|_| factual.parquet.is_none())?;
     let threshold = match &model.threshold {

@@ -1,6 +1,7 @@
 //! The stage `measure`: evidence to tables. Rows of tables are written by the [`row_builder`],
 //! gates judged in [`gate`](crate::stage::gate); what graphs add is in [`worlds`].
 
+pub(crate) mod amounts;
 pub mod catalog;
 mod classes;
 pub(crate) mod counted_audit;
@@ -44,6 +45,7 @@ use crate::stage::count::slices::{AttributeSlices, CounterfactualSlices, Factual
 use crate::stage::discover::tables::{GraphSetScenario, GraphTables};
 use crate::stage::generate::placebo;
 use crate::stage::kinds::{CountStage, QualityStage};
+use crate::stage::measure::amounts::AmountInputs;
 use crate::stage::measure::catalog::families;
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::row_context::RowContext;
@@ -99,7 +101,7 @@ pub(crate) fn measure(
     ctx: &StageContext<'_>,
     checked: &CheckedJob,
     row_context: RowContext<'_>,
-    audits: &[AuditInputs],
+    (audits, amounts): (&[AuditInputs], &[AmountInputs]),
     graphs: &[GraphSetScenario],
     pairs: &[[(String, String); 2]],
 ) -> Result<()> {
@@ -124,6 +126,10 @@ pub(crate) fn measure(
     for (audit, stages) in &audits {
         ctx.check()?;
         measuring.add(audit, stages)?;
+    }
+    for of in amounts {
+        ctx.check()?;
+        measuring.add_amounts(of)?;
     }
     let compared = measuring.compare(&audits, pairs)?;
     measuring.write(&compared)
@@ -189,6 +195,15 @@ impl AuditMeasurement<'_> {
             )?;
         }
         Ok(())
+    }
+
+    /// A model whose outcome is an amount: the job says by itself which end people want.
+    fn add_amounts(&mut self, of: &AmountInputs) -> Result<()> {
+        let (ctx, row_context) = (self.ctx, self.context);
+        let audit = of.with_untaught(ctx, row_context)?;
+        let builder = self.builder(&audit, row_context.rows.layout());
+        let settings = MeasureSettings { favourable_stated: true, ..builder.settings.clone() };
+        of.measure(ctx, row_context, &RowBuilder { settings, ..builder }, &mut self.tables)
     }
 
     /// Who lacks a label; the page says it of the plain audit.
@@ -345,6 +360,7 @@ impl AuditMeasurement<'_> {
         write_rows(out, &tables.shift)?;
         write_rows(out, &tables.groups)?;
         write_rows(out, &tables.transitions)?;
+        write_rows(out, &tables.amounts)?;
         write_rows(out, &self.spreads)?;
         write_rows(out, compared)
     }

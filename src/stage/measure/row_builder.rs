@@ -24,7 +24,7 @@ use crate::stage::artifact::SmallSlices;
 use crate::stage::measure::counted_audit::CountedAudit;
 use crate::stage::measure::labels::SelectiveLabels;
 use crate::table::{
-    ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ScoreShiftRow, SharedText,
+    AmountRow, ArmFoldRow, ComparisonRow, CountRow, GroupRow, MetricRow, ScoreShiftRow, SharedText,
     TransitionRow, finite, whole,
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct ResultTables {
     pub(crate) transitions: Vec<TransitionRow>,
     /// Slices of too few people.
     pub(crate) small_slices: SmallSlices,
+    /// `amounts`.
+    pub(crate) amounts: Vec<AmountRow>,
     /// Who lacks labels more often than others.
     pub(crate) labels: SelectiveLabels,
 }
@@ -56,6 +58,7 @@ impl ResultTables {
             groups: Vec::new(),
             transitions: Vec::new(),
             small_slices: SmallSlices::new(),
+            amounts: Vec::new(),
             labels: SelectiveLabels::new(),
         }
     }
@@ -106,6 +109,20 @@ macro_rules! rows_of_audits {
 }
 
 rows_of_audits!(MetricRow CountRow ScoreShiftRow TransitionRow ArmFoldRow);
+
+impl From<AuditKey> for AmountRow {
+    /// A row of this key whose other columns hold nothing yet.
+    fn from(key: AuditKey) -> Self {
+        AmountRow {
+            model: key.model,
+            counterfactual: key.counterfactual,
+            sensitive: key.sensitive,
+            from_group: key.from_group,
+            to_group: key.to_group,
+            ..AmountRow::default()
+        }
+    }
+}
 
 /// Writes the numbers of one part as rows of tables.
 pub(crate) struct RowBuilder<'a> {

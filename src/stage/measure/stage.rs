@@ -13,6 +13,7 @@ use crate::stage::kinds::{
     ThresholdStage, TrainStage,
 };
 use crate::stage::measure;
+use crate::stage::measure::amounts::{self, AmountInputs};
 use crate::stage::measure::counted_audit::{AuditInputs, CountedAudit};
 use crate::stage::plan::StagePlan;
 use crate::stage::row_inputs::RowInputs;
@@ -94,7 +95,7 @@ impl AuditInputs {
     /// All that there is to measure: every model on the rows by every attribute, and on every set.
     fn of_job(b: &mut StageBuilder<'_, '_>) -> Result<Vec<Self>> {
         let (plan, mut audits) = (b.plan, Vec::new());
-        for (name, model) in &plan.job.models {
+        for (name, model) in plan.job.models.iter().filter(|(_, of)| of.amount().is_none()) {
             for attribute in plan.job.data.sensitive.keys() {
                 let attribute = attribute.to_string();
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
@@ -229,6 +230,7 @@ impl Stage for MeasureStage {
                 AuditInputs::of_job(b)?
             }
         };
+        let amounts = if named { Vec::new() } else { AmountInputs::of_job(b)? };
         let models = ModelRows::need(b, experiment.as_ref())?;
         let pairs = b.value("compared", compared_pairs(plan, experiment.as_ref()));
         b.input("metrics", |job| &job.metrics);
@@ -249,7 +251,11 @@ impl Stage for MeasureStage {
                 let graphs = graphs.as_ref().map(|graphs| graphs.open(ctx)).transpose()?;
                 let graphs = graphs.unwrap_or_default();
                 models.write(ctx)?;
-                measure::measure(ctx, plan.checked, row_context, &audits, &graphs, &pairs)
+                if !amounts.is_empty() {
+                    amounts::check_memory(plan.settings, row_context)?;
+                }
+                let audits = (audits.as_slice(), amounts.as_slice());
+                measure::measure(ctx, plan.checked, row_context, audits, &graphs, &pairs)
             })
         })
     }

@@ -57,8 +57,8 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{
-    self, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, HistoryRow, IssueRow,
-    MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
+    self, AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, HistoryRow,
+    IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
@@ -209,6 +209,9 @@ pub(crate) fn assemble(
     }
     if origins.checked.job.models.values().any(|model| model.threshold.is_fitted()) {
         copy_tables(measured, &[ThresholdRow::TABLE.name], out)?;
+    }
+    if origins.checked.job.models.values().any(|model| model.amount().is_some()) {
+        copy_tables(plain, &[AmountRow::TABLE.name], out)?;
     }
     if !graphs.is_empty() {
         copy_tables(plain, &tables::TABLES.map(|table| table.name), out)?;

@@ -13,8 +13,8 @@ use crate::data::{Layout, RowIdKind};
 use crate::error::Result;
 use crate::explain;
 use crate::folder::manifest::{
-    ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest, ModelWords,
-    PolicyVersions, ReportWords, RowCounts, SetWords, SignerWords,
+    AmountWords, ArmWords, AttributeWords, DecisionNames, ExperimentWords, LabelWords, Manifest,
+    ModelWords, PolicyVersions, ReportWords, RowCounts, SetWords, SignerWords,
 };
 use crate::job::blocks::experiments::ExperimentBlock;
 use crate::job::check::CheckedJob;
@@ -23,6 +23,7 @@ use crate::metric;
 use crate::metric::catalog::cf_quality;
 use crate::model::kind::command::without;
 use crate::model::kind::decision::DecisionBlock;
+use crate::model::kind::scale_key::BetterEnd;
 use crate::model::kind::threshold_key::{ThresholdBlock, ThresholdOf};
 use crate::num::score_scale::ScoreScale;
 use crate::param::{ColumnName, Name, Word};
@@ -292,8 +293,10 @@ fn model_words(
         job::ThresholdRule::Ge => "ge",
         job::ThresholdRule::Gt => "gt",
     };
-    let positive = model.decision.as_ref().map(DecisionBlock::positive_in_words);
+    let decided = model.decision.as_ref().filter(|_| !model.gives_scores());
+    let positive = decided.map(DecisionBlock::positive_in_words);
     let (threshold, rule) = match positive {
+        _ if model.amount().is_some() => ("no decision: an amount".to_owned(), ""),
         Some(words) => (format!("no score: the positive decision is {words}"), ""),
         None if classes.is_some() => (HIGHEST.to_owned(), ""),
         None => (threshold, rule),
@@ -305,6 +308,10 @@ fn model_words(
         threshold,
         threshold_rule: rule.to_owned(),
         scale: (scale != ScoreScale::default()).then_some(scale),
+        amount: model.amount().map(|amount| AmountWords {
+            better_is_lower: amount.better == BetterEnd::Lower,
+            matters_from: amount.matters_from.to_string(),
+        }),
         recheck: None,
         expect: None,
     }

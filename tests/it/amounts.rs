@@ -1,0 +1,269 @@
+//! Outcomes that are amounts: from a file and from a program, in tables, gates, outcomes and pages.
+
+use std::fs;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+
+use crate::command::has_pyarrow;
+use crate::frame::{TableFrame, TableRecord, read_frame};
+use crate::work::{Work, assert_same, column, results, root};
+
+const N: i64 = 240;
+
+fn sex(i: i64) -> &'static str {
+    if i % 2 == 0 { "m" } else { "w" }
+}
+
+/// Men pay 6 % more than they would pay as women, to the cent; some have no premium, one pays
+/// nothing, and one gets a refund.
+fn premium(i: i64, sex: &str) -> Option<f64> {
+    match i {
+        10 => Some(0.0),
+        11 => Some(-20.0),
+        _ if i % 40 == 7 => None,
+        _ => {
+            let base = 200.0 + (i * 37 % 101) as f64;
+            Some((base * if sex == "m" { 106.0 } else { 100.0 }).round() / 100.0)
+        }
+    }
+}
+
+fn premiums(of: impl Fn(i64) -> Option<f64>) -> ArrayRef {
+    column((0..N).map(of).collect::<Float64Array>())
+}
+
+fn work(other: ArrayRef) -> Work {
+    let work = Work::new();
+    work.parquet(
+        "policies.parquet",
+        vec![
+            ("id", column((0..N).collect::<Int64Array>())),
+            ("sex", column((0..N).map(|i| Some(sex(i))).collect::<StringArray>())),
+            ("premium", premiums(|i| premium(i, sex(i)))),
+        ],
+    );
+    work.parquet(
+        "quotes.parquet",
+        vec![
+            ("row_id", column((0..N).collect::<Int64Array>())),
+            ("to_group", column((0..N).map(|i| Some(sex(i + 1))).collect::<StringArray>())),
+            ("quote", other),
+        ],
+    );
+    work
+}
+
+const MODEL: &str = "models:
+  tariff:
+    decision:
+      amount: premium
+      better: lower
+      matters_from: 5%
+      counterfactual: {parquet: quotes.parquet, column: quote}
+";
+
+fn job(work: &Work, models: &str, rest: &str) {
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1
+name: premiums
+data:
+  rows: {{parquet: policies.parquet}}
+  row_id: id
+  label: none
+  sensitive: {{sex: {{groups: [m, w], reference: m, words: {{m: men, w: women}}}}}}
+counterfactuals: {{flip: naive}}
+{models}
+on_inconclusive: warn
+{rest}"
+        ),
+    );
+}
+
+const GATES: &str = "gates:
+  men: {harm_to: {sex: m}, model: tariff, counterfactual: flip, at_most: 0.05, level: warn}
+  women: {harm_to: {sex: w}, model: tariff, counterfactual: flip, at_most: 0.05}
+  mean: {metric: amount_mean_ratio, model: tariff, between: {sex: [m, w]}, at_most: 2}
+";
+
+fn table(work: &Work, name: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), name)
+}
+
+fn as_other(i: i64) -> Option<f64> {
+    premium(i, sex(i + 1))
+}
+
+/// The people of a group with both amounts.
+fn pairs(of: &str) -> Vec<(f64, f64)> {
+    let of_group = (0..N).filter(|&i| sex(i) == of);
+    of_group.filter_map(|i| premium(i, sex(i)).zip(as_other(i))).collect()
+}
+
+fn value(table: &TableFrame, metric: &str, from: &str) -> (Option<f64>, Option<i64>) {
+    let is = |row: &TableRecord<'_>| row.text("metric") == metric && row.text("from_group") == from;
+    let row = table.records().find(is).unwrap_or_else(|| panic!("{metric} {from}"));
+    (row.real("value"), row.int("numerator"))
+}
+
+#[test]
+fn premiums_are_measured_judged_and_told() {
+    let work = work(premiums(as_other));
+    job(&work, MODEL, GATES);
+    work.run(0, "job.yaml", "--threads 1");
+    let metrics = table(&work, "metrics");
+    for (group, more) in [("m", 0), ("w", pairs("w").len())] {
+        let own = pairs(group);
+        let mean = own.iter().map(|(x, _)| x).sum::<f64>() / own.len() as f64;
+        let found = value(&metrics, "amount_mean", group).0.unwrap();
+        assert!((found - mean).abs() < 1e-9, "{group}: {found}, not {mean}");
+        let change = own.iter().map(|(x, c)| c - x).sum::<f64>() / own.len() as f64;
+        let found = value(&metrics, "amount_change_mean", group).0.unwrap();
+        assert!((found - change).abs() < 1e-9, "{group}: {found}, not {change}");
+        let of = |metric| value(&metrics, metric, group).1.unwrap() as usize;
+        // 6 % more as a man; an amount of 0 and a refund do not change.
+        let still = own.iter().filter(|(x, c)| x == c).count();
+        assert_eq!(still, 1);
+        let more = if more == 0 { 0 } else { more - still };
+        assert_eq!(of("share_more"), more);
+        assert_eq!(of("share_less"), own.len() - still - more);
+        assert_eq!(of("denied_by_group"), of("share_less"));
+        assert_eq!(of("favoured_by_group"), of("share_more"));
+    }
+    let families: Vec<&str> = metrics.records().map(|row| row.text("family")).collect();
+    assert!(families.iter().all(|family| ["amounts", "ccm"].contains(family)));
+    assert!(metrics.records().all(|row| row.text("metric") != "sr"));
+
+    let amounts = table(&work, "amounts");
+    let told: Vec<_> = amounts
+        .records()
+        .map(|row| {
+            let groups = (row.text("counterfactual"), row.text("from_group"), row.text("to_group"));
+            let n = ["n", "n_missing", "n_zero", "n_negative"].map(|name| row.int(name).unwrap());
+            (groups, n)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (("", "m", ""), [120, 0, 1, 0]),
+            (("", "w", ""), [114, 6, 0, 1]),
+            (("flip", "m", "w"), [120, 0, 1, 0]),
+            (("flip", "w", "m"), [114, 6, 0, 1]),
+        ]
+    );
+
+    // Nobody is decided about, and outcomes hold the amounts.
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    for (i, row) in (0..N).zip(outcomes.records()) {
+        assert_eq!((row.int("predicted"), row.int("predicted_cf")), (None, None));
+        assert_eq!((row.real("score"), row.real("score_cf")), (premium(i, sex(i)), as_other(i)));
+    }
+
+    // Men pay more than they would pay as women: they are harmed, women are not.
+    let gates = table(&work, "gates");
+    let verdict = |gate: &str| {
+        gates.records().find(|row| row.text("gate") == gate).unwrap().text("status").to_owned()
+    };
+    assert_eq!(["men", "women", "mean"].map(verdict), ["fail", "pass", "pass"]);
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    let plain = page.replace('\u{a0}', " ");
+    for words in
+        ["would have an amount at least 5 % lower as women", "treats men worse", "119 of 120"]
+    {
+        assert!(plain.contains(words), "{words}");
+    }
+    for words in ["favourable decision", "predicted positive", "decided otherwise"] {
+        assert!(!plain.contains(words), "{words}");
+    }
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap().replace('\u{a0}', " ");
+    for words in ["Amounts of the groups", "from 5 % of the amount", "people want low amounts"] {
+        assert!(annex.contains(words), "{words}");
+    }
+    assert!(!annex.contains("switches-title") && annex.contains("amounts-title"));
+
+    // The same bytes on more threads.
+    let one = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out again --cache other --threads 3");
+    assert_same(&one, &results(&work.path("again")), "threads");
+}
+
+/// Quotes of the other group may come later, and every number of them must be finite.
+#[test]
+fn amounts_of_counterfactuals_come_later_and_are_checked() {
+    let work = work(premiums(as_other));
+    job(&work, MODEL, "");
+    let (there, away) = (work.path("quotes.parquet"), work.path("away.parquet"));
+    fs::rename(&there, &away).unwrap();
+    work.run(4, "job.yaml", "");
+    fs::rename(&away, &there).unwrap();
+    work.run(0, "job.yaml", "");
+    let endless = self::work(premiums(|i| if i == 5 { Some(f64::INFINITY) } else { as_other(i) }));
+    job(&endless, MODEL, "");
+    endless.run(3, "job.yaml", "").says(&["error[bad-scores]", "a finite number", "row_id `5`"]);
+}
+
+/// A change of nothing matters to nobody, whatever `matters_from` says, and a limit in the unit of
+/// the amount counts in that unit.
+#[test]
+fn what_matters_may_be_an_amount() {
+    let work = work(premiums(as_other));
+    job(&work, &MODEL.replace("5%", "15"), "");
+    work.run(0, "job.yaml", "");
+    let metrics = table(&work, "metrics");
+    let far = pairs("m").iter().filter(|(x, c)| x - c >= 15.0 - 1e-7).count();
+    assert!(far > 10 && far < 110, "{far}");
+    assert_eq!(value(&metrics, "share_less", "m").1, Some(far as i64));
+    job(&work, &MODEL.replace("5%", "0"), "");
+    work.run(0, "job.yaml", "");
+    assert_eq!(value(&table(&work, "metrics"), "share_less", "m").1, Some(119));
+}
+
+/// Gates know the metrics of amounts, and what they can be asked about.
+#[test]
+fn gates_ask_about_amounts() {
+    let work = work(premiums(as_other));
+    let check = |models: &str, gate: &str, words: &[&str]| {
+        job(&work, models, &format!("gates: {{g: {{model: tariff, {gate}}}}}\n"));
+        work.cfaudit(2, "check job.yaml --no-data").says(words);
+    };
+    let asked = "metric: amount_mean, group: {sex: m}, counterfactual: flip, at_most: 500";
+    check(MODEL, asked, &["error[bad-scope]", "without counterfactuals"]);
+    let decided = MODEL.replace("amount: premium", "column: premium\n      positive: [\"1\"]");
+    let decided = decided.replace("      better: lower\n      matters_from: 5%\n", "");
+    let asked = "metric: share_more, counterfactual: flip, direction: {sex: [m, w]}, at_most: 0.1";
+    check(&decided, asked, &["error[not-measured]", "is about amounts"]);
+    job(&work, MODEL, &format!("gates: {{g: {{model: tariff, {asked}}}}}\n"));
+    work.cfaudit(0, "check job.yaml --no-data");
+}
+
+/// The shipped job: a tariff that is a program, on generated people.
+#[test]
+fn the_premium_job_runs() {
+    if !has_pyarrow() {
+        return;
+    }
+    let work = Work::with_jobs();
+    fs::create_dir(work.path("jobs/models")).unwrap();
+    let program = "jobs/models/premium.py";
+    fs::copy(root().join(program), work.path(program)).unwrap();
+    work.run(0, "jobs/premiums.yaml", "");
+    let metrics = table(&work, "metrics");
+    for set in ["flip", "world"] {
+        assert!(metrics.records().any(|row| row.text("counterfactual") == set), "{set}");
+    }
+    // The tariff charges men 8 % more, whatever else they are.
+    let (share, n) = value(&metrics, "denied_by_group", "Male");
+    assert_eq!(share, Some(1.0));
+    assert!(n > Some(1000), "{n:?}");
+}
+
+#[test]
+fn the_example_of_the_guide_runs() {
+    let guide = fs::read_to_string(root().join("docs/models-and-experiments.md")).unwrap();
+    let example = guide.split("## Amounts\n\n```yaml\n").nth(1).unwrap();
+    let work = work(premiums(as_other));
+    job(&work, example.split("```").next().unwrap(), GATES);
+    work.run(0, "job.yaml", "");
+}
