@@ -96,6 +96,8 @@ worded_enum! {
         Threshold = "threshold",
         /// Scores of rows, or of the counterfactuals of a set.
         Score = "score",
+        /// Scores of a graph-uncertain set in every world.
+        Worlds = "worlds",
         /// Rows that are scored a second time.
         Recheck = "recheck",
         /// Scores next to those that a model is known to give.
@@ -144,6 +146,7 @@ impl UnitKind {
             UnitKind::Request
             | UnitKind::Threshold
             | UnitKind::Score
+            | UnitKind::Worlds
             | UnitKind::Recheck
             | UnitKind::Expect
             | UnitKind::ToScore => StageKind::Score,

@@ -259,6 +259,22 @@ impl EncodedVariable {
         }
     }
 
+    /// The position of a level among those of the training rows; none where none of them has it.
+    pub(crate) fn position_of(&self, code: u32) -> Option<usize> {
+        match &self.form {
+            VariableForm::Number { .. } => None,
+            VariableForm::Levels { seen, .. } => seen.iter().position(|&level| level == code),
+        }
+    }
+
+    /// Number of levels that training rows have; 0 of a number.
+    pub(crate) fn n_seen(&self) -> usize {
+        match &self.form {
+            VariableForm::Number { .. } => 0,
+            VariableForm::Levels { seen, .. } => seen.len(),
+        }
+    }
+
     /// Adds the non-zero entries of row `i`.
     fn encode(&self, rows: &FeatureRows, i: usize, entries: &mut Vec<(usize, f64)>) {
         match &self.form {
@@ -297,7 +313,7 @@ impl TrainingBlocks {
     /// The blocks of a row group in order: the block's number, its used rows, and their strata.
     ///
     /// Rows are positions in the group.
-    pub(super) fn group_blocks(
+    pub(crate) fn group_blocks(
         &self,
         encoding: &GraphEncoding,
         group: &TrainingBatch,

@@ -54,14 +54,19 @@ pub(crate) struct CausalModel {
 }
 
 impl CausalModel {
-    /// How every encoded column moves when `a` is set to a value higher by 1; the noise is kept.
+    /// How every encoded column moves when the columns of `a` move by `start`; the noise is kept.
     ///
-    /// Variable `a` has one column. The movement is 1 for that column, the sum of coefficient times
-    /// movement of the parents for its descendants, 0 elsewhere. The model is linear, so this is
-    /// abduction, action and prediction for every row at once.
-    pub(crate) fn shift(&self, encoding: &GraphEncoding, a: usize) -> Vec<f64> {
+    /// The movement is the sum of coefficient times movement of the parents for descendants of `a`,
+    /// 0 elsewhere. The model is linear, so this is abduction, action and prediction for every row
+    /// at once.
+    pub(crate) fn shift(
+        &self,
+        encoding: &GraphEncoding,
+        a: usize,
+        start: &[(usize, f64)],
+    ) -> Vec<f64> {
         let mut shift = vec![0.0; encoding.width()];
-        shift[encoding.variables[a].columns.start] = 1.0;
+        start.iter().for_each(|&(column, movement)| shift[column] = movement);
         let moved = self.dag.descendants_and_self(a).without(a);
         for v in self.dag.topological_order() {
             let Some(equations) = self.equations[v].as_deref().filter(|_| moved.contains(v)) else {

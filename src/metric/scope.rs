@@ -135,6 +135,11 @@ pub(crate) struct ScopeIndex {
 }
 
 impl ScopeIndex {
+    /// Of so many groups.
+    pub(super) fn new(groups: usize) -> Self {
+        ScopeIndex { groups }
+    }
+
     /// Whether one group against the rest is something else than a direction.
     pub(super) fn has_rest(self) -> bool {
         self.groups > 2

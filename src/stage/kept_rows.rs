@@ -5,7 +5,8 @@
 //! | generate | `kept/set=SET` | `part-*.parquet`: key, `valid`, `changed`, features, over all attributes of the set |
 //!
 //! Rows have the form of those to score elsewhere, without a request and with the counterfactuals
-//! that are not valid. A set that follows causal graphs makes numbers and not rows, so it has none.
+//! that are not valid. A set of causal graphs with `levels: expected` makes numbers and
+//! not rows, so it has none.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ impl<'a> KeptRowInputs<'a> {
         let mut sets: Vec<&'a str> = Vec::new();
         if plan.job.run.keeps_counterfactuals() {
             let applied_sets =
-                plan.applied_sets().into_iter().filter(|applied| applied.graphs().is_none());
+                plan.applied_sets().into_iter().filter(|applied| !applied.block.makes_no_rows());
             sets.extend(applied_sets.map(|applied| applied.set));
             sets.dedup();
         }

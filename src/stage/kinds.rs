@@ -43,6 +43,9 @@ pub(crate) struct ThresholdStage;
 /// Scores of rows, or of the counterfactuals of a set.
 pub(crate) struct ScoreStage;
 
+/// What a model says in every world of a graph-uncertain set.
+pub(crate) struct WorldsStage;
+
 /// Rows of a model that are scored a second time.
 pub(crate) struct RecheckStage;
 

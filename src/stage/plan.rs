@@ -296,7 +296,13 @@ fn counterfactuals_of_a_row(job: &Job) -> usize {
     let several = job
         .counterfactuals
         .values()
-        .filter_map(|set| Some(set.knobs()?.max_counterfactuals()))
+        .filter_map(|set| match set.graphs() {
+            // A person has at most one row for each world, and far fewer different ones.
+            Some(graphs) if graphs.makes_rows() => {
+                usize::try_from(graphs.n_bootstraps().clamp(1, 32)).ok()
+            }
+            _ => Some(set.knobs()?.max_counterfactuals()),
+        })
         .max()
         .unwrap_or(1);
     groups.saturating_sub(1).max(1) * several

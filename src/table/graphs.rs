@@ -97,9 +97,13 @@ table! {
 }
 
 table! {
-    /// `nodes`: one row per graph-uncertain set and encoded column.
-    pub struct NodeRow in "nodes", version 1, key 4,
-    one row per "set, attribute, variable and level", written by "measure", read by "report" {
+    /// `nodes`: one row per graph-uncertain set, encoded column and pair of groups.
+    ///
+    /// Version 2 moved `from_group` and `to_group` into the key, because sets may have several
+    /// groups, and added `by_cells`, `by_levels` and `by_equation`.
+    pub struct NodeRow in "nodes", version 2, key 6,
+    one row per "set, attribute, variable, level and pair of groups",
+    written by "measure", read by "report" {
         [meaning SET]
         counterfactual: SharedText,
         [meaning SENSITIVE]
@@ -108,6 +112,11 @@ table! {
         node: SharedText,
         /// the level whose indicator moves; empty for a number
         level: SharedText,
+        /// the group that people come from; with `levels: expected` the pairs are in declared
+        /// order, because what moves from the first group to the second moves back in the same way
+        from_group: SharedText,
+        /// the group that they are set to
+        to_group: SharedText,
         /// position of the variable in the order of the search, from 0
         position: i64,
         /// its tier, from 0; null = in none
@@ -115,12 +124,8 @@ table! {
         /// share of graphs in which the variable follows from the attribute; 1 for the attribute
         /// itself
         below_sensitive: f64,
-        /// the first declared group
-        from_group: SharedText,
-        /// the second declared group: what moves from the first to it moves back from it to the
-        /// first
-        to_group: SharedText,
-        /// mean over graphs of the movement, in the unit of the column; of a level in shares of 1
+        /// mean over graphs of the movement, in the unit of the column; of a level in shares of 1;
+        /// of drawn and nearest levels the mean over the audited people of `from_group`
         r#move: f64,
         /// variance of the movement over graphs; null = one graph
         move_var: Option<f64>,
@@ -128,6 +133,16 @@ table! {
         move_lo: Option<f64>,
         /// upper percentile over graphs; null = one graph
         move_hi: Option<f64>,
+        /// values that cells of levels and bins gave, over people and worlds; null = `levels:
+        /// expected`, or version 1
+        [since 2]
+        by_cells: Option<i64>,
+        /// values that cells of levels alone gave, because others had too few rows; null likewise
+        [since 2]
+        by_levels: Option<i64>,
+        /// values that the linear equation gave; null likewise
+        [since 2]
+        by_equation: Option<i64>,
     }
 }
 

@@ -425,10 +425,10 @@ fn a_changed_knob_reruns_what_it_changes() {
     let clipped = plan("clip=none");
     assert!(
         clipped["discover/set=found"].contains("cached")
-            && clipped["score/model=logistic/set=drawn%2fown/attribute=sex"].contains("cached")
+            && clipped["worlds/model=logistic/set=drawn%2fown/attribute=sex"].contains("cached")
     );
     assert!(
-        clipped["score/model=logistic/set=found%2fnone/attribute=sex"].contains("`clip` changed"),
+        clipped["worlds/model=logistic/set=found%2fnone/attribute=sex"].contains("`clip` changed"),
         "{clipped:?}"
     );
     let more = plan("bootstraps=7");
@@ -439,7 +439,7 @@ fn a_changed_knob_reruns_what_it_changes() {
     );
     assert!(
         more["generate/set=found%2fnone/attribute=sex"].contains("cached")
-            && more["score/model=logistic/set=found%2fnone/attribute=sex"].contains("runs"),
+            && more["worlds/model=logistic/set=found%2fnone/attribute=sex"].contains("runs"),
         "{more:?}"
     );
 }

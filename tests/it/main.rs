@@ -29,6 +29,7 @@ mod faults;
 mod files;
 mod frame;
 mod fuzz;
+mod graph_rows;
 mod graphs;
 mod harm;
 mod hostile;

@@ -55,6 +55,11 @@ impl ExpectedTable {
         ExpectedTable { header: records.next().unwrap(), rows: records.collect() }
     }
 
+    /// The position of a column.
+    pub(crate) fn column(&self, name: &str) -> usize {
+        self.header.iter().position(|h| h == name).unwrap_or_else(|| panic!("no column `{name}`"))
+    }
+
     pub(crate) fn take(&self, positions: &[usize]) -> ExpectedTable {
         ExpectedTable {
             header: self.header.clone(),

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ClipRule;
+use super::mechanism::{EquationKind, GraphLevels};
 use crate::causal::boss;
 use crate::causal::encoding::MissingRows;
 use crate::causal::given::{GivenGraphError, given_class};
@@ -22,14 +23,14 @@ use crate::param::{ColumnName, Count, Finite, Name};
 pub(in crate::counterfactual) const RECORD: StrategyRecord = StrategyRecord {
     effect: StrategyEffect::FollowsGraphs,
     example: "`graph-uncertain: {discovery: {boss: {}}, knowledge: {none: {}}}`",
-    sentence: "Moves the descendants of the attribute, by linear equations, in causal graphs: \
-               those of the best class that a search found for each bootstrap of the training \
-               rows, under the stated knowledge, or the graph given in the job.",
+    sentence: "Moves the descendants of the attribute in causal graphs: those of the best class \
+               that a search found for each bootstrap of the training rows, under the stated \
+               knowledge, or the graph given in the job.",
     sentence_if_derived: None,
 };
 
-/// Counterfactuals by uncertain causal graphs: the descendants of the attribute move as linear
-/// equations predict, in the best class of graphs of every bootstrap of the training rows, under
+/// Counterfactuals by uncertain causal graphs: the descendants of the attribute move as equations
+/// predict, in the best class of graphs of every bootstrap of the training rows, under
 /// the stated knowledge. Every metric then has a value per graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,9 +42,14 @@ pub struct GraphUncertainBlock {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 10_000))]
     pub bootstraps: Option<u64>,
-    /// What the equations are.
+    /// What counterfactuals hold: shares of levels (`expected`, the paper), or possible rows, which
+    /// any model can be asked (`drawn`, `nearest`).
     #[serde(default)]
-    pub mechanism: EquationKind,
+    pub levels: GraphLevels,
+    /// What gives the values of variables that follow from the attribute: `linear`, `binned`, or
+    /// `{binned: {bins: 4, min_cell: 50}}`. Left out: `linear` with expected levels, else `binned`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<EquationKind>,
     /// Graphs of one class that are listed, at most: a class with more is sampled by the seed, as
     /// many graphs as this, and the report says so.
     #[serde(default = "ten_thousand")]
@@ -65,9 +71,10 @@ pub struct GraphUncertainBlock {
     pub stratify: BootstrapStrata,
     /// What is done to counterfactual values that no row could have: `none` (the paper),
     /// `indicators` are brought into [0, 1], with `range` also numbers into the range of the
-    /// training rows.
-    #[serde(default)]
-    pub clip: ClipRule,
+    /// training rows. Left out: `none` with expected levels, else `range`; levels that are drawn or
+    /// nearest are possible in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<ClipRule>,
     /// Knowledge about the graph, a scenario per name, such as `none: {}`; each is a counterfactual
     /// set of its own, called `SET/SCENARIO`.
     pub knowledge: IndexMap<Name, KnowledgeScenario>,
@@ -129,15 +136,6 @@ pub struct DrawnGraph {
     /// without a new collider are taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undirected: Vec<[ColumnName; 2]>,
-}
-
-/// What the equations are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum EquationKind {
-    /// Least squares on the encoded columns; indicators are treated as numbers, as in the paper.
-    #[default]
-    Linear,
 }
 
 /// How bootstraps are drawn.
@@ -210,6 +208,8 @@ const DEFAULT_BOOTSTRAPS: u64 = 100;
 
 impl StrategyKnobs for GraphUncertainBlock {
     fn resolve(&mut self, graph_columns: Option<Vec<ColumnName>>) {
+        self.mechanism = Some(self.equations());
+        self.clip = Some(self.clip_rule());
         if let Some(columns) = graph_columns {
             self.variables.get_or_insert(columns);
             self.bootstraps = Some(self.n_bootstraps());
@@ -220,6 +220,33 @@ impl StrategyKnobs for GraphUncertainBlock {
 impl GraphUncertainBlock {
     /// The key of the block in a job.
     pub const WORD: &'static str = "graph-uncertain";
+
+    /// What gives the values.
+    pub fn equations(&self) -> EquationKind {
+        self.mechanism.clone().unwrap_or(match self.levels {
+            GraphLevels::Expected => EquationKind::Linear,
+            GraphLevels::Drawn | GraphLevels::Nearest => EquationKind::Binned(Default::default()),
+        })
+    }
+
+    /// What is done to values that no row could have.
+    pub fn clip_rule(&self) -> ClipRule {
+        self.clip.unwrap_or(match self.levels {
+            GraphLevels::Expected => ClipRule::None,
+            GraphLevels::Drawn | GraphLevels::Nearest => ClipRule::Range,
+        })
+    }
+
+    /// Whether its counterfactuals are rows, which any model can be asked.
+    pub fn makes_rows(&self) -> bool {
+        self.levels != GraphLevels::Expected
+    }
+
+    /// The part that decides which graphs are found: what is made of them changes none.
+    pub fn search_part(&self) -> Self {
+        let (levels, mechanism, clip) = (GraphLevels::Expected, None, None);
+        GraphUncertainBlock { levels, mechanism, clip, ..self.clone() }
+    }
 
     /// Number of bootstraps; 0 means one fit on the training rows as they are.
     pub fn n_bootstraps(&self) -> u64 {

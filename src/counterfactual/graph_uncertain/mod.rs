@@ -4,10 +4,12 @@
 //! specification, section 11. A model (a DAG with the equations of its replicate) keeps the noise
 //! of a row, sets the sensitive attribute to the other group by intervention, and predicts the
 //! descendants of the attribute. As all equations are linear, the encoded columns z of a row of
-//! group a move by z_cf = z + (1 - 2a) shift, with one shift per model for all rows: 1 in the
-//! column of the attribute, sums of coefficients along the paths from it below. Counterfactual
-//! indicators are real numbers and counts may be negative or fractional: nothing is rounded, and
-//! values are clipped only on request.
+//! group a move to group b by z_cf = z + shift_b - shift_a, with one shift per model and group for
+//! all rows, against the first group: the difference of the groups in the columns of the attribute,
+//! sums of coefficients along the paths from it below. Counterfactual indicators are real numbers
+//! and counts may be negative or fractional: nothing is rounded, and values are clipped only on
+//! request. Sets whose levels are drawn or nearest have rows instead, one for each person, group
+//! and world: `rows`, with `coupling`, `cells` and `ranks`.
 //!
 //! The models of one replicate that move the same columns by the same equations share one *world*:
 //! it is scored once and counts for all of them. The same graphs with equations fitted on all
@@ -17,7 +19,12 @@
 //! number of rows.
 //! Cost: one small regression per replicate, variable and parent set.
 
+pub(crate) mod cells;
+pub(crate) mod coupling;
 pub(crate) mod knobs;
+pub(crate) mod mechanism;
+mod ranks;
+pub(crate) mod rows;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +32,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::causal::bag::{BagOfDags, MemberWeighting};
-use crate::causal::encoding::{GraphEncoding, VariableForm};
+use crate::causal::encoding::{EncodedVariable, GraphEncoding, VariableForm};
 use crate::causal::graph::Dag;
 use crate::causal::moments::EncodedMoments;
 use crate::causal::nodes::NodeSet;
@@ -54,7 +61,7 @@ pub(crate) struct CausalWorld {
     /// Positions of the models among the members of the replicate, ascending.
     pub members: Vec<usize>,
     /// How the world moves the encoded columns.
-    pub shift: WorldShift,
+    pub shifts: GroupShifts,
 }
 
 /// The worlds of a bag, with everything needed to apply them to rows.
@@ -69,15 +76,20 @@ pub(crate) struct CausalWorlds {
     pub worlds: Vec<CausalWorld>,
     /// Shifts with equations fitted on all training rows, one per graph below the attribute.
     ///
-    /// Form as of [`CausalWorld::shift`]. A world differs from its entry here only by the refit of
+    /// Form as of [`CausalWorld::shifts`]. A world differs from its entry here only by the refit of
     /// its coefficients.
-    pub on_all_rows: Vec<WorldShift>,
+    pub on_all_rows: Vec<GroupShifts>,
     /// For each world the position of its graph in `on_all_rows`.
     pub all_rows_of: Vec<usize>,
+    /// For each replicate the codes of the declared groups of which it has no row.
+    pub absent: Vec<Vec<u32>>,
 }
 
-/// (encoded column, shift from the first group to the second), columns ascending, none 0.
+/// (encoded column, shift), columns ascending, none 0.
 pub(crate) type WorldShift = Vec<(usize, f64)>;
+
+/// For each group that training rows have, after the first of them, the shift from the first to it.
+pub(crate) type GroupShifts = Vec<WorldShift>;
 
 /// The worlds of replicate `b`; `dags` are its members, `sensitive` the attribute's position.
 #[cfg(test)]
@@ -107,11 +119,22 @@ pub(crate) fn worlds_with_cache(
             found[at].members.push(member);
             continue;
         }
-        let shift = shift_of(fits, encoding, &key, sensitive);
+        let shifts = shifts_of(fits, encoding, &key, sensitive);
         known.insert(key, found.len());
-        found.push(CausalWorld { replicate: b, members: vec![member], shift });
+        found.push(CausalWorld { replicate: b, members: vec![member], shifts });
     }
     found
+}
+
+/// The shifts of one world with equations fitted on these moments.
+#[cfg(test)]
+pub(crate) fn shifts_of_moments(
+    encoding: &GraphEncoding,
+    moments: &EncodedMoments,
+    moving: &[NodeSet],
+    sensitive: usize,
+) -> GroupShifts {
+    shifts_of(&mut EquationCache::new(encoding, moments), encoding, moving, sensitive)
 }
 
 /// For each variable its parents if it descends from the attribute: others need no equation.
@@ -122,24 +145,51 @@ fn moving_parents(dag: &Dag, sensitive: usize) -> Vec<NodeSet> {
         .collect()
 }
 
-fn shift_of(
+fn shifts_of(
     fits: &mut EquationCache<'_>,
     encoding: &GraphEncoding,
     moving: &[NodeSet],
     sensitive: usize,
-) -> WorldShift {
+) -> GroupShifts {
     let model = fits.model(&Dag { parents: moving.to_vec() });
-    model.shift(encoding, sensitive).into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect()
+    let attribute = &encoding.variables[sensitive];
+    let start = attribute.columns.start;
+    let shift = |group: usize| {
+        let between = if attribute.columns.len() > 1 {
+            vec![(start, -1.0), (start + group, 1.0)]
+        } else {
+            vec![(start, 1.0)]
+        };
+        let shift = model.shift(encoding, sensitive, &between);
+        shift.into_iter().enumerate().filter(|(_, x)| *x != 0.0).collect()
+    };
+    (1..attribute.n_seen().max(2)).map(shift).collect()
+}
+
+/// The codes of the declared groups of which a replicate has no row.
+fn absent_groups(encoding: &GraphEncoding, moments: &EncodedMoments, sensitive: usize) -> Vec<u32> {
+    let attribute = &encoding.variables[sensitive];
+    let VariableForm::Levels { known, .. } = &attribute.form else { return Vec::new() };
+    let start = attribute.columns.start;
+    let rows_of = |position: usize| match (attribute.columns.len(), position) {
+        (1, 0) => moments.n_draws() - moments.sum(start),
+        (1, _) => moments.sum(start),
+        _ => moments.sum(start + position),
+    };
+    let is_absent =
+        |code: &u32| attribute.position_of(*code).is_none_or(|position| rows_of(position) < 0.5);
+    known.iter().copied().filter(is_absent).collect()
 }
 
 impl CausalWorlds {
     /// Collects the worlds of the replicates in order, and fits their graphs on all training rows.
     ///
-    /// `all_rows` holds the moments of all training rows.
+    /// `drawn` holds the moments of each replicate, `all_rows` those of all training rows.
     pub(crate) fn new(
         encoding: GraphEncoding,
         bag: BagOfDags,
         replicates: Vec<Vec<CausalWorld>>,
+        drawn: &[EncodedMoments],
         all_rows: &EncodedMoments,
     ) -> Self {
         let worlds: Vec<CausalWorld> = replicates.into_iter().flatten().collect();
@@ -150,12 +200,14 @@ impl CausalWorlds {
             let dag = &bag.dags[bag.replicates[world.replicate].members[world.members[0]]];
             let key = moving_parents(dag, bag.sensitive);
             *known.entry(key).or_insert_with_key(|key| {
-                on_all_rows.push(shift_of(&mut fits, &encoding, key, bag.sensitive));
+                on_all_rows.push(shifts_of(&mut fits, &encoding, key, bag.sensitive));
                 on_all_rows.len() - 1
             })
         };
         let all_rows_of = worlds.iter().map(of_world).collect();
-        CausalWorlds { encoding, bag, worlds, on_all_rows, all_rows_of }
+        let absent = |moments| absent_groups(&encoding, moments, bag.sensitive);
+        let absent = drawn.iter().map(absent).collect();
+        CausalWorlds { encoding, bag, worlds, on_all_rows, all_rows_of, absent }
     }
 
     /// A bag without worlds, where nothing can be learnt about these variables.
@@ -173,29 +225,55 @@ impl CausalWorlds {
             worlds: Vec::new(),
             on_all_rows: Vec::new(),
             all_rows_of: Vec::new(),
+            absent: Vec::new(),
         }
     }
 
     /// The shifts of the worlds, then those of their graphs fitted on all training rows.
-    pub(crate) fn shifts(&self) -> impl Iterator<Item = &WorldShift> {
-        self.worlds.iter().map(|world| &world.shift).chain(&self.on_all_rows)
+    pub(crate) fn shifts(&self) -> impl Iterator<Item = &GroupShifts> {
+        self.worlds.iter().map(|world| &world.shifts).chain(&self.on_all_rows)
+    }
+
+    /// For each world, then each graph fitted on all training rows, whether it saw a row of the
+    /// group with this code.
+    pub(crate) fn saw(&self, code: u32) -> impl Iterator<Item = bool> {
+        let seen = self.attribute().is_some_and(|of| of.position_of(code).is_some());
+        let of_world =
+            move |w: &CausalWorld| self.absent.get(w.replicate).is_none_or(|a| !a.contains(&code));
+        self.worlds.iter().map(of_world).chain(self.on_all_rows.iter().map(move |_| seen))
+    }
+
+    /// The attribute; none without graphs.
+    pub(crate) fn attribute(&self) -> Option<&EncodedVariable> {
+        self.encoding.variables.get(self.bag.sensitive)
+    }
+
+    /// How encoded columns move from one group to another, both by their positions among those of
+    /// the training rows.
+    pub(crate) fn movement(shifts: &GroupShifts, from: usize, to: usize) -> WorldShift {
+        let of = |group: usize| group.checked_sub(1).and_then(|at| shifts.get(at));
+        let signed = |shift: &WorldShift, sign: f64| -> WorldShift {
+            shift.iter().map(|&(column, x)| (column, sign * x)).collect()
+        };
+        match (of(from), of(to)) {
+            (None, None) => Vec::new(),
+            (None, Some(to)) => signed(to, 1.0),
+            (Some(from), None) => signed(from, -1.0),
+            (Some(from), Some(to)) => {
+                let mut all: BTreeMap<usize, f64> = to.iter().copied().collect();
+                from.iter().for_each(|&(column, x)| *all.entry(column).or_default() -= x);
+                all.into_iter().filter(|(_, x)| *x != 0.0).collect()
+            }
+        }
     }
 
     /// Turns the encoded columns of a row into those of its counterfactual.
-    ///
-    /// `second` says whether the row belongs to the second group.
-    pub(crate) fn apply(
-        &self,
-        shift: &[(usize, f64)],
-        second: bool,
-        clip: ClipRule,
-        row: &mut [f64],
-    ) {
-        let attribute = self.encoding.variables[self.bag.sensitive].columns.start;
-        for &(column, movement) in shift {
+    pub(crate) fn apply(&self, movement: &[(usize, f64)], clip: ClipRule, row: &mut [f64]) {
+        let attribute = &self.encoding.variables[self.bag.sensitive].columns;
+        for &(column, x) in movement {
             let before = row[column];
-            row[column] += if second { -movement } else { movement };
-            if clip != ClipRule::None && column != attribute {
+            row[column] += x;
+            if clip != ClipRule::None && !attribute.contains(&column) {
                 row[column] = self.clipped(column, before, row[column], clip);
             }
         }
@@ -231,24 +309,38 @@ impl CausalWorlds {
         SampleSpread::new(&sample, level)
     }
 
-    /// For each encoded column the spread of its shift from the first group to the second.
+    /// For each encoded column the spread of its shift from one group to another, given by their
+    /// codes; none where no world saw both.
     ///
-    /// The spread of a row's counterfactual column differs by the row's own value and, in the other
-    /// direction, by the sign; the variance is the same for all rows.
+    /// The spread of a row's counterfactual column differs by the row's own value; the variance is
+    /// the same for all rows.
     pub(crate) fn shift_spreads(
         &self,
         weighting: MemberWeighting,
         level: f64,
+        (from, to): (u32, u32),
     ) -> Vec<Option<SampleSpread>> {
+        let positions =
+            self.attribute().and_then(|of| of.position_of(from).zip(of.position_of(to)));
+        let Some((first, second)) = positions else { return vec![None; self.encoding.width()] };
+        let saw: Vec<bool> = self.saw(from).zip(self.saw(to)).map(|(a, b)| a && b).collect();
+        let movements: Vec<WorldShift> = self
+            .worlds
+            .iter()
+            .map(|world| CausalWorlds::movement(&world.shifts, first, second))
+            .collect();
         let movement = |w: usize, column: usize| {
-            let shift = &self.worlds[w].shift;
-            shift.binary_search_by_key(&column, |&(c, _)| c).map_or(0.0, |at| shift[at].1)
+            let shift = &movements[w];
+            let found = shift.binary_search_by_key(&column, |&(c, _)| c);
+            saw[w].then(|| found.map_or(0.0, |at| shift[at].1))
         };
         (0..self.encoding.width())
-            .map(|column| self.spread(weighting, level, |w| Some(movement(w, column))))
+            .map(|column| self.spread(weighting, level, |w| movement(w, column)))
             .collect()
     }
 }
 
+#[cfg(test)]
+pub(crate) mod row_tests;
 #[cfg(test)]
 mod tests;

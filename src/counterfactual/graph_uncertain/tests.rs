@@ -165,6 +165,7 @@ fn equations_and_counterfactuals_agree() {
             encoding.clone(),
             lone_bag(&variables, sensitive, &dag),
             vec![worlds],
+            std::slice::from_ref(&moments),
             &moments,
         );
         let order: Vec<usize> = case["counterfactual_encoded"]["columns"]
@@ -181,7 +182,9 @@ fn equations_and_counterfactuals_agree() {
             let row = dense(encoding, &test, i);
             let second = row[encoding.variables[sensitive].columns.start] == 1.0;
             let mut made = row.clone();
-            all.apply(&all.worlds[0].shift, second, ClipRule::None, &mut made);
+            let (from, to) = if second { (1, 0) } else { (0, 1) };
+            let movement = CausalWorlds::movement(&all.worlds[0].shifts, from, to);
+            all.apply(&movement, ClipRule::None, &mut made);
             let steps =
                 by_three_steps(&model, encoding, sensitive, if second { 0.0 } else { 1.0 }, &row);
             for (&c, expected) in order.iter().zip(expected.as_array().unwrap()) {
@@ -242,7 +245,7 @@ fn the_example_of_the_paper() {
     let equations = vec![None, Some(Arc::new(VariableEquations { parents: vec![0], columns }))];
     let model = CausalModel { dag: Dag::from_edges(2, &[(0, 1)]).unwrap(), equations };
     let row = [number("/individual/N"), number("/individual/I")];
-    let shift = model.shift(&encoding, 0);
+    let shift = model.shift(&encoding, 0, &[(0, 1.0)]);
     let expected = [number("/counterfactual/N"), number("/counterfactual/I")];
     let steps = by_three_steps(&model, &encoding, 0, 0.0, &row);
     for c in 0..2 {
@@ -289,7 +292,7 @@ fn clipping_keeps_rows_possible() {
     let world = super::CausalWorld {
         replicate: 0,
         members: vec![0],
-        shift: vec![(0, 1.0), (1, 3.0), (2, -0.5), (3, 0.5)],
+        shifts: vec![vec![(0, 1.0), (1, 3.0), (2, -0.5), (3, 0.5)]],
     };
     let bag = lone_bag(&variables, 0, &dag);
     let worlds = CausalWorlds {
@@ -298,10 +301,13 @@ fn clipping_keeps_rows_possible() {
         worlds: vec![world],
         on_all_rows: Vec::new(),
         all_rows_of: Vec::new(),
+        absent: Vec::new(),
     };
     let check = |second: bool, clip: ClipRule, expected: [f64; 5]| {
         let mut row = [f64::from(u8::from(second)), 0.5, 0.0, 1.0, 0.0];
-        worlds.apply(&worlds.worlds[0].shift, second, clip, &mut row);
+        let (from, to) = if second { (1, 0) } else { (0, 1) };
+        let movement = CausalWorlds::movement(&worlds.worlds[0].shifts, from, to);
+        worlds.apply(&movement, clip, &mut row);
         assert_eq!(row, expected, "{clip:?}");
     };
     check(false, ClipRule::None, [1.0, 3.5, -0.5, 1.5, 0.0]);
@@ -312,7 +318,8 @@ fn clipping_keeps_rows_possible() {
     check(true, ClipRule::Range, [0.0, -2.0, 0.5, 0.5, 0.0]);
     // A row that lies outside the training range itself is not moved back by force.
     let mut row = [0.0, 4.0, 1.0, 0.0, 0.0];
-    worlds.apply(&worlds.worlds[0].shift, false, ClipRule::Range, &mut row);
+    let movement = CausalWorlds::movement(&worlds.worlds[0].shifts, 0, 1);
+    worlds.apply(&movement, ClipRule::Range, &mut row);
     assert_eq!(row[1], 4.0);
 }
 
@@ -328,7 +335,7 @@ fn what_does_not_follow_from_the_attribute_stays() {
                 .into_iter()
                 .flat_map(|v| worlds.encoding.variables[v].columns.clone())
                 .collect();
-            assert!(world.shift.iter().all(|(c, _)| columns.contains(c)));
+            assert!(world.shifts[0].iter().all(|(c, _)| columns.contains(c)));
         }
     }
     let members: usize = worlds.worlds.iter().map(|world| world.members.len()).sum();
@@ -337,7 +344,7 @@ fn what_does_not_follow_from_the_attribute_stays() {
     let text = serde_json::to_string(&worlds).unwrap();
     assert_eq!(serde_json::from_str::<CausalWorlds>(&text).unwrap(), worlds);
     // The movement of the attribute itself is 1 in every world.
-    let movements = worlds.shift_spreads(MemberWeighting::Replicate, 0.9);
+    let movements = worlds.shift_spreads(MemberWeighting::Replicate, 0.9, (0, 1));
     let own = movements[worlds.encoding.variables[audit.sensitive].columns.start].unwrap();
     assert!((own.mean - 1.0).abs() < 1e-12 && own.spread.unwrap().variance < 1e-24);
     assert_eq!(movements.len(), worlds.encoding.width());
@@ -383,8 +390,9 @@ impl GraphAudit {
             let members: Vec<&Dag> = replicates[b].listed.dags.iter().collect();
             worlds_of_replicate(encoding, &self.moments[b], b, &members, self.sensitive)
         });
-        let worlds =
-            CausalWorlds::new(encoding.clone(), bag, worlds.collect(), &self.training.whole());
+        let worlds = worlds.collect();
+        let (drawn, whole) = (&self.moments, &self.training.whole());
+        let worlds = CausalWorlds::new(encoding.clone(), bag, worlds, drawn, whole);
         (replicates, worlds)
     }
 
@@ -463,7 +471,9 @@ impl GraphAudit {
             .map(|world| {
                 let score = |(row, &second): (&Vec<f64>, &bool)| {
                     let mut made = row.clone();
-                    worlds.apply(&world.shift, second, ClipRule::None, &mut made);
+                    let (from, to) = if second { (1, 0) } else { (0, 1) };
+                    let movement = CausalWorlds::movement(&world.shifts, from, to);
+                    worlds.apply(&movement, ClipRule::None, &mut made);
                     self.score(&coefficients, &made)
                 };
                 rows.iter().zip(&second).map(score).collect()

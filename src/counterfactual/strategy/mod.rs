@@ -23,7 +23,7 @@ use crate::counterfactual::strategy::greedy::GreedyBlock;
 use crate::counterfactual::strategy::naive::NaiveBlock;
 use crate::counterfactual::strategy::plausible::PlausibleBlock;
 use crate::counterfactual::strategy::transport::TransportBlock;
-use crate::param::{ColumnName, Count};
+use crate::param::{ColumnName, Count, Name};
 
 macro_rules! strategies {
     ($($(#[$about:meta])* $field:ident = $key:tt: $variant:ident($block:ty), $record:expr;)+) => {
@@ -37,6 +37,9 @@ macro_rules! strategies {
             /// The sensitive attributes to change, one at a time. Default: all of them.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub sensitive: Option<Vec<ColumnName>>,
+            /// The models that score its counterfactuals. Left out: all that can.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub models: Option<Vec<Name>>,
             /// Repeats the strategy with group names shuffled inside the label strata: what noise
             /// gives, shown next to each value.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,9 +147,19 @@ impl CounterfactualSet {
         self.graph_uncertain.as_ref()
     }
 
+    /// Whether its counterfactuals are shares and numbers of causal graphs, not rows.
+    pub fn makes_no_rows(&self) -> bool {
+        self.graphs().is_some_and(|graphs| !graphs.makes_rows())
+    }
+
     /// Whether its strategy sets the attribute and nothing else.
     pub fn sets_attribute_only(&self) -> bool {
         self.keys().into_iter().filter_map(find).any(StrategyRecord::sets_attribute_only)
+    }
+
+    /// Whether a model scores its counterfactuals: all do, unless it names some.
+    pub fn asks(&self, model: &Name) -> bool {
+        self.models.as_ref().is_none_or(|only| only.contains(model))
     }
 
     /// Whether it changes a sensitive attribute: all, unless it names some.
@@ -164,7 +177,8 @@ impl CounterfactualSet {
     /// What decides the counterfactuals of one attribute: other attributes have their own
     /// stages, graphs too, and a placebo changes what is measured.
     pub fn generating_part(&self) -> Self {
-        CounterfactualSet { placebo: None, sensitive: None, graph_uncertain: None, ..self.clone() }
+        let (placebo, sensitive, models, graph_uncertain) = (None, None, None, None);
+        CounterfactualSet { placebo, sensitive, models, graph_uncertain, ..self.clone() }
     }
 }
 

@@ -27,6 +27,7 @@ use crate::table::file::{
 
 const COUNTERFACTUALS: &str = "counterfactuals.parquet";
 const SCORES: &str = "scores.parquet";
+const WORLD_ROWS: &str = "world-rows.parquet";
 const NAIVE_KEYS: &str = "naive.json";
 const CARRIED_SCORES: &str = "carried.json";
 const KEYS: [&str; 3] = ["parent", "to_group", "cf_index"];
@@ -242,6 +243,20 @@ impl CounterfactualReader {
             return Ok(CounterfactualReader { source });
         }
         CounterfactualReader::open_file(folder)
+    }
+
+    /// Every audited row of a declared group in every other group: keys of these rows.
+    ///
+    /// # Errors
+    /// The rows cannot be read.
+    pub(crate) fn of_keys(
+        rows: &RowsReader,
+        roles: &RolesReader,
+        attribute: usize,
+    ) -> Result<Self> {
+        let keys = NaiveKeys::count(rows, roles, attribute)?;
+        let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
+        Ok(CounterfactualReader { source })
     }
 
     /// Opens the file of counterfactuals in its folder.
@@ -544,5 +559,61 @@ impl ScoreReader {
                 .for_each(|(i, score)| *score = array.value(i));
         }
         Ok(scores)
+    }
+}
+
+/// In [`WorldRowReader`]: a world in which a key has no row.
+pub(crate) const NO_ROW: u16 = u16::MAX;
+
+/// Encodes which rows worlds have, on any thread.
+pub(crate) struct WorldRowEncoder {
+    encoder: GroupEncoder,
+    schema: SchemaRef,
+    folder: std::path::PathBuf,
+}
+
+/// Creates the file that says which of the counterfactuals of a key each world of a set has.
+///
+/// # Errors
+/// The file cannot be created.
+pub(crate) fn create_world_rows(folder: &Path) -> Result<(WorldRowEncoder, GroupWriter)> {
+    let row = cached(packed(Field::new(KEYS[2], DataType::UInt16, false)));
+    let schema = Arc::new(Schema::new(vec![row]));
+    let (encoder, writer) = GroupWriter::create(&folder.join(WORLD_ROWS), &schema, &[])?;
+    Ok((WorldRowEncoder { encoder, schema, folder: folder.to_path_buf() }, writer))
+}
+
+impl WorldRowEncoder {
+    /// Encodes one row group: key by key, then world by world, the `cf_index` of the row, or
+    /// [`NO_ROW`].
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn encode(&self, rows: Vec<u16>) -> Result<EncodedGroup> {
+        let columns: Vec<ArrayRef> = vec![Arc::new(UInt16Array::from(rows))];
+        self.encoder.encode(&batch(&self.folder, &self.schema, columns)?)
+    }
+}
+
+/// Reads which of the counterfactuals of a key each world has.
+#[derive(Debug)]
+pub(crate) struct WorldRowReader(ParquetFile);
+
+impl WorldRowReader {
+    /// Opens the file in its folder.
+    ///
+    /// # Errors
+    /// The file is damaged or absent.
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        Ok(WorldRowReader(ParquetFile::open(&folder.join(WORLD_ROWS), FileOwner::Program)?))
+    }
+
+    /// Those of a row group, in the order of [`WorldRowEncoder::encode`].
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn read(&self, group: usize) -> Result<Vec<u16>> {
+        let batch = self.0.read_group(group, None)?;
+        Ok(batch.column(0).as_primitive::<UInt16Type>().values().to_vec())
     }
 }

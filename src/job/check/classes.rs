@@ -149,6 +149,12 @@ impl JobChecker<'_> {
             if !self.is_sound(&[&at]) {
                 continue;
             }
+            if let Some(key) = set.graphs().and(set.keys().first().copied()) {
+                let what = "the decisions of causal graphs have two sides, and `data.label` has \
+                            `classes`";
+                let hint = "audit each class against all others in a job of its own";
+                self.push_problem("not-offered", join(&at, key), what, hint);
+            }
             if set.placebo.is_some() {
                 let what = "a placebo is measured for a label of two sides, and `data.label` has \
                             `classes`";

@@ -832,6 +832,9 @@ impl JobChecker<'_> {
                 sets,
                 "unknown-name",
             );
+            if let Some(model) = &gate.model {
+                self.asks(at, model, set.as_str());
+            }
         }
         let mut named: Vec<ColumnName> = Vec::new();
         if let Some(GateDirection::Pair(map)) = &gate.direction {

@@ -1,23 +1,30 @@
 //! Checks graph-uncertain sets: the attribute, the variables, what is known of them, and the models
 //! that can be asked.
 //!
-//! A counterfactual of such a set has levels by halves and counts below 0: only models that are
-//! trained here, on the one encoding, can score it. Nothing that follows from a variable by another
-//! rule than the graph may be read by a model.
+//! With `levels: expected` a counterfactual of such a set has levels by halves and counts below 0:
+//! only models that are trained here, on the one encoding, can score it, and nothing that follows
+//! from a variable by another rule than the graph may be read by a model. Levels that are drawn or
+//! nearest make rows, which any model can be asked.
 
 use crate::counterfactual::graph_uncertain::knobs::{
     GraphSource, GraphUncertainBlock, KnowledgeProblem,
 };
+use crate::counterfactual::graph_uncertain::mechanism::{
+    CellBins, ColumnBins, EquationKind, GraphLevels,
+};
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, GateBlock, GateDecideBy, MetricFamily};
-use crate::param::{ColumnName, Name};
+use crate::param::{ColumnName, Count, Name};
 
 use super::JobChecker;
 use super::known_names::KnownMetric;
 
 /// The most variables of a graph.
 const MOST_VARIABLES: usize = 128;
+
+/// The most bins of a number.
+const MOST_BINS: u64 = 64;
 
 /// The most bootstraps: each has matrices of its own in memory.
 const MOST_BOOTSTRAPS: u64 = 10_000;
@@ -48,7 +55,10 @@ impl JobChecker<'_> {
         self.graph_files(&here, name, graphs);
         self.graph_numbers(&here, graphs);
         self.graph_rows(&here);
-        self.graph_models(&here, name);
+        self.graph_levels(&here, graphs);
+        if !graphs.makes_rows() {
+            self.graph_models(&here, name);
+        }
         if !self.is_sound(&["data.features", "data.sensitive", "data.derive", "data.label"])
             || self.has_problem(&["data.sensitive", "data.features"])
         {
@@ -70,7 +80,6 @@ impl JobChecker<'_> {
             }
             return;
         };
-        let groups = self.job.data.groups_of(attribute);
         if self.job.data.is_derived(self.job.data.column_of(attribute)) {
             let what = format!(
                 "`{attribute}` is derived, but a graph-uncertain set can set only a column of the \
@@ -83,18 +92,6 @@ impl JobChecker<'_> {
                 "declare the column itself as a sensitive attribute, or derive it before \
                  the import",
             );
-            return;
-        }
-        if groups.len() != 2 {
-            let what = format!(
-                "a graph-uncertain set needs an attribute with two groups, and `{attribute}` has \
-                 {}",
-                groups.len()
-            );
-            let hint = format!(
-                "name two groups and keep their rows: `data.keep: [{{{attribute}: {{in: [...]}}}}]`"
-            );
-            self.push_problem("bad-value", here, what, hint);
             return;
         }
         if graphs.knowledge.is_empty() {
@@ -110,7 +107,10 @@ impl JobChecker<'_> {
         if !self.graph_columns(&here, graphs, attribute, &variables) {
             return;
         }
-        self.followers(&here, &variables);
+        if !graphs.makes_rows() {
+            self.followers(&here, &variables);
+        }
+        self.cell_bins(&here, graphs, attribute, &variables);
         let names: Vec<String> = variables.iter().map(ToString::to_string).collect();
         let mut said: Vec<(String, String)> = Vec::new();
         for scenario in graphs.knowledge.keys() {
@@ -223,13 +223,90 @@ impl JobChecker<'_> {
         }
     }
 
+    /// Levels and mechanism that exclude each other.
+    fn graph_levels(&mut self, here: &str, graphs: &GraphUncertainBlock) {
+        let is_binned = matches!(graphs.mechanism, Some(EquationKind::Binned(_)));
+        if graphs.levels == GraphLevels::Expected && is_binned {
+            let what = "with `levels: expected` people have shares of levels, which are in no cell \
+                        of the binned mechanism";
+            self.push_problem(
+                "not-offered",
+                format!("{here}.mechanism"),
+                what,
+                "write `levels: drawn`, or `mechanism: linear`",
+            );
+        }
+    }
+
+    /// Bins of the binned mechanism that are none.
+    fn cell_bins(
+        &mut self,
+        here: &str,
+        graphs: &GraphUncertainBlock,
+        attribute: &ColumnName,
+        variables: &[ColumnName],
+    ) {
+        let Some(EquationKind::Binned(cells)) = &graphs.mechanism else { return };
+        let at = format!("{here}.mechanism.binned.bins");
+        let (own, features) = (self.job.data.column_of(attribute), &self.job.data.features);
+        let is_number = |column: &&ColumnName| {
+            *column != own
+                && (features.continuous.contains(column) || features.ordinal.contains_key(*column))
+        };
+        let numbers: Vec<&ColumnName> = variables.iter().filter(is_number).collect();
+        let mut found = Vec::new();
+        let mut check_count = |place: &str, n: Count| {
+            if !(2..=MOST_BINS).contains(&n.get()) {
+                let what = format!("`{}` bins are not between 2 and {MOST_BINS}", n.get());
+                let hint = "4 is the default; `none` leaves numbers without bins".to_owned();
+                found.push(("bad-value", place.to_owned(), what, hint));
+            }
+        };
+        match &cells.bins {
+            CellBins::None => {}
+            CellBins::Every(n) => check_count(&at, *n),
+            CellBins::Named(named) => {
+                for (column, bins) in named {
+                    let place = join(&at, column.as_str());
+                    match bins {
+                        ColumnBins::Count(n) => check_count(&place, *n),
+                        ColumnBins::Edges(_) => {}
+                    }
+                }
+            }
+        }
+        if let CellBins::Named(named) = &cells.bins {
+            for (column, bins) in named {
+                let place = join(&at, column.as_str());
+                if !numbers.contains(&column) {
+                    let what =
+                        format!("`{column}` is no number of the graph, and only these have bins");
+                    let names = numbers.iter().map(|c| c.as_str());
+                    let hint = suggest(column.as_str(), "numbers of the graph", names);
+                    found.push(("unknown-column", place, what, hint));
+                    continue;
+                }
+                let ColumnBins::Edges(edges) = bins else { continue };
+                if edges.is_empty() || edges.windows(2).any(|pair| pair[0].get() >= pair[1].get()) {
+                    let what = format!("the edges of `{column}` are not ascending");
+                    let hint = "write the inner edges only, such as `[35, 40]`".to_owned();
+                    found.push(("bad-value", place, what, hint));
+                }
+            }
+        }
+        for (code, place, what, hint) in found {
+            self.push_problem(code, place, what, hint);
+        }
+    }
+
     /// Models that cannot be asked.
     fn graph_models(&mut self, here: &str, name: &Name) {
         if !self.is_sound(&["models"]) {
             return;
         }
         let job = self.job;
-        for (model, block) in &job.models {
+        let Some(set) = job.counterfactuals.get(name) else { return };
+        for (model, block) in job.models.iter().filter(|(model, _)| set.asks(model)) {
             let Some((_, brought)) = block.brought() else { continue };
             let elsewhere = block.made_elsewhere();
             if elsewhere.is_some_and(|scores| scores.counterfactual.is_none()) {
@@ -245,7 +322,8 @@ impl JobChecker<'_> {
                 "not-offered",
                 here,
                 what,
-                "remove the set or the model, and audit them in separate jobs",
+                "write `levels: drawn` in the set, which makes rows that any model can read, or \
+                 name the models that it asks by `models: [...]`",
             );
         }
     }

@@ -206,15 +206,19 @@ impl JobChecker<'_> {
         match &scores.counterfactual {
             Some(file) => {
                 let here = format!("{at}.counterfactual.parquet");
-                let sets = &self.job.counterfactuals;
+                let sets = self.job.sets();
+                let names: Vec<&str> = sets
+                    .iter()
+                    .filter(|(_, set)| set.asks(name))
+                    .map(|(set, _)| set.as_str())
+                    .collect();
                 if self.score_path(here.clone(), &file.parquet, &["counterfactual"])
-                    && sets.len() > 1
+                    && names.len() > 1
                     && !file.parquet.contains("{counterfactual}")
                 {
-                    let names: Vec<&str> = sets.keys().map(Name::as_str).collect();
                     let what = format!(
                         "one file cannot hold the scores of {} counterfactual sets: {}",
-                        sets.len(),
+                        names.len(),
                         list(&names)
                     );
                     self.push_problem(

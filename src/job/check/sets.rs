@@ -69,11 +69,11 @@ impl JobChecker<'_> {
             return;
         }
         let at = "run.keep_rows";
-        if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
+        if self.job.counterfactuals.values().all(CounterfactualSet::makes_no_rows) {
             let what =
                 "`run.keep_rows` keeps rows of counterfactuals, but no set of the job makes rows";
-            let hint = "add a set such as `flip: {naive: {}}` (one of causal graphs makes \
-                        numbers), or write `outcomes`";
+            let hint = "add a set such as `flip: {naive: {}}` (one of causal graphs with \
+                        expected levels makes numbers), or write `outcomes`";
             self.push_problem("needs-counterfactual", at, what, hint);
         }
         let keys =
@@ -106,6 +106,35 @@ impl JobChecker<'_> {
             self.graphs(&at, name, set, graphs);
         }
         self.placebo(&at, set);
+        self.asked_models(&at, set);
+    }
+
+    /// The models that score a set.
+    fn asked_models(&mut self, at: &str, set: &CounterfactualSet) {
+        let Some(models) = &set.models else { return };
+        let here = format!("{at}.models");
+        let texts: Vec<&str> = models.iter().map(Name::as_str).collect();
+        if !self.check_distinct(&here, "model, or remove the key to ask all of them", &texts)
+            || !self.are_names_sound("models")
+        {
+            return;
+        }
+        let known: Vec<&str> = self.job.models.keys().map(Name::as_str).collect();
+        for (i, model) in texts.iter().enumerate() {
+            let place = format!("{here}[{i}]");
+            self.check_known("model", place, model, known.iter().copied(), "unknown-name");
+        }
+    }
+
+    /// Complains where a set that is named next to a model is not scored by it.
+    pub(super) fn asks(&mut self, at: &str, model: &Name, set: &str) {
+        let sets = self.job.sets();
+        let Some((_, block)) = sets.iter().find(|(name, _)| name == set) else { return };
+        if !block.asks(model) {
+            let what = format!("the set `{set}` is not scored by the model `{model}`");
+            let hint = format!("add `{model}` to `models` of the set, or name another model");
+            self.push_problem("not-measured", join(at, "counterfactual"), what, hint);
+        }
     }
 
     fn strategy(&mut self, at: &str, name: &Name, set: &CounterfactualSet) {

@@ -164,6 +164,7 @@ impl JobChecker<'_> {
         ) {
             return;
         }
+        self.asks(at, &block.model, set.as_str());
         let changes = |attribute: &ColumnName| {
             let mut own = sets.iter().filter(|(name, _)| name == set.as_str());
             own.any(|(_, set)| set.changes(attribute))

@@ -1,6 +1,6 @@
 //! The tables `edges`, `nodes` and `graphs` as the section reads them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::metric::value::worlds::FOLLOWS_FROM;
 use crate::table::{EdgeRow, GraphRow, NodeRow, SharedText};
@@ -22,8 +22,10 @@ pub(crate) struct ScenarioGraphs {
     pub(crate) attribute: String,
     /// Its variable.
     pub(crate) sensitive: String,
-    /// The two groups in declared order.
+    /// The pair of groups of which movements are told, the first in declared order.
     pub(crate) groups: (String, String),
+    /// Values that cells of levels and bins, cells of levels, and equations gave.
+    pub(crate) steps: [i64; 3],
     /// Edges by cause and effect.
     pub(crate) edges: BTreeMap<(String, String), ScenarioEdge>,
     /// Encoded columns in the order of the variables.
@@ -83,14 +85,27 @@ pub(crate) struct Causes<'a> {
 impl GraphEvidence {
     pub(in crate::report) fn of(edges: &[EdgeRow], nodes: &[NodeRow], graphs: &[GraphRow]) -> Self {
         let mut found: BTreeMap<(String, String), ScenarioGraphs> = BTreeMap::new();
+        let mut counted = BTreeSet::new();
         for row in nodes.iter() {
             let key = (row.sensitive.to_string(), row.counterfactual.to_string());
             let scenario = found.entry(key.clone()).or_insert_with(|| ScenarioGraphs {
-                attribute: key.0,
-                set: key.1,
+                attribute: key.0.clone(),
+                set: key.1.clone(),
                 ..ScenarioGraphs::default()
             });
-            scenario.groups = (row.from_group.to_string(), row.to_group.to_string());
+            let pair = (row.from_group.to_string(), row.to_group.to_string());
+            // A variable with several columns has the same counts in each.
+            let is_first = counted.insert((key, pair.clone(), row.position));
+            let steps = [row.by_cells, row.by_levels, row.by_equation];
+            for (sum, n) in scenario.steps.iter_mut().zip(steps).filter(|_| is_first) {
+                *sum += n.unwrap_or(0);
+            }
+            if scenario.groups == <(String, String)>::default() {
+                scenario.groups.clone_from(&pair);
+            }
+            if scenario.groups != pair {
+                continue;
+            }
             scenario.nodes.push(ScenarioNode {
                 variable: row.node.to_string(),
                 level: row.level.to_string(),

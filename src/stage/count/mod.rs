@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::rows::aligned::ScoreReader;
+use crate::data::rows::aligned::{CounterfactualReader, ScoreReader};
 use crate::error::{Fault, Result};
 use crate::exec::{StageContext, files, misfit};
 use crate::job::{self, Job, ModelBlock};
@@ -26,7 +26,9 @@ use crate::stage::count::classes::{ClassCountInputs, ClassScores};
 use crate::stage::count::evidence::{BlockSettings, CountInputs, CountedFolds};
 use crate::stage::count::slices::AttributeSlices;
 use crate::stage::count::switches::{CountedParts, IntervalSettings, ShiftSettings};
-use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage};
+use crate::stage::kinds::{
+    CountStage, FlipsStage, GenerateStage, OutcomesStage, ScoreStage, WorldsStage,
+};
 use crate::stage::measure::{self, catalog};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
@@ -102,12 +104,39 @@ impl<'a> RowScoreInputs<'a> {
 /// The scores of one model over the counterfactuals of one set.
 pub(crate) struct SetScoreInputs<'a> {
     pub(crate) rows: RowInputs<'a>,
-    made: StageInput<GenerateStage>,
+    of_set: ScoredSet,
     scores: PooledScores,
-    scores_cf: PooledScores,
     rule: RuleInputs<'a>,
     /// Place of the sensitive attribute.
     position: usize,
+}
+
+/// Where the scores of counterfactuals are.
+enum ScoredSet {
+    /// Next to the rows that were scored.
+    Rows(StageInput<GenerateStage>, PooledScores),
+    /// Means over the worlds of causal graphs, one for each person and target group.
+    Worlds(StageInput<WorldsStage>),
+}
+
+impl ScoredSet {
+    fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        row_context: RowContext<'_>,
+        attribute: usize,
+    ) -> Result<(CounterfactualReader, ScoreReader)> {
+        match self {
+            ScoredSet::Rows(made, scores) => {
+                Ok((made.open(ctx, row_context)?, scores.open(ctx, row_context)?))
+            }
+            ScoredSet::Worlds(worlds) => {
+                let (rows, roles) = (row_context.rows, row_context.roles);
+                let keys = CounterfactualReader::of_keys(rows, roles, attribute)?;
+                Ok((keys, worlds.scores(ctx, row_context)?))
+            }
+        }
+    }
 }
 
 impl<'a> SetScoreInputs<'a> {
@@ -119,12 +148,18 @@ impl<'a> SetScoreInputs<'a> {
     ) -> Result<Self> {
         let set = b.plan.set_of(unit)?;
         let position = set.position;
-        let (rows, made) = (RowInputs::of_audit(b, unit)?, b.need::<GenerateStage>(&set.unit())?);
+        let rows = RowInputs::of_audit(b, unit)?;
         let scores = PooledScores::need(&unit.factual(), b)?;
-        let scores_cf = PooledScores::need(unit, b)?;
+        let of_set = match set.graphs() {
+            Some(_) => ScoredSet::Worlds(b.need::<WorldsStage>(unit)?),
+            None => {
+                let made = b.need::<GenerateStage>(&set.unit())?;
+                ScoredSet::Rows(made, PooledScores::need(unit, b)?)
+            }
+        };
         let prefix = if several { format!("models.{}.", unit.model) } else { String::new() };
         let rule = rule_of(unit, &prefix, b)?;
-        Ok(SetScoreInputs { rows, made, scores, scores_cf, rule, position })
+        Ok(SetScoreInputs { rows, of_set, scores, rule, position })
     }
 
     /// Hands the opened scores on.
@@ -134,12 +169,13 @@ impl<'a> SetScoreInputs<'a> {
         row_context: RowContext<'_>,
         then: impl FnOnce(CountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
+        let (counterfactuals, scores_cf) = self.of_set.open(ctx, row_context, self.position)?;
         then(CountInputs {
             rule: &self.rule.open(ctx, row_context)?,
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx, row_context)?,
+            counterfactuals: &counterfactuals,
             scores: &self.scores.open(ctx, row_context)?,
-            scores_cf: &self.scores_cf.open(ctx, row_context)?,
+            scores_cf: &scores_cf,
         })
     }
 
@@ -150,11 +186,14 @@ impl<'a> SetScoreInputs<'a> {
         (row_context, n): (RowContext<'_>, usize),
         then: impl FnOnce(ClassCountInputs<'_>) -> Result<T>,
     ) -> Result<T> {
+        let ScoredSet::Rows(made, scores_cf) = &self.of_set else {
+            return Err(misfit("graphs have no scores of several classes".to_owned()));
+        };
         then(ClassCountInputs {
             attribute: self.position,
-            counterfactuals: &self.made.open(ctx, row_context)?,
+            counterfactuals: &made.open(ctx, row_context)?,
             scores: &self.scores.of_classes(ctx, row_context, n)?,
-            scores_cf: &self.scores_cf.of_classes(ctx, row_context, n)?,
+            scores_cf: &scores_cf.of_classes(ctx, row_context, n)?,
         })
     }
 }
@@ -392,10 +431,13 @@ impl StageInput<OutcomesStage> {
     /// The outcomes of every model that scores counterfactuals; none where the job keeps none.
     pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
         let plan = b.plan;
-        let models = plan.job.models.values();
-        let scored = models.into_iter().any(StagePlan::scores_counterfactuals);
+        let applied_sets = plan.applied_sets();
+        let scored = plan.job.models.iter().any(|(name, model)| {
+            StagePlan::scores_counterfactuals(model)
+                && applied_sets.iter().any(|applied| applied.block.asks(name))
+        });
         let kept = plan.keeps_outcomes() && plan.n_classes().is_none();
-        let has_rows = kept && scored && !plan.applied_sets().is_empty();
+        let has_rows = kept && scored;
         has_rows.then(|| b.need::<OutcomesStage>(&AuditUnit::default())).transpose()
     }
 }
@@ -412,7 +454,7 @@ impl Stage for OutcomesStage {
         let applied_sets = plan.applied_sets();
         let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
         for (name, _) in plan.job.models.iter().filter(scoring) {
-            for applied in &applied_sets {
+            for applied in applied_sets.iter().filter(|applied| applied.block.asks(name)) {
                 let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
                 parts.push((name.as_str(), applied.set, sources));
             }

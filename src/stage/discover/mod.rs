@@ -1,13 +1,12 @@
-//! The stages of graph-uncertain sets: `discover` finds the graphs of all scenarios of a set,
-//! `score` asks a model in all of their worlds.
+//! The stage `discover` of graph-uncertain sets finds the graphs of all scenarios of a set.
 
 pub(crate) mod scenarios;
 pub(crate) mod tables;
 
-use crate::causal::encoding::MissingRows;
 use crate::counterfactual::graph_uncertain::knobs::GraphUncertainBlock;
-use crate::error::{Error, Fault, Result};
-use crate::exec::{StageContext, files, misfit};
+use crate::error::Result;
+use crate::exec::misfit;
+use crate::exec::{StageContext, files};
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::scenarios::{
@@ -15,10 +14,8 @@ use crate::stage::discover::scenarios::{
 };
 use crate::stage::discover::tables::GraphSetScenario;
 use crate::stage::generate::refits;
-use crate::stage::kinds::{DiscoverStage, GenerateStage, ScoreStage, TrainStage};
+use crate::stage::kinds::{DiscoverStage, GenerateStage};
 use crate::stage::row_inputs::RowInputs;
-use crate::stage::rule::RuleInputs;
-use crate::stage::score::graph_scoring::{GraphScoreResult, GraphScoring, WORLD_COUNTS_FILE};
 use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
 use crate::unit::{AuditUnit, UnitField, UnitKind};
 
@@ -36,7 +33,11 @@ impl<'a> AppliedSet<'a> {
 
 impl StageInput<DiscoverStage> {
     /// What was found for a scenario.
-    fn open(&self, ctx: &StageContext<'_>, scenario: &str) -> Result<DiscoveredScenario> {
+    pub(crate) fn open(
+        &self,
+        ctx: &StageContext<'_>,
+        scenario: &str,
+    ) -> Result<DiscoveredScenario> {
         self.read(ctx, &file_of(scenario))
     }
 }
@@ -54,9 +55,7 @@ impl Stage for DiscoverStage {
         let Some((applied, graphs)) = found.next() else {
             return Err(misfit(format!("the set `{}` has no graphs", unit.set)));
         };
-        // What is done to rows of the audit changes no graph.
-        let strategy = GraphUncertainBlock { clip: Default::default(), ..graphs.clone() };
-        b.value("counterfactuals", &strategy);
+        b.value("counterfactuals", graphs.search_part());
         b.texts([("attribute".to_owned(), applied.attribute.to_owned())]);
         let (seed, rows) = (b.seed(), RowInputs::of_job(b)?);
         let (set, position, attribute) =
@@ -84,84 +83,35 @@ impl Stage for DiscoverStage {
     }
 }
 
-impl StageInput<ScoreStage> {
-    /// What a model said in every world.
-    pub(crate) fn graph_scores(&self, ctx: &StageContext<'_>) -> Result<GraphScoreResult> {
-        self.read(ctx, WORLD_COUNTS_FILE)
-    }
-}
+/// All sets that rest on graphs, to be opened.
+pub(crate) struct GraphSetInputs<'a>(Vec<GraphSetInput<'a>>);
 
-/// Asks a model in every world.
-pub(crate) fn plan_graph_score<'a>(
-    unit: &AuditUnit,
-    applied: &AppliedSet<'a>,
-    graphs: &'a GraphUncertainBlock,
-    b: &mut StageBuilder<'_, 'a>,
-) -> Result<PlannedWork<'a>> {
-    let plan = b.plan;
-    let (name, model) = plan.model_of(unit)?;
-    let rows = RowInputs::of_job(b)?;
-    let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-    let (generated, scores) =
-        (b.need::<GenerateStage>(unit)?, b.need::<ScoreStage>(&AuditUnit::of_model(name))?);
-    let trained = b.need::<TrainStage>(unit)?;
-    let rule = RuleInputs::need(b, name, model)?;
-    let (position, (set, scenario)) = (applied.position, applied.scenario());
-    b.texts([("scenario".to_owned(), scenario.to_owned())]);
-    b.value("clip", graphs.clip);
-    let wants_shift = b.value("score metrics", plan.wants_shift());
-    let seed = b.seed();
-    work(move |ctx| {
-        rows.with(ctx, if wants_shift { 2 } else { 1 }, |row_context| {
-            let found = found.open(ctx, scenario)?;
-            let trained = trained.models(ctx, model, plan.n_folds())?;
-            let [trained] = trained.as_slice() else {
-                return Err(Error::from(Fault::new(
-                    "too-many-folds",
-                    "graphs are asked of one model, and folds make several",
-                )));
-            };
-            let branching = GraphScoring {
-                worlds: &found.worlds,
-                clip: graphs.clip,
-                drops_incomplete: graphs.missing == MissingRows::Drop,
-                model: trained.as_ref(),
-                rule: &rule.open(ctx, row_context)?,
-                position,
-                counterfactuals: &generated.open(ctx, row_context)?,
-                scores: &scores.open(ctx, row_context)?,
-                wants_shift,
-                seed,
-            };
-            branching.write(row_context, ctx.out()).map_err(|e| {
-                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
-            })
-        })
-    })
-}
-
-/// All sets that depend on graphs, to be opened.
-pub(crate) struct GraphSetInputs<'a>(Vec<(AppliedSet<'a>, StageInput<DiscoverStage>)>);
+/// One of them: the set, its graphs, and the rows where it makes any.
+type GraphSetInput<'a> =
+    (AppliedSet<'a>, StageInput<DiscoverStage>, Option<StageInput<GenerateStage>>);
 
 impl<'a> GraphSetInputs<'a> {
     /// Those of the job.
     pub(crate) fn need(b: &mut StageBuilder<'_, 'a>) -> Result<Self> {
-        let applied_sets =
-            b.plan.applied_sets().into_iter().filter(|applied| applied.graphs().is_some());
-        let found = applied_sets.map(|applied| {
+        let applied_sets = b.plan.applied_sets().into_iter();
+        let of_graphs =
+            applied_sets.filter_map(|applied| applied.graphs().map(|graphs| (applied, graphs)));
+        let found = of_graphs.map(|(applied, graphs)| {
             let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
-            Ok((applied, found))
+            let rows = graphs.makes_rows().then(|| b.need::<GenerateStage>(&applied.unit()));
+            Ok((applied, found, rows.transpose()?))
         });
         Ok(GraphSetInputs(found.collect::<Result<_>>()?))
     }
 
     /// What was found.
     pub(crate) fn open(&self, ctx: &StageContext<'_>) -> Result<Vec<GraphSetScenario>> {
-        let of_set = |(applied, found): &(AppliedSet<'_>, StageInput<DiscoverStage>)| {
+        let of_set = |(applied, found, rows): &GraphSetInput<'_>| {
             Ok(GraphSetScenario {
                 name: applied.set.to_owned(),
                 position: applied.position,
                 discovered: found.open(ctx, applied.scenario().1)?,
+                rows: rows.as_ref().map(|rows| rows.world_rows(ctx)).transpose()?,
             })
         };
         self.0.iter().map(of_set).collect()

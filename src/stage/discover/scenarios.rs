@@ -41,7 +41,7 @@ pub(crate) struct DiscoveredScenario {
     pub n_rows: u64,
     /// Training rows left out because a variable is missing.
     pub n_dropped: u64,
-    /// Declared groups without a training row; where there is one, there are no worlds.
+    /// Declared groups without a training row.
     #[serde(default)]
     pub untaught: Vec<String>,
 }
@@ -117,6 +117,10 @@ pub(crate) fn discover(
         },
     )?;
     let n_rows = blocks.sizes.iter().flatten().sum();
+    let groups = attribute.groups.iter().zip(&attribute.level_of_group);
+    let is_unseen = |code: u32| encoding.variables[sensitive].position_of(code).is_none();
+    let untaught: Vec<String> =
+        groups.filter(|(_, code)| is_unseen(**code)).map(|(group, _)| group.clone()).collect();
     let mut all = Vec::new();
     for (s, found) in found.into_iter().enumerate() {
         let (replicates, worlds): (Vec<Option<SearchedReplicate>>, Vec<Vec<CausalWorld>>) =
@@ -139,11 +143,11 @@ pub(crate) fn discover(
         };
         all.push(DiscoveredScenario {
             scenario: scenarios.names[s].clone(),
-            worlds: CausalWorlds::new(encoding.clone(), bag, worlds, all_rows),
+            worlds: CausalWorlds::new(encoding.clone(), bag, worlds, drawn, all_rows),
             tiers: (0..names.len()).map(|v| scenarios.knowledge[s].tier(v)).collect(),
             n_rows,
             n_dropped: blocks.dropped,
-            untaught: Vec::new(),
+            untaught: untaught.clone(),
         });
     }
     Ok(all)
@@ -329,7 +333,7 @@ impl<'a> ScenarioSearch<'a> {
 
 /// The variables as columns of the rows. Levels with an order count by their position, as they do
 /// for models.
-fn variables(
+pub(crate) fn variables(
     layout: &Layout,
     attribute: &Attribute,
     names: &[String],

@@ -11,14 +11,16 @@ use crate::causal::class::DagSampling;
 use crate::causal::encoding::{EncodedVariable, VariableForm};
 use crate::causal::entropy::EdgeShares;
 use crate::causal::export::GraphExport;
-use crate::data::Layout;
+use crate::counterfactual::graph_uncertain::rows::StepCounts;
+use crate::data::{Attribute, Layout};
 use crate::error::Result;
 use crate::exec::files;
 use crate::metric;
 use crate::metric::rate::{MetricValue, Undefined};
-use crate::num::summary::SpreadEstimate;
+use crate::num::summary::{SampleSpread, SpreadEstimate};
 use crate::param::Level;
 use crate::stage::discover::scenarios::DiscoveredScenario;
+use crate::stage::generate::world_rows::WorldRowSummary;
 use crate::table::file::write_rows;
 use crate::table::{
     EdgeRow, GraphRow, NodeRow, SharedText, SubgraphRow, TableDef, TableRow, WorldPeopleRow,
@@ -44,6 +46,8 @@ pub(crate) struct GraphSetScenario {
     pub position: usize,
     /// What was found.
     pub discovered: DiscoveredScenario,
+    /// Of a set that makes rows how these moved.
+    pub rows: Option<WorldRowSummary>,
 }
 
 impl GraphSetScenario {
@@ -57,6 +61,37 @@ impl GraphSetScenario {
             .iter()
             .map(|replicate| replicate.members.iter().filter(follows).count() as u64)
             .collect()
+    }
+
+    /// The pairs of groups of which movements are told: with expected levels a pair moves back as
+    /// it moved.
+    fn node_pairs(&self, groups: usize) -> Vec<(usize, usize)> {
+        let pairs = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        let both_ways = self.rows.is_some();
+        pairs.filter(|(from, to)| from < to || (both_ways && from > to)).collect()
+    }
+
+    /// For each encoded column the spread over graphs of its movement from one group to another,
+    /// and of rows which steps gave the values.
+    fn movements(
+        &self,
+        attribute: &Attribute,
+        (from, to): (usize, usize),
+        level: Level,
+    ) -> (Vec<Option<SampleSpread>>, Option<&StepCounts>) {
+        let worlds = &self.discovered.worlds;
+        let codes = &attribute.level_of_group;
+        let Some(rows) = &self.rows else {
+            let pair = (codes[from], codes[to]);
+            return (worlds.shift_spreads(MemberWeighting::Dag, level.get(), pair), None);
+        };
+        let pair = rows.pairs.iter().find(|pair| (pair.from, pair.to) == (from, to));
+        let moved =
+            |w: usize, column: usize| pair?.by_world.get(w)?.as_ref().map(|means| means[column]);
+        let spread =
+            |column: usize| worlds.spread(MemberWeighting::Dag, level.get(), |w| moved(w, column));
+        let spreads = (0..worlds.encoding.width()).map(spread).collect();
+        (spreads, pair.map(|pair| &pair.steps))
     }
 
     /// Whether the attribute follows from another variable in so many graphs that no group is named
@@ -105,27 +140,33 @@ impl GraphTables {
             });
         }
         let followers = descendant_shares(set);
-        let movements = worlds.shift_spreads(MemberWeighting::Dag, level.get());
-        for (v, variable) in worlds.encoding.variables.iter().enumerate() {
-            for (k, column) in variable.columns.clone().enumerate() {
-                let unit = unit(variable);
-                let around: Option<SpreadEstimate> =
-                    movements[column].and_then(|spread| spread.spread);
-                self.nodes.push(NodeRow {
-                    counterfactual: counterfactual.clone(),
-                    sensitive: sensitive.clone(),
-                    node: variable.name.as_str().into(),
-                    level: level_of(layout, variable, k).into(),
-                    position: whole(v as u64),
-                    tier: set.discovered.tiers[v].map(|tier| whole(tier as u64)),
-                    below_sensitive: followers[v],
-                    from_group: attribute.groups[0].as_str().into(),
-                    to_group: attribute.groups[1].as_str().into(),
-                    r#move: movements[column].map_or(0.0, |spread| spread.mean) * unit,
-                    move_var: around.and_then(|a| finite(a.variance * unit * unit)),
-                    move_lo: around.and_then(|a| finite(a.lo * unit)),
-                    move_hi: around.and_then(|a| finite(a.hi * unit)),
-                });
+        for (from, to) in set.node_pairs(attribute.groups.len()) {
+            let (movements, steps) = set.movements(attribute, (from, to), level);
+            for (v, variable) in worlds.encoding.variables.iter().enumerate() {
+                let step = |k: usize| steps.map(|steps| whole(steps[v][k]));
+                for (k, column) in variable.columns.clone().enumerate() {
+                    let unit = unit(variable);
+                    let around: Option<SpreadEstimate> =
+                        movements[column].and_then(|spread| spread.spread);
+                    self.nodes.push(NodeRow {
+                        counterfactual: counterfactual.clone(),
+                        sensitive: sensitive.clone(),
+                        node: variable.name.as_str().into(),
+                        level: level_of(layout, variable, k).into(),
+                        from_group: attribute.groups[from].as_str().into(),
+                        to_group: attribute.groups[to].as_str().into(),
+                        position: whole(v as u64),
+                        tier: set.discovered.tiers[v].map(|tier| whole(tier as u64)),
+                        below_sensitive: followers[v],
+                        r#move: movements[column].map_or(0.0, |spread| spread.mean) * unit,
+                        move_var: around.and_then(|a| finite(a.variance * unit * unit)),
+                        move_lo: around.and_then(|a| finite(a.lo * unit)),
+                        move_hi: around.and_then(|a| finite(a.hi * unit)),
+                        by_cells: step(0),
+                        by_levels: step(1),
+                        by_equation: step(2),
+                    });
+                }
             }
         }
         let following = set.following();

@@ -4,6 +4,7 @@ use crate::error::{Error, JobProblem, Result};
 use crate::job::check::{GateScope, KnownMetric};
 use crate::job::{self, MetricFamily};
 use crate::metric::bootstrap::redraw::DirectionMemory;
+use crate::param::Name;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::measure::catalog;
 use crate::stage::memory;
@@ -109,13 +110,13 @@ impl StagePlan<'_> {
         };
         let counted =
             |applied: &AppliedSet<'_>| applied.attribute == attribute && applied.graphs().is_none();
-        let sets = self.applied_sets().iter().filter(|applied| counted(applied)).count() as u64;
-        let scorers = self
-            .job
-            .models
-            .values()
-            .filter(|model| StagePlan::scores_counterfactuals(model))
-            .count() as u64;
-        self.job.models.len() as u64 * per_pair(false) + sets * scorers * per_pair(true)
+        let applied_sets = self.applied_sets();
+        let asked = |(name, model): (&Name, &job::ModelBlock)| {
+            let sets = applied_sets.iter().filter(|applied| applied.block.asks(name));
+            let sets = sets.filter(|applied| counted(applied)).count() as u64;
+            if StagePlan::scores_counterfactuals(model) { sets } else { 0 }
+        };
+        let asked: u64 = self.job.models.iter().map(asked).sum();
+        self.job.models.len() as u64 * per_pair(false) + asked * per_pair(true)
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod generators;
 pub(crate) mod placebo;
 pub(crate) mod refits;
 pub(crate) mod rows;
+pub(crate) mod world_rows;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -343,6 +344,9 @@ impl Stage for GenerateStage {
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
         let applied = plan.set_of(unit)?;
+        if let Some(graphs) = applied.graphs().filter(|graphs| graphs.makes_rows()) {
+            return world_rows::plan_world_rows(&applied, graphs, b);
+        }
         // With a fold the training rows for it get counterfactuals, of what was learnt for it.
         let of_set = match unit.fold {
             None => SetInputs::need(b, &applied)?,

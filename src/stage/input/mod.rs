@@ -583,12 +583,9 @@ fn score_files(job: &Job) -> Vec<AwaitedFile> {
             push(None, path.clone(), scores.factual.score_columns(classes));
         }
         if let Some(file) = &scores.counterfactual {
-            for set in job.counterfactuals.keys() {
-                push(
-                    Some(set.as_str()),
-                    scores_path(&file.parquet, set.as_str()),
-                    file.score_columns(classes),
-                );
+            for (set, _) in job.sets().into_iter().filter(|(_, set)| set.asks(name)) {
+                let path = scores_path(&file.parquet, &set);
+                push(Some(&set), path, file.score_columns(classes));
             }
         }
     }

@@ -34,6 +34,7 @@ use crate::folder::manifest::AnsweredRequest;
 use crate::job::Job;
 use crate::model::scores_file::STALE_SCORES_HINT;
 use crate::param::Name;
+use crate::stage::applied_set::AppliedSet;
 use crate::stage::input::answer::{ANSWER, ScoreAnswer, folder_of};
 use crate::stage::input::scores_path;
 use crate::stage::kinds::{GenerateStage, RequestStage, ScoreStage};
@@ -405,9 +406,11 @@ impl AnswerInputs {
                 push(name, None, path, &AuditUnit::of_model(name.as_str()))?;
             }
             let Some(file) = &scores.counterfactual else { continue };
-            for (i, applied) in applied_sets.iter().enumerate() {
+            let asked: Vec<&AppliedSet<'_>> =
+                applied_sets.iter().filter(|applied| applied.block.asks(name)).collect();
+            for (i, applied) in asked.iter().enumerate() {
                 // One stage of a set tells for all.
-                if i == 0 || applied_sets[i - 1].set != applied.set {
+                if i == 0 || asked[i - 1].set != applied.set {
                     let path = scores_path(&file.parquet, applied.set);
                     push(name, Some(applied.set), &path, &applied.unit_of(name.as_str()))?;
                 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::exec::StageContext;
 use crate::param;
 use crate::stage::discover::tables::GraphSetScenario;
-use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, PlaceboStage, ScoreStage};
+use crate::stage::kinds::{CountStage, FlipsStage, GenerateStage, PlaceboStage, WorldsStage};
 use crate::stage::stage_builder::StageInput;
 
 /// What is counted.
@@ -47,7 +47,7 @@ pub(crate) struct AuditInputs {
     /// The stage of the flip test; none where it does not run.
     pub(crate) flips: Option<StageInput<FlipsStage>>,
     /// Of a set that depends on causal graphs where its worlds are.
-    pub(crate) graph_scores: Option<StageInput<ScoreStage>>,
+    pub(crate) graph_scores: Option<StageInput<WorldsStage>>,
     /// The stage that made the counterfactuals of a set.
     pub(crate) generate: Option<StageInput<GenerateStage>>,
 }

@@ -9,8 +9,8 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::discover::GraphSetInputs;
 use crate::stage::experiment::plan::{ExperimentPlan, with_set};
 use crate::stage::kinds::{
-    CountStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage, ScoreStage,
-    ThresholdStage, TrainStage,
+    CountStage, FlipsStage, GenerateStage, MeasureStage, PlaceboStage, QualityStage,
+    ThresholdStage, TrainStage, WorldsStage,
 };
 use crate::stage::measure;
 use crate::stage::measure::amounts::{self, AmountInputs};
@@ -87,7 +87,7 @@ impl AuditInputs {
             placebo_stage: repeated.then(|| b.need::<PlaceboStage>(unit)).transpose()?,
             has_slices: sliced,
             flips: None,
-            graph_scores: graphs.then(|| b.need::<ScoreStage>(unit)).transpose()?,
+            graph_scores: graphs.then(|| b.need::<WorldsStage>(unit)).transpose()?,
             generate: Some(b.need::<GenerateStage>(&applied.unit())?),
         })
     }
@@ -101,8 +101,10 @@ impl AuditInputs {
                 let unit = AuditUnit { attribute, ..AuditUnit::of_model(name.as_str()) };
                 audits.push(AuditInputs::of_rows(&unit, b)?);
             }
-            let applied_sets = plan.applied_sets().into_iter();
-            for applied in applied_sets.filter(|_| StagePlan::scores_counterfactuals(model)) {
+            let asked = |applied: &AppliedSet<'_>| {
+                StagePlan::scores_counterfactuals(model) && applied.block.asks(name)
+            };
+            for applied in plan.applied_sets().into_iter().filter(asked) {
                 audits.push(AuditInputs::of_set(&applied, &applied.unit_of(name.as_str()), b)?);
             }
         }

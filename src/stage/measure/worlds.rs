@@ -57,8 +57,8 @@ impl WorldTables {
                 });
             }
         }
-        for (from, varied) in branched.people.iter().enumerate() {
-            let scope = MetricScope::Direction(from, 1 - from);
+        for &((from, to), varied) in &branched.people {
+            let scope = MetricScope::Direction(from, to);
             let key = row_builder.key(scope.as_str(), scope.first_group(), scope.second_group());
             self.people.push(WorldPeopleRow {
                 model: key.model,

@@ -214,7 +214,7 @@ impl SampleState for FlipTestSample {
 impl SampleState for WorldCounts {
     fn sample(_: u64) -> Self {
         let world = |bootstrap| GraphWorld { bootstrap, copies: 2, all_rows: 0 };
-        WorldCounts::new((0..3).map(world).collect(), true, SEED)
+        WorldCounts::new((0..3).map(world).collect(), 2, Vec::new(), true, SEED)
     }
 
     fn add_sample(&mut self, row: u64) {

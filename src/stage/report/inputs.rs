@@ -106,7 +106,8 @@ impl<'a> FolderInputs<'a> {
         let checks =
             |model: &ModelBlock| model.scores.as_ref().is_some_and(|s| s.recheck.is_some());
         for (name, _) in plan.job.models.iter().filter(|(_, model)| checks(model)) {
-            for applied in plan.applied_sets() {
+            let applied_sets = plan.applied_sets().into_iter();
+            for applied in applied_sets.filter(|applied| applied.block.asks(name)) {
                 let scored = b.need::<ScoreStage>(&applied.unit_of(name.as_str()))?;
                 rechecks_of_files.push((name.to_string(), scored));
             }

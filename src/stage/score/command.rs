@@ -28,6 +28,7 @@ use crate::param::CommandArgument;
 use crate::stage::applied_set::canonical_text;
 use crate::stage::row_context::RowContext;
 use crate::stage::score::changed_rows::ChangedRows;
+use crate::stage::score::equal_rows::EqualRows;
 use crate::stage::score::join::RecheckSample;
 use crate::stage::score::rows::training_rows;
 
@@ -82,6 +83,8 @@ pub(crate) enum CommandRows<'a> {
     Training(u8),
     /// The counterfactuals of one set and attribute.
     Counterfactuals(&'a CounterfactualReader, &'a Attribute),
+    /// Those of the worlds of causal graphs, of which equal ones are asked once.
+    WorldRows(&'a CounterfactualReader, &'a Attribute),
     /// Some of the audited rows, a second time.
     Recheck(&'a RecheckSample),
     /// Audited people as they could be.
@@ -419,6 +422,12 @@ impl<'a> CommandCall<'a> {
         // Without folds of its own one process scores the rows of all.
         let process =
             |fold: Option<u8>| fold.map(|f| if n_folds == 1 { 0 } else { usize::from(f) });
+        let equal = match scored {
+            CommandRows::WorldRows(made, _) if n_folds == 1 => {
+                Some(EqualRows::find(row_context, made, &self.command.omit)?)
+            }
+            _ => None,
+        };
         let mut n_rows = vec![0; n_folds];
         for g in 0..scored.n_blocks(row_context) {
             (row_context.watch.check)()?;
@@ -428,15 +437,22 @@ impl<'a> CommandCall<'a> {
                 .filter_map(process)
                 .for_each(|p| n_rows[p] += 1);
         }
+        if let Some(equal) = &equal {
+            n_rows[0] = equal.n();
+        }
         let scratch = ctx.out().join(SCRATCH);
         make_folder(&scratch)?;
         let mut answers = Vec::new();
         for (p, &n) in n_rows.iter().enumerate() {
             let feed = |sink: &mut dyn RowSink, columns: &RawColumns| {
                 let part = |g: usize| {
-                    let folds = scored.folds(row_context, g)?;
-                    let mine: Vec<usize> =
-                        (0..folds.len()).filter(|&i| process(folds[i]) == Some(p)).collect();
+                    let mine: Vec<usize> = match &equal {
+                        Some(equal) => equal.asked(g).to_vec(),
+                        None => {
+                            let folds = scored.folds(row_context, g)?.into_iter().map(process);
+                            folds.enumerate().filter(|(_, f)| *f == Some(p)).map(|f| f.0).collect()
+                        }
+                    };
                     let rows =
                         if mine.is_empty() { None } else { Some(scored.rows(row_context, g)?) };
                     let rows =
@@ -461,10 +477,17 @@ impl<'a> CommandCall<'a> {
                 Some(self.run_program(ctx, row_context, p, n, &model, feed)?)
             });
         }
+        // Of rows that are asked once the scores so far, by number.
+        let mut known: Vec<f64> = Vec::new();
         for g in 0..scored.n_blocks(row_context) {
             (row_context.watch.check)()?;
             let mut scores = Vec::new();
             for (i, p) in scored.folds(row_context, g)?.into_iter().map(process).enumerate() {
+                let number = equal.as_ref().map(|equal| equal.number(g, i));
+                if let Some(score) = number.and_then(|number| known.get(number)) {
+                    scores.push(*score);
+                    continue;
+                }
                 scores.push(match p.and_then(|p| answers[p].as_mut()) {
                     None => f64::NAN,
                     Some(answer) => {
@@ -482,6 +505,7 @@ impl<'a> CommandCall<'a> {
                                 .into());
                         }
                         answer.n += 1;
+                        known.extend(number.map(|_| score));
                         score
                     }
                 });
@@ -578,7 +602,8 @@ impl CommandRows<'_> {
             CommandRows::Rows
             | CommandRows::Recheck(_)
             | CommandRows::Training(_)
-            | CommandRows::Counterfactuals(..) => row_context.rows.n_groups(),
+            | CommandRows::Counterfactuals(..)
+            | CommandRows::WorldRows(..) => row_context.rows.n_groups(),
             CommandRows::Changed(rows) => rows.n_blocks(),
         }
     }
@@ -607,7 +632,7 @@ impl CommandRows<'_> {
                 training_rows(&batch, &roles, fold).into_iter().for_each(|i| folds[i] = Some(fold));
                 folds
             }
-            CommandRows::Counterfactuals(reader, _) => reader
+            CommandRows::Counterfactuals(reader, _) | CommandRows::WorldRows(reader, _) => reader
                 .keys(group)?
                 .parent
                 .iter()
@@ -621,7 +646,7 @@ impl CommandRows<'_> {
             CommandRows::Rows | CommandRows::Recheck(_) | CommandRows::Training(_) => {
                 row_context.rows.read(group).map(|batch| batch.rows)
             }
-            CommandRows::Counterfactuals(reader, _) => {
+            CommandRows::Counterfactuals(reader, _) | CommandRows::WorldRows(reader, _) => {
                 reader.rows(group, row_context.rows.layout()).map(|(_, rows)| rows)
             }
             CommandRows::Changed(rows) => Ok(rows.rows(group)),
@@ -644,7 +669,8 @@ impl CommandRows<'_> {
             | CommandRows::Recheck(_)
             | CommandRows::Training(_)
             | CommandRows::Changed(_) => row(i),
-            CommandRows::Counterfactuals(reader, attribute) => {
+            CommandRows::Counterfactuals(reader, attribute)
+            | CommandRows::WorldRows(reader, attribute) => {
                 let keys = reader.keys(group)?;
                 let to = &attribute.groups[usize::from(keys.to_group[i])];
                 format!(

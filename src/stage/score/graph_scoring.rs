@@ -1,20 +1,25 @@
-//! The stage `score` of a graph-uncertain set: every audited row is scored in every world, and only
-//! what the worlds say together is kept.
+//! The stage `worlds` of a graph-uncertain set: what a model says of every audited person in every
+//! world, and what the worlds say together.
 //!
-//! A world moves encoded columns, the same for all rows of a group, so a row is encoded once and no
-//! counterfactual row is ever written. Kept are, for each world, counts and sums over people
-//! ([`WorldCounts`]), and for each person the mean of the scores over all graphs: that mean is what
-//! `counts`, `score_shift` and `outcomes` of such a set depend on. Memory: the worlds, and one row
-//! group per thread.
+//! With expected levels a world moves encoded columns, the same for all rows of a group, so a row
+//! is encoded once and no counterfactual row is ever written. With levels that are drawn or nearest
+//! the stage `generate` wrote the rows that a person has in any world, the stage `score` asked the
+//! model, and here every world takes the score of its row. Kept are, for each world, counts and
+//! sums over people ([`WorldCounts`]), and for each person and target group the mean of the scores
+//! over all graphs: that mean is what `counts`, `score_shift` and `outcomes` of such a set rest on.
+//! Memory: the worlds, and one row group per thread.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::causal::encoding::{GraphEncoding, VariableForm};
-use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule};
+use crate::counterfactual::graph_uncertain::{CausalWorlds, ClipRule, WorldShift};
+use crate::data::Attribute;
 use crate::data::rows::PreparedBatch;
-use crate::data::rows::aligned::{CounterfactualReader, ScoreReader, create_scores};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, CounterfactualReader, NO_ROW, ScoreReader, WorldRowReader, create_scores,
+};
 use crate::error::{Error, Fault, Result};
 use crate::exec::accumulator::Accumulator;
 use crate::exec::files;
@@ -42,14 +47,14 @@ const ONLY_FOLD: Option<u8> = Some(0);
 pub(crate) struct GraphScoreResult {
     /// Everybody in every world.
     pub counts: WorldCounts,
-    /// For each direction, the group that is not the reference last, how far the scores of a person
+    /// For each direction, by positions in reference-first order, how far the scores of a person
     /// vary over graphs.
-    pub people: [ScoreVariance; 2],
-    /// Audited rows of the two groups without a counterfactual, because a variable is missing.
+    pub people: Vec<((usize, usize), ScoreVariance)>,
+    /// Audited rows of a declared group without a counterfactual, because a variable is missing.
     pub n_dropped: u64,
 }
 
-/// The variances over graphs of the scores of the people of one group.
+/// The variances over graphs of the scores of the people of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ScoreVariance {
     /// People.
@@ -62,22 +67,40 @@ pub(crate) struct ScoreVariance {
     pub hi: Option<f64>,
 }
 
+/// How a model is asked in a world.
+pub(crate) enum WorldAnswers<'a> {
+    /// On encoded columns.
+    Encoded {
+        /// The model.
+        model: &'a dyn TrainedModel,
+        /// What is done to values that no row could have.
+        clip: ClipRule,
+        /// Whether rows without a value are left out; else they end the run.
+        drops_incomplete: bool,
+    },
+    /// On rows that were written and scored.
+    Rows {
+        /// The rows.
+        made: &'a CounterfactualReader,
+        /// Which of them each world has.
+        reached: &'a WorldRowReader,
+        /// Their scores.
+        scores: &'a ScoreReader,
+    },
+}
+
 /// What is to be scored.
 pub(crate) struct GraphScoring<'a> {
     /// The graphs.
     pub worlds: &'a CausalWorlds,
-    /// What is done to values that no row could have.
-    pub clip: ClipRule,
-    /// Whether rows without a value are left out; else they end the run.
-    pub drops_incomplete: bool,
-    /// The model.
-    pub model: &'a dyn TrainedModel,
+    /// How the model is asked.
+    pub answers: WorldAnswers<'a>,
     /// How its scores become decisions.
     pub rule: &'a DecisionRule,
     /// Position of the attribute.
     pub position: usize,
-    /// The rows that have a counterfactual.
-    pub counterfactuals: &'a CounterfactualReader,
+    /// Every audited row of a declared group in every other group.
+    pub keys: &'a CounterfactualReader,
     /// The scores of the rows as they are.
     pub scores: &'a ScoreReader,
     /// Whether score metrics are asked for.
@@ -90,15 +113,68 @@ pub(crate) struct GraphScoring<'a> {
 struct PersonInWorlds<'r> {
     key: u64,
     person: &'r ScoredPerson,
+    /// World by world those of all target groups.
     counterfactuals: &'r [ScoredCounterfactual],
+    /// World by world their scores as the model gave them; NaN where there is none.
+    scores: &'r [f64],
+    /// The target groups, by position in reference-first order.
+    targets: &'r [usize],
+}
+
+/// What is the same for all rows.
+struct WorldFrame {
+    /// For each declared group its position in reference-first order.
+    ranks: Vec<usize>,
+    /// For each world and graph, then declared group, whether it saw a row of the group.
+    saw: Vec<Vec<bool>>,
+    /// For each pair of declared groups, at from * groups + to, how each world moves encoded
+    /// columns; empty where rows were written.
+    movements: Vec<Vec<WorldShift>>,
+    /// Where the columns of the graphs stand in the model; none where rows were written.
+    reach: Option<ColumnReach>,
+}
+
+/// What one row group gives.
+struct WorldPart {
+    counts: WorldCounts,
+    /// By direction, at from * groups + to.
+    variances: Vec<Vec<f64>>,
+    means: Vec<f64>,
+    n_dropped: u64,
 }
 
 impl GraphScoring<'_> {
+    fn frame(&self, attribute: &Attribute) -> WorldFrame {
+        let (worlds, codes) = (self.worlds, &attribute.level_of_group);
+        let saw: Vec<Vec<bool>> = codes.iter().map(|&code| worlds.saw(code).collect()).collect();
+        let saw = (0..worlds.shifts().count())
+            .map(|w| saw.iter().map(|of_group| of_group[w]).collect())
+            .collect();
+        let (mut movements, mut reach) = (Vec::new(), None);
+        if let WorldAnswers::Encoded { model, .. } = &self.answers {
+            let positions: Vec<Option<usize>> = codes
+                .iter()
+                .map(|&code| worlds.attribute().and_then(|of| of.position_of(code)))
+                .collect();
+            let between = |from: &Option<usize>, to: &Option<usize>| -> Vec<WorldShift> {
+                let Some((from, to)) = from.zip(*to) else { return Vec::new() };
+                worlds.shifts().map(|of| CausalWorlds::movement(of, from, to)).collect()
+            };
+            let all = positions.iter().flat_map(|from| positions.iter().map(move |to| (from, to)));
+            movements = all.map(|(from, to)| between(from, to)).collect();
+            reach = Some(ColumnReach::new(&worlds.encoding, model.encoder()));
+        }
+        WorldFrame { ranks: ranks(attribute), saw, movements, reach }
+    }
+
     /// Scores all rows and writes mean scores and counts.
     ///
     /// # Errors
     /// A row lacks a value where none may, a file cannot be read or written, or the run is to stop.
     pub(crate) fn write(&self, row_context: RowContext<'_>, out: &Path) -> Result<()> {
+        let attribute = &row_context.rows.layout().attributes[self.position];
+        let frame = self.frame(attribute);
+        let groups = attribute.groups.len();
         let kinds = self.worlds.worlds.iter().zip(&self.worlds.all_rows_of);
         let kinds = kinds
             .map(|(w, &all_rows)| GraphWorld {
@@ -107,34 +183,42 @@ impl GraphScoring<'_> {
                 all_rows,
             })
             .collect();
-        let sampled = self
-            .worlds
-            .bag
-            .replicates
-            .iter()
-            .any(|r| r.drawn != crate::causal::class::DagSampling::All);
-        let nobody = WorldCounts::new(kinds, sampled, self.seed);
-        let keeps = self.counterfactuals.n_rows() <= PEOPLE_AT_MOST;
+        let replicates = &self.worlds.bag.replicates;
+        let sampled = replicates.iter().any(|r| r.drawn != crate::causal::class::DagSampling::All);
+        let absent = |saw: &Vec<bool>| {
+            (0..groups).filter(|&group| !saw[group]).map(|group| frame.ranks[group]).collect()
+        };
+        let absent = frame.saw.iter().map(absent).collect();
+        let nobody = WorldCounts::new(kinds, groups, absent, sampled, self.seed);
+        let keeps = self.keys.n_rows() <= PEOPLE_AT_MOST;
         let (encoder, mut writer) = create_scores(out)?;
-        let (mut counts, mut variances, mut n_dropped) =
-            (nobody.clone(), [Vec::new(), Vec::new()], 0);
-        let reach = ColumnReach::new(&self.worlds.encoding, self.model.encoder());
+        let mut counts = nobody.clone();
+        let (mut variances, mut n_dropped) = (vec![Vec::new(); groups * groups], 0);
         row_context.row_groups().in_order(
             |g| {
-                let (mut part, mut spread, mut means) =
-                    (nobody.clone(), [Vec::new(), Vec::new()], Vec::new());
-                let (rows, dropped) = self.each_row(row_context, &reach, g, |row| {
-                    part.add(row.key, row.person, row.counterfactuals);
-                    let (mean, variance) = self.score_moments(row.counterfactuals);
-                    means.push(mean);
-                    spread[row.person.group].extend(variance.filter(|_| keeps));
+                let mut part = WorldPart {
+                    counts: nobody.clone(),
+                    variances: vec![Vec::new(); groups * groups],
+                    means: Vec::new(),
+                    n_dropped: 0,
+                };
+                let (rows, dropped) = self.each_row(row_context, &frame, g, |row| {
+                    part.counts.add(row.key, row.person, row.counterfactuals);
+                    for (t, &to) in row.targets.iter().enumerate() {
+                        let scores = row.scores.iter().skip(t).step_by(row.targets.len());
+                        let (mean, variance) = self.score_moments(scores.copied());
+                        part.means.push(mean);
+                        let of_direction = &mut part.variances[row.person.group * groups + to];
+                        of_direction.extend(variance.filter(|_| keeps));
+                    }
                 })?;
-                Ok((rows, (encoder.encode(&means)?, part, spread, dropped)))
+                part.n_dropped = dropped;
+                Ok((rows, (encoder.encode(&part.means)?, part)))
             },
-            |_, (encoded, part, spread, dropped)| {
-                counts.merge(part);
-                variances.iter_mut().zip(spread).for_each(|(all, part)| all.extend(part));
-                n_dropped += dropped;
+            |_, (encoded, part)| {
+                counts.merge(part.counts);
+                variances.iter_mut().zip(part.variances).for_each(|(all, part)| all.extend(part));
+                n_dropped += part.n_dropped;
                 writer.append(encoded)
             },
         )?;
@@ -144,7 +228,7 @@ impl GraphScoring<'_> {
             let second = row_context.row_groups().fold(
                 || start.clone(),
                 |part: &mut Vec<ShiftPass>, g| {
-                    let (rows, _) = self.each_row(row_context, &reach, g, |row| {
+                    let (rows, _) = self.each_row(row_context, &frame, g, |row| {
                         add_second(part, row.person, row.counterfactuals)
                     })?;
                     Ok(rows)
@@ -153,7 +237,12 @@ impl GraphScoring<'_> {
             )?;
             counts.set_second_pass(second);
         }
-        let people = variances.map(|variances| variance_summary(&variances));
+        let directions = (0..groups).flat_map(|from| (0..groups).map(move |to| (from, to)));
+        let people = directions
+            .zip(&variances)
+            .filter(|((from, to), _)| from != to)
+            .map(|(direction, variances)| (direction, variance_summary(variances)))
+            .collect();
         files::write_compact(
             &out.join(WORLD_COUNTS_FILE),
             &GraphScoreResult { counts, people, n_dropped },
@@ -165,86 +254,81 @@ impl GraphScoring<'_> {
     fn each_row(
         &self,
         row_context: RowContext<'_>,
-        reach: &ColumnReach,
+        frame: &WorldFrame,
         g: usize,
         mut each: impl FnMut(&PersonInWorlds<'_>),
     ) -> Result<(u64, u64)> {
         let layout = row_context.rows.layout();
-        let attribute = &layout.attributes[self.position];
-        let ranks = ranks(attribute);
         let (batch, keys, scores) =
-            (row_context.rows.read(g)?, self.counterfactuals.keys(g)?, self.scores.read(g)?);
-        let encoding = &self.worlds.encoding;
-        let mut dropped = 0;
-        let (mut entries, mut row, mut moved, mut encoded, mut base) = (
-            Vec::new(),
-            vec![0.0; encoding.width()],
-            Vec::new(),
-            vec![0.0; self.model.encoder().width()],
-            Vec::new(),
-        );
-        let mut counterfactuals = Vec::with_capacity(self.worlds.shifts().count());
-        for (&parent, &to) in keys.parent.iter().zip(&keys.to_group) {
+            (row_context.rows.read(g)?, self.keys.keys(g)?, self.scores.read(g)?);
+        let mut source = match &self.answers {
+            WorldAnswers::Encoded { model, clip, drops_incomplete } => AnswerSource::Encoded(
+                EncodedPeople::new(self.worlds, *model, (*clip, *drops_incomplete), frame),
+            ),
+            WorldAnswers::Rows { made, reached, scores } => AnswerSource::Rows(WrittenPeople {
+                starts: row_starts(&keys, &made.keys(g)?),
+                reached: reached.read(g)?,
+                scores: scores.read(g)?,
+            }),
+        };
+        let n_worlds = frame.saw.len();
+        let (mut dropped, mut at) = (0, 0);
+        let (mut counterfactuals, mut found) = (Vec::new(), Vec::new());
+        while let Some(&parent) = keys.parent.get(at) {
+            let n = keys.parent[at..].iter().take_while(|&&other| other == parent).count();
             let i = parent as usize;
-            let (own, to) = (usize::from(batch.groups[self.position][i]), ranks[usize::from(to)]);
-            let known = encoding.is_complete(&batch.rows, i);
-            if !known && !self.drops_incomplete {
-                return Err(missing_variable(&batch, i));
-            }
+            let own = usize::from(batch.groups[self.position][i]);
+            let targets: Vec<usize> =
+                keys.to_group[at..at + n].iter().map(|&to| usize::from(to)).collect();
+            found.clear();
+            found.resize(n * n_worlds, f64::NAN);
+            let known = match &mut source {
+                AnswerSource::Encoded(people) => {
+                    people.answer(&batch, i, own, &targets, &mut found)?
+                }
+                AnswerSource::Rows(people) => people.answer(at, n, &mut found),
+            };
             dropped += u64::from(!known);
             counterfactuals.clear();
-            if known {
-                encoding.encode(&batch.rows, i, &mut entries);
-                row.fill(0.0);
-                entries.iter().for_each(|&(column, x)| row[column] = x);
-                self.model.encoder().encode(&batch.rows, i, &mut entries);
-                encoded.fill(0.0);
-                entries.iter().for_each(|&(column, x)| encoded[column] = x);
-                base.clone_from(&encoded);
-            }
-            for shift in self.worlds.shifts() {
-                if !known {
-                    counterfactuals.push(ScoredCounterfactual { to, predicted: None, score: None });
-                    continue;
-                }
-                moved.clone_from(&row);
-                self.worlds.apply(shift, own == 1, self.clip, &mut moved);
-                encoded.copy_from_slice(&base);
-                for &(column, _) in shift {
-                    for &(at, unit) in &reach.columns[column] {
-                        encoded[at] += (moved[column] - row[column]) * unit;
+            let ranked: Vec<usize> = targets.iter().map(|&to| frame.ranks[to]).collect();
+            for (w, scores) in found.chunks_exact_mut(n).enumerate() {
+                for ((score, &to), &declared) in scores.iter_mut().zip(&ranked).zip(&targets) {
+                    if !frame.saw[w][own] || !frame.saw[w][declared] {
+                        *score = f64::NAN;
                     }
+                    counterfactuals.push(ScoredCounterfactual {
+                        to,
+                        predicted: self.rule.decide(&batch, ONLY_FOLD, i, *score),
+                        score: self.rule.share(*score),
+                    });
                 }
-                let score = self.model.score_encoded(&encoded);
-                counterfactuals.push(ScoredCounterfactual {
-                    to,
-                    predicted: self.rule.decide(&batch, ONLY_FOLD, i, score),
-                    score: Some(score),
-                });
             }
             let score = scores[i];
             let person = ScoredPerson {
-                group: ranks[own],
+                group: frame.ranks[own],
                 label: label(layout, &batch, i),
                 predicted: self.rule.decide(&batch, ONLY_FOLD, i, score),
-                score: (!score.is_nan()).then_some(score),
+                score: self.rule.share(score),
                 weight: 1,
             };
             each(&PersonInWorlds {
                 key: batch.row_key[i],
                 person: &person,
                 counterfactuals: &counterfactuals,
+                scores: &found,
+                targets: &ranked,
             });
+            at += n;
         }
         Ok((batch.row.len() as u64, dropped))
     }
 
     /// Mean over all graphs of the scores of a row, NaN where there are none, and their variance,
-    /// none of a single graph.
-    fn score_moments(&self, counterfactuals: &[ScoredCounterfactual]) -> (f64, Option<f64>) {
+    /// none of a single graph. `scores` has one for each world, then others.
+    fn score_moments(&self, scores: impl Iterator<Item = f64> + Clone) -> (f64, Option<f64>) {
         let sample = || {
             let copies = self.worlds.worlds.iter().map(|world| world.members.len() as f64);
-            copies.zip(counterfactuals).filter_map(|(copies, cf)| Some((copies, cf.score?)))
+            copies.zip(scores.clone()).filter(|(_, score)| !score.is_nan())
         };
         let n: f64 = sample().map(|(copies, _)| copies).sum();
         if n == 0.0 {
@@ -254,11 +338,125 @@ impl GraphScoring<'_> {
         // threshold may be.
         let first = sample().map(|(_, score)| score).next().unwrap_or(0.0);
         let apart = sample().map(|(copies, score)| copies * (score - first)).sum::<f64>() / n;
-        let mean = (first + apart).clamp(0.0, 1.0);
+        let ends = sample().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), (_, score)| {
+            (lo.min(score), hi.max(score))
+        });
+        let mean = (first + apart).clamp(ends.0, ends.1);
         let squares: f64 =
             sample().map(|(copies, score)| copies * (score - mean) * (score - mean)).sum();
         (mean, (n > 1.0).then(|| squares / (n - 1.0)))
     }
+}
+
+/// Where the scores of a row group come from.
+enum AnswerSource<'a> {
+    Encoded(EncodedPeople<'a>),
+    Rows(WrittenPeople),
+}
+
+/// People whose encoded columns move.
+struct EncodedPeople<'a> {
+    worlds: &'a CausalWorlds,
+    model: &'a dyn TrainedModel,
+    clip: ClipRule,
+    drops_incomplete: bool,
+    frame: &'a WorldFrame,
+    entries: Vec<(usize, f64)>,
+    row: Vec<f64>,
+    base: Vec<f64>,
+}
+
+impl<'a> EncodedPeople<'a> {
+    fn new(
+        worlds: &'a CausalWorlds,
+        model: &'a dyn TrainedModel,
+        (clip, drops_incomplete): (ClipRule, bool),
+        frame: &'a WorldFrame,
+    ) -> Self {
+        let (row, base) = (vec![0.0; worlds.encoding.width()], vec![0.0; model.encoder().width()]);
+        let entries = Vec::new();
+        EncodedPeople { worlds, model, clip, drops_incomplete, frame, entries, row, base }
+    }
+
+    /// The scores of row `i` in every world, for each target group; false where a variable is
+    /// missing.
+    fn answer(
+        &mut self,
+        batch: &PreparedBatch,
+        i: usize,
+        own: usize,
+        targets: &[usize],
+        found: &mut [f64],
+    ) -> Result<bool> {
+        let encoding = &self.worlds.encoding;
+        if !encoding.is_complete(&batch.rows, i) {
+            let missing = || missing_variable(batch, i);
+            return self.drops_incomplete.then_some(false).ok_or_else(missing);
+        }
+        encoding.encode(&batch.rows, i, &mut self.entries);
+        self.row.fill(0.0);
+        self.entries.iter().for_each(|&(column, x)| self.row[column] = x);
+        self.model.encoder().encode(&batch.rows, i, &mut self.entries);
+        self.base.fill(0.0);
+        self.entries.iter().for_each(|&(column, x)| self.base[column] = x);
+        let (mut moved, mut encoded) = (self.row.clone(), self.base.clone());
+        let Some(reach) = &self.frame.reach else { return Ok(true) };
+        let groups = self.frame.ranks.len();
+        for (t, &to) in targets.iter().enumerate() {
+            for (w, movement) in self.frame.movements[own * groups + to].iter().enumerate() {
+                moved.copy_from_slice(&self.row);
+                self.worlds.apply(movement, self.clip, &mut moved);
+                encoded.copy_from_slice(&self.base);
+                for &(column, _) in movement {
+                    for &(at, unit) in &reach.columns[column] {
+                        encoded[at] += (moved[column] - self.row[column]) * unit;
+                    }
+                }
+                found[w * targets.len() + t] = self.model.score_encoded(&encoded);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// People whose rows were written.
+struct WrittenPeople {
+    /// For each key of the keys the position of its first row.
+    starts: Vec<usize>,
+    /// For each key the number of its row in each world.
+    reached: Vec<u16>,
+    scores: Vec<f64>,
+}
+
+impl WrittenPeople {
+    /// The scores of the keys from `at` on; false where they have no row in any world.
+    fn answer(&self, at: usize, n: usize, found: &mut [f64]) -> bool {
+        let n_worlds = found.len() / n.max(1);
+        let mut any = false;
+        for t in 0..n {
+            let of_key = &self.reached[(at + t) * n_worlds..(at + t + 1) * n_worlds];
+            for (w, &row) in of_key.iter().enumerate().filter(|(_, row)| **row != NO_ROW) {
+                let score = self.scores.get(self.starts[at + t] + usize::from(row));
+                found[w * n + t] = score.copied().unwrap_or(f64::NAN);
+                any = true;
+            }
+        }
+        any
+    }
+}
+
+/// For each key the position of its first row: both lists are in the order of parents and groups.
+fn row_starts(keys: &CounterfactualKeys, rows: &CounterfactualKeys) -> Vec<usize> {
+    let mut next = 0;
+    let start = |k: usize| {
+        let start = next;
+        let key = (keys.parent[k], keys.to_group[k]);
+        while next < rows.parent.len() && (rows.parent[next], rows.to_group[next]) == key {
+            next += 1;
+        }
+        start
+    };
+    (0..keys.parent.len()).map(start).collect()
 }
 
 /// Mean and quantiles of variances.
@@ -310,7 +508,7 @@ impl ColumnReach {
     }
 }
 
-fn missing_variable(batch: &PreparedBatch, i: usize) -> Error {
+pub(crate) fn missing_variable(batch: &PreparedBatch, i: usize) -> Error {
     Fault::new("missing-value", "an audited row lacks a value that the graph needs")
         .at_row(format!("row {}", batch.row[i]))
         .hint(

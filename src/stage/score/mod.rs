@@ -3,12 +3,16 @@
 
 pub(crate) mod changed_rows;
 pub(crate) mod command;
+pub(crate) mod equal_rows;
 pub(crate) mod expect;
+#[cfg(test)]
+mod extension_tests;
 pub(crate) mod fit_threshold;
 pub(crate) mod graph_scoring;
 pub(crate) mod join;
 pub(crate) mod recheck;
 pub(crate) mod rows;
+pub(crate) mod worlds;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +26,6 @@ use crate::num::score_scale::ScoreScale;
 use crate::param::ColumnName;
 use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::classes::{self, ClassScores};
-use crate::stage::discover;
 use crate::stage::input::request::{ScoreAnswers, recheck_inputs};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::models::AskedModels;
@@ -95,13 +98,8 @@ impl Stage for ScoreStage {
 
     fn plan<'a>(unit: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
         let plan = b.plan;
-        let (name, model) = plan.model_of(unit)?;
+        let (_, model) = plan.model_of(unit)?;
         let applied = (!unit.set.is_empty()).then(|| plan.set_of(unit)).transpose()?;
-        if let Some((applied, graphs)) = applied.as_ref().and_then(|w| Some((w, w.graphs()?)))
-            && !plan.programs.contains_key(name)
-        {
-            return discover::plan_graph_score(unit, applied, graphs, b);
-        }
         if let Some(scores) = model.made_elsewhere() {
             return plan_made_elsewhere(unit, scores, applied, b);
         }
@@ -110,10 +108,11 @@ impl Stage for ScoreStage {
         let made = match applied {
             None => None,
             Some(applied) => {
+                let of_worlds = applied.graphs().is_some();
                 // Training rows for a fold have counterfactuals of their own.
                 let predicted = !unit.predictions.is_empty();
                 let of = if predicted { unit.clone() } else { applied.unit() };
-                Some((b.need::<GenerateStage>(&of)?, applied.position))
+                Some((b.need::<GenerateStage>(&of)?, applied.position, of_worlds))
             }
         };
         let passes = plan.n_classes().unwrap_or(1) as u64;
@@ -123,16 +122,25 @@ impl Stage for ScoreStage {
                 let layout = row_context.rows.layout();
                 let made = match &made {
                     None => None,
-                    Some((made, position)) => Some((made.open(ctx, row_context)?, *position)),
+                    Some((made, position, of_worlds)) => {
+                        Some((made.open(ctx, row_context)?, *position, *of_worlds))
+                    }
                 };
                 if let Some(call) = asked.call() {
-                    let scored = made.as_ref().map_or(CommandRows::Rows, |(made, position)| {
-                        CommandRows::Counterfactuals(made, &layout.attributes[*position])
-                    });
+                    let scored = match &made {
+                        None => CommandRows::Rows,
+                        Some((made, position, of_worlds)) => {
+                            let attribute = &layout.attributes[*position];
+                            match of_worlds {
+                                true => CommandRows::WorldRows(made, attribute),
+                                false => CommandRows::Counterfactuals(made, attribute),
+                            }
+                        }
+                    };
                     return call.score(ctx, row_context, scored, asked.trained(ctx));
                 }
                 let scorers = asked.scorers(ctx, layout)?;
-                let Some((made, position)) = made else {
+                let Some((made, position, _)) = made else {
                     return score_rows(row_context, &scorers, None, ctx.out());
                 };
                 let known = asked.known_groups(ctx, layout, position)?;

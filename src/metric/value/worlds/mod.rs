@@ -23,8 +23,8 @@
 //! their worlds are kept as sums of everybody; but where no score moves in any graph, the distances
 //! have that of the share of people who move.
 //!
-//! Memory: 17 kilobytes a world; cost of the intervals: worlds x replicates x (blocks x 8 + metrics
-//! x scopes) steps.
+//! Memory: 17 kilobytes a world with two groups, 5 more for each further direction; cost of the
+//! intervals: worlds x replicates x (blocks x 8 + metrics x scopes) steps.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -39,10 +39,10 @@ use crate::metric::evidence::person::{
 };
 use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::interval::{
-    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson,
+    IntervalProcedure, NoIntervalReason, ValueInterval, percentile, wilson, wilson_of_people,
 };
 use crate::metric::rate::{MetricValue, Rate, Undefined};
-use crate::metric::scope::MetricScope;
+use crate::metric::scope::{MetricScope, ScopeIndex};
 use crate::metric::value::measured::MeasuredValue;
 use crate::metric::value::settings::MeasureSettings;
 use crate::metric::{Metric, MetricFamily, difference};
@@ -77,9 +77,9 @@ pub(crate) fn is_outside(mean: f64, (lo, hi): (f64, f64)) -> bool {
     mean < lo - rounding || mean > hi + rounding
 }
 
-/// People of one block by label (no, yes, not known) and prediction, for each of the two groups: at
-/// 6 group + 2 label + prediction.
-const KINDS: usize = 12;
+/// People of one block and group, or switches of one block and direction, by label (no, yes, not
+/// known) and prediction: at 2 label + prediction.
+const KINDS: usize = 6;
 
 /// Parts into which worlds are shared out among threads, regardless of the number of threads.
 const CHUNKS: usize = 16;
@@ -100,10 +100,14 @@ pub(crate) struct GraphWorld {
 pub(crate) struct WorldCounts {
     /// The worlds.
     pub worlds: Vec<GraphWorld>,
+    groups: usize,
+    /// For each world, then each graph fitted on all training rows, the groups, reference first,
+    /// of which it saw no row: nothing is defined there that involves them.
+    absent: Vec<Vec<usize>>,
     /// Whether a class of graphs was sampled.
     pub sampled: bool,
     cut: u64,
-    /// People of each block by [`KINDS`], block by block.
+    /// People of each block, group and kind: block by block, then group by group.
     people: Vec<u64>,
     /// The worlds, then their graphs fitted on all training rows.
     of_world: Vec<WorldSwitchCounts>,
@@ -113,8 +117,8 @@ pub(crate) struct WorldCounts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct WorldSwitchCounts {
     counts: CounterfactualCounts,
-    /// Those of `people` whose prediction switches; empty where all training rows were fitted, of
-    /// which there is no interval.
+    /// People of each block, direction and kind whose prediction switches; empty where all training
+    /// rows were fitted, of which there is no interval.
     switched: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     second: Option<ShiftPass>,
@@ -193,22 +197,32 @@ impl SpreadParts {
 }
 
 impl WorldCounts {
-    /// Nobody yet, in these worlds of an attribute with two groups.
-    pub(crate) fn new(worlds: Vec<GraphWorld>, sampled: bool, seed: Seed) -> Self {
+    /// Nobody yet, in these worlds of an attribute with so many groups. `absent` holds for each
+    /// world, then for each graph fitted on all training rows, the groups without a row.
+    pub(crate) fn new(
+        worlds: Vec<GraphWorld>,
+        groups: usize,
+        absent: Vec<Vec<usize>>,
+        sampled: bool,
+        seed: Seed,
+    ) -> Self {
         let nobody = |of: usize| WorldSwitchCounts {
-            counts: CounterfactualCounts::new(2),
+            counts: CounterfactualCounts::new(groups),
             switched: vec![0; of],
             second: None,
         };
         let on_all_rows = worlds.iter().map(|world| world.all_rows + 1).max().unwrap_or(0);
-        let mut of_world = vec![nobody(WORLD_BLOCKS * KINDS); worlds.len()];
+        let directions = groups * groups.saturating_sub(1);
+        let mut of_world = vec![nobody(WORLD_BLOCKS * directions * KINDS); worlds.len()];
         of_world.extend(vec![nobody(0); on_all_rows]);
         let cut = named_seed(seed.0, "bootstrap/worlds/cut");
-        WorldCounts { worlds, sampled, cut, people: vec![0; WORLD_BLOCKS * KINDS], of_world }
+        let people = vec![0; WORLD_BLOCKS * groups * KINDS];
+        WorldCounts { worlds, groups, absent, sampled, cut, people, of_world }
     }
 
-    /// Adds a person with the counterfactual of each world, then of each graph fitted on all
-    /// training rows. `key` is the person's own.
+    /// Adds a person with the counterfactuals of each world, then of each graph fitted on all
+    /// training rows: in every one as many, of the same target groups in the same order. `key` is
+    /// the person's own.
     ///
     /// # Panics
     /// Where there are not as many counterfactuals as that: a bug of the caller.
@@ -218,33 +232,53 @@ impl WorldCounts {
         person: &ScoredPerson,
         counterfactuals: &[ScoredCounterfactual],
     ) {
+        let targets = counterfactuals.len() / self.of_world.len().max(1);
         assert_eq!(
             counterfactuals.len(),
-            self.of_world.len(),
-            "a counterfactual per world and graph"
+            targets * self.of_world.len(),
+            "as many counterfactuals in every world and graph"
         );
+        if targets == 0 {
+            return;
+        }
         let block =
             usize::try_from(((h(self.cut, key, 0) >> 32) * WORLD_BLOCKS as u64) >> 32).unwrap_or(0);
         let label = person.label.map_or(2, usize::from);
-        let at = person
-            .predicted
-            .map(|predicted| KINDS * block + 6 * person.group + 2 * label + usize::from(predicted));
-        // In every world the same people have a counterfactual.
-        let at = at.filter(|_| {
-            counterfactuals.iter().all(|counterfactual| counterfactual.predicted.is_some())
+        // In every world that saw the groups the same people have a counterfactual.
+        let is_absent = |world: usize, to: usize| {
+            self.absent
+                .get(world)
+                .is_some_and(|absent| absent.contains(&to) || absent.contains(&person.group))
+        };
+        let has_all = counterfactuals.chunks_exact(targets).enumerate().all(|(world, of)| {
+            of.iter().all(|cf| cf.predicted.is_some() || is_absent(world, cf.to))
         });
-        if let Some(at) = at {
-            self.people[at] += 1;
+        let kind = person.predicted.filter(|_| has_all);
+        let kind = kind.map(|predicted| 2 * label + usize::from(predicted));
+        if let Some(kind) = kind {
+            self.people[(block * self.groups + person.group) * KINDS + kind] += 1;
         }
-        for (world, counterfactual) in self.of_world.iter_mut().zip(counterfactuals) {
-            world.counts.add(person, std::slice::from_ref(counterfactual));
-            if let Some(switched) = at
-                .filter(|_| counterfactual.predicted != person.predicted)
-                .and_then(|at| world.switched.get_mut(at))
-            {
-                *switched += 1;
+        let (from, groups) = (person.group, self.groups);
+        let directions = groups * groups.saturating_sub(1);
+        for (world, of) in self.of_world.iter_mut().zip(counterfactuals.chunks_exact(targets)) {
+            world.counts.add(person, of);
+            let Some(kind) = kind else { continue };
+            for cf in of.iter().filter(|cf| cf.predicted.is_some()) {
+                let at = (block * directions + direction(groups, from, cf.to)) * KINDS + kind;
+                if cf.predicted != person.predicted
+                    && let Some(switched) = world.switched.get_mut(at)
+                {
+                    *switched += 1;
+                }
             }
         }
+    }
+
+    /// Whether a world, or a graph fitted on all training rows, says nothing in a scope, because it
+    /// saw no row of a group there.
+    fn is_unseen(&self, world: usize, scope: MetricScope) -> bool {
+        let absent = self.absent.get(world);
+        absent.is_some_and(|absent| absent.iter().any(|&group| scope.involves(group)))
     }
 
     /// The second pass of every world, of nobody yet.
@@ -280,10 +314,11 @@ pub(crate) fn add_second(
     person: &ScoredPerson,
     counterfactuals: &[ScoredCounterfactual],
 ) {
+    let targets = (counterfactuals.len() / second.len().max(1)).max(1);
     second
         .iter_mut()
-        .zip(counterfactuals)
-        .for_each(|(pass, counterfactual)| pass.add(person, std::slice::from_ref(counterfactual)));
+        .zip(counterfactuals.chunks_exact(targets))
+        .for_each(|(pass, of)| pass.add(person, of));
 }
 
 /// Every metric of the counterfactual families asked for, in every scope; `level` is that of the
@@ -295,13 +330,19 @@ pub(crate) fn measure_worlds(
 ) -> Vec<AcrossWorldsValue> {
     let plain = MeasureSettings { level: None, ..settings.clone() };
     if counts.worlds.is_empty() {
-        return measure_no_worlds(level, &plain);
+        return measure_no_worlds(counts.groups, level, &plain);
     }
-    let of_world = |world: &WorldSwitchCounts| {
+    let of_world = |(w, world): (usize, &WorldSwitchCounts)| {
         let second = world.second.clone().map(|second| ShiftEvidence { second, intervals: None });
-        measure_counterfactual(&world.counts, second.as_ref(), None, &plain)
+        let mut measured = measure_counterfactual(&world.counts, second.as_ref(), None, &plain);
+        for m in measured.iter_mut().filter(|m| counts.is_unseen(w, m.scope)) {
+            m.value = Err(Undefined::NoTrainingRows);
+            (m.numerator, m.denominator, m.switched) = (None, None, None);
+        }
+        measured
     };
-    let measured: Vec<Vec<MeasuredValue>> = counts.of_world.par_iter().map(of_world).collect();
+    let measured: Vec<Vec<MeasuredValue>> =
+        counts.of_world.par_iter().enumerate().map(of_world).collect();
     let Some(first) = measured.first() else { return Vec::new() };
     let ask = MeasureContext::new(settings);
     let drawn = settings.level.map(|_| WorldBootstrap::new(counts, &ask, first));
@@ -312,6 +353,8 @@ pub(crate) fn measure_worlds(
     let across = |k: usize| -> AcrossWorldsValue {
         let each: Vec<&MeasuredValue> =
             measured_worlds.iter().map(|of_world| &of_world[k]).collect();
+        // A world that saw no row of a group has nobody.
+        let lead = each.iter().copied().find(|m| m.value.is_ok()).unwrap_or(each[0]);
         let spread = |even: bool| {
             let weight =
                 |world: &GraphWorld| if even { 1.0 / members[world.bootstrap] as f64 } else { 1.0 };
@@ -336,7 +379,8 @@ pub(crate) fn measure_worlds(
         );
         let value = all.map_or(each[0].value, |all| Ok(all.mean));
         let same = |of: fn(&MeasuredValue) -> Option<u64>| {
-            of(each[0]).filter(|first| each.iter().all(|m| of(m) == Some(*first)))
+            let told = each.iter().filter(|m| m.value.is_ok() || lead.value.is_err());
+            of(lead).filter(|first| told.clone().all(|m| of(m) == Some(*first)))
         };
         let counts_of_all = same(|m| m.numerator).zip(same(|m| m.denominator));
         let (interval, ci_method) = ask.interval(value, || {
@@ -346,17 +390,17 @@ pub(crate) fn measure_worlds(
                 // a formula.
                 Some(IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n)) => {
                     match counts_of_all {
-                        Some((numerator, denominator)) => IntervalBasis::Formula(wilson(
-                            Rate { numerator, denominator, empty: Undefined::OperandMissing },
-                            ask.z,
-                        )),
+                        Some((numerator, denominator)) => {
+                            let cases = cases_of_person(each[0].scope, counts.groups);
+                            IntervalBasis::Formula(boundary(numerator, denominator, cases, ask.z))
+                        }
                         None => IntervalBasis::Replicates(Err(NoIntervalReason::AllAgree), n),
                     }
                 }
                 Some(IntervalBasis::SumsOfGraphs)
                     if nobody_moves(measured_worlds, each[0].scope) =>
                 {
-                    unmoved(each[0].metric, each[0].n_rows as f64, ask.z)
+                    unmoved(lead.metric, lead.n_rows as f64, ask.z)
                         .map_or(IntervalBasis::SumsOfGraphs, |interval| {
                             IntervalBasis::Formula(Some(interval))
                         })
@@ -408,7 +452,7 @@ pub(crate) fn measure_worlds(
             ci_method,
             flags,
             impaired,
-            ..each[0].clone()
+            ..lead.clone()
         };
         let each = each.iter().map(|m| (m.value, m.numerator, m.denominator)).collect();
         AcrossWorldsValue {
@@ -433,9 +477,37 @@ fn nobody_moves(worlds: &[Vec<MeasuredValue>], scope: MetricScope) -> bool {
         && worlds.iter().all(|world| world.iter().any(is_still))
 }
 
+/// The number of a direction among those of so many groups.
+fn direction(groups: usize, from: usize, to: usize) -> usize {
+    from * (groups - 1) + to - usize::from(to > from)
+}
+
+/// How often a person counts in a scope.
+fn cases_of_person(scope: MetricScope, groups: usize) -> u64 {
+    match scope {
+        MetricScope::OneToRest(_) | MetricScope::Total => groups.saturating_sub(1).max(1) as u64,
+        _ => 1,
+    }
+}
+
+/// The interval of a rate that is the same in every world and replicate, of people who count so
+/// often each.
+fn boundary(numerator: u64, denominator: u64, cases: u64, z: f64) -> Option<ValueInterval> {
+    if cases == 1 {
+        return wilson(Rate { numerator, denominator, empty: Undefined::OperandMissing }, z);
+    }
+    let people = denominator as f64 / cases as f64;
+    let method = IntervalProcedure::WilsonPeople { weighed: false };
+    wilson_of_people(numerator > 0, people, z, method)
+}
+
 /// Every metric without a value: there is no world.
-fn measure_no_worlds(level: Level, plain: &MeasureSettings) -> Vec<AcrossWorldsValue> {
-    let nobody = CounterfactualCounts::new(2);
+fn measure_no_worlds(
+    groups: usize,
+    level: Level,
+    plain: &MeasureSettings,
+) -> Vec<AcrossWorldsValue> {
+    let nobody = CounterfactualCounts::new(groups);
     let second = ShiftEvidence { second: nobody.second_pass(), intervals: None };
     let across = |measured| AcrossWorldsValue {
         measured,
@@ -457,14 +529,14 @@ struct WorldBootstrap {
     replicates: Vec<Option<Vec<MetricValue>>>,
 }
 
-/// A value to be redrawn.
-type CellsToValue = Box<dyn Fn(&[SwitchCells; 2]) -> MetricValue + Sync>;
+/// A value to be redrawn, of the cells of all directions.
+type CellsToValue = Box<dyn Fn(&[SwitchCells]) -> MetricValue + Sync>;
 
 impl WorldBootstrap {
     fn new(counts: &WorldCounts, ask: &MeasureContext<'_>, measured: &[MeasuredValue]) -> Self {
         let samples = usize::try_from(ask.settings.samples.get()).unwrap_or(usize::MAX);
         let values: Vec<Option<CellsToValue>> =
-            measured.iter().map(|m| value_of(m, ask.settings)).collect();
+            measured.iter().map(|m| value_of(m, counts.groups, ask.settings)).collect();
         let asked: Vec<&CellsToValue> = values.iter().flatten().collect();
         let poisson = PoissonWeights::new(ask.settings.seed.0, "bootstrap/worlds");
         let lanes = samples.div_ceil(LANES);
@@ -476,11 +548,12 @@ impl WorldBootstrap {
                 times
             })
             .collect();
-        let sums = |of: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
+        // For each of so many numbers of a block its sum in every replicate.
+        let sums = |width: usize, of: &dyn Fn(usize) -> f64| -> Vec<Vec<f64>> {
             let kind = |kind: usize| {
                 let mut sums = vec![[0.0; LANES]; lanes];
                 for (block, times) in times.iter().enumerate() {
-                    let n = of(KINDS * block + kind);
+                    let n = of(width * block + kind);
                     if n > 0.0 {
                         for (sum, times) in sums.iter_mut().zip(times) {
                             sum.iter_mut().zip(times).for_each(|(sum, times)| *sum += n * times);
@@ -489,28 +562,37 @@ impl WorldBootstrap {
                 }
                 sums.as_flattened()[..samples].to_vec()
             };
-            (0..KINDS).map(kind).collect()
+            (0..width).map(kind).collect()
         };
-        let people = sums(&|at| counts.people[at] as f64);
+        let groups = counts.groups;
+        let directions: Vec<(usize, usize)> = ScopeIndex::new(groups).directions().collect();
+        let people = sums(groups * KINDS, &|at| counts.people[at] as f64);
         let part = |part: usize| {
             let mut means = vec![(0.0, 0_u64); asked.len() * samples];
             let size = counts.worlds.len().div_ceil(CHUNKS);
             let range = (part * size).min(counts.worlds.len())
                 ..((part + 1) * size).min(counts.worlds.len());
-            for (world, of_world) in
-                counts.worlds[range.clone()].iter().zip(&counts.of_world[range])
-            {
-                let switched = sums(&|at| f64::from(of_world.switched[at]));
+            for w in range {
+                let (world, of_world) = (&counts.worlds[w], &counts.of_world[w]);
+                let scopes = measured.iter().zip(&values).filter(|(_, value)| value.is_some());
+                let unseen: Vec<bool> = scopes.map(|(m, _)| counts.is_unseen(w, m.scope)).collect();
+                let width = directions.len() * KINDS;
+                let switched = sums(width, &|at| f64::from(of_world.switched[at]));
+                let mut cells = vec![[0; ECCM_CELLS]; directions.len()];
                 for r in 0..samples {
-                    let mut cells = [[0; ECCM_CELLS]; 2];
-                    for kind in 0..KINDS {
-                        let (group, label, predicted) = (kind / 6, kind / 2 % 3, kind % 2);
-                        let (all, moved) = (people[kind][r], switched[kind][r]);
-                        cells[group][4 * label + 2 * predicted + predicted] = (all - moved) as u64;
-                        cells[group][4 * label + 2 * predicted + (1 - predicted)] = moved as u64;
+                    for (d, &(from, _)) in directions.iter().enumerate() {
+                        for kind in 0..KINDS {
+                            let (label, predicted) = (kind / 2, kind % 2);
+                            let all = people[from * KINDS + kind][r];
+                            let moved = switched[d * KINDS + kind][r];
+                            let at = 4 * label + 2 * predicted;
+                            cells[d][at + predicted] = (all - moved) as u64;
+                            cells[d][at + 1 - predicted] = moved as u64;
+                        }
                     }
-                    for (value, means) in asked.iter().zip(means.chunks_exact_mut(samples)) {
-                        if let Ok(value) = value(&cells) {
+                    let asked = asked.iter().zip(&unseen).zip(means.chunks_exact_mut(samples));
+                    for ((value, _), means) in asked.filter(|((_, unseen), _)| !**unseen) {
+                        if let Ok(value) = value(cells.as_slice()) {
                             means[r].0 += world.copies as f64 * value;
                             means[r].1 += world.copies;
                         }
@@ -546,24 +628,38 @@ impl WorldBootstrap {
     }
 }
 
-/// A metric of a scope as a function of the cells of both directions; none where it reads scores.
-fn value_of(measured: &MeasuredValue, settings: &MeasureSettings) -> Option<CellsToValue> {
+/// A metric of a scope as a function of the cells of all directions; none where it reads anything
+/// else.
+fn value_of(
+    measured: &MeasuredValue,
+    groups: usize,
+    settings: &MeasureSettings,
+) -> Option<CellsToValue> {
     let metric: &'static Metric = measured.metric;
     debug_assert!(
         matches!(metric.family, MetricFamily::Ccm | MetricFamily::Eccm | MetricFamily::Shift),
         "a metric of counterfactuals"
     );
     let of = value_of_cells(metric, settings)?;
-    Some(match measured.scope {
-        MetricScope::Direction(from, _) => Box::new(move |cells| of(cells[from])),
+    let at = move |from: usize, to: usize| direction(groups, from, to);
+    let sum_of = |holds: Box<dyn Fn(usize, usize) -> bool>| {
+        let held = ScopeIndex::new(groups).directions().filter(|&(from, to)| holds(from, to));
+        held.map(|(from, to)| at(from, to)).collect::<Vec<usize>>()
+    };
+    let held = match measured.scope {
         MetricScope::Difference(a, b) => {
-            Box::new(move |cells| difference(of(cells[a]), of(cells[b])))
+            let (forth, back) = (at(a, b), at(b, a));
+            return Some(Box::new(move |cells| difference(of(cells[forth]), of(cells[back]))));
         }
-        MetricScope::Total => {
-            Box::new(move |cells| of(std::array::from_fn(|i| cells[0][i] + cells[1][i])))
-        }
+        MetricScope::Direction(from, to) => vec![at(from, to)],
+        MetricScope::OneToRest(one) => sum_of(Box::new(move |from, _| from == one)),
+        MetricScope::RestToOne(one) => sum_of(Box::new(move |_, to| to == one)),
+        MetricScope::Total => sum_of(Box::new(|_, _| true)),
         _ => return None,
-    })
+    };
+    Some(Box::new(move |cells| {
+        of(std::array::from_fn(|i| held.iter().map(|&d| cells[d][i]).sum()))
+    }))
 }
 
 #[cfg(test)]

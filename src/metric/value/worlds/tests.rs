@@ -63,7 +63,7 @@ fn moved(person: &ScoredPerson, scores: &[f64]) -> Vec<ScoredCounterfactual> {
 
 /// Adds people with the score in every world, and keeps the second pass.
 fn counted(worlds: Vec<GraphWorld>, people: &[(usize, f64, Vec<f64>)]) -> WorldCounts {
-    let mut counts = WorldCounts::new(worlds, false, Seed(3));
+    let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false, Seed(3));
     let each = || {
         people
             .iter()
@@ -87,6 +87,47 @@ fn find<'a>(
     scope: MetricScope,
 ) -> &'a AcrossWorldsValue {
     all.iter().find(|a| a.measured.metric.id == metric && a.measured.scope == scope).unwrap()
+}
+
+/// Three groups, of which the second bootstrap saw nobody of the last: directions of that group and
+/// sums over it are undefined there, and directions between the others are not.
+#[test]
+fn a_group_that_a_bootstrap_lacks_is_undefined_there() {
+    let absent = vec![vec![], vec![2], vec![]];
+    let mut counts = WorldCounts::new(worlds(&[(0, 1), (1, 1)]), 3, absent, false, Seed(3));
+    for key in 0..12 {
+        let person = person((key % 3) as usize, 0.2);
+        // In the first bootstrap everybody switches who becomes a member of the last group.
+        let of_world = |world: usize| {
+            (0..3).filter(|&to| to != person.group).map(move |to| {
+                let seen = world != 1 || (to != 2 && person.group != 2);
+                let score = if to == 2 { 0.9 } else { 0.1 };
+                ScoredCounterfactual {
+                    to,
+                    predicted: seen.then_some(score > 0.5),
+                    score: seen.then_some(score),
+                }
+            })
+        };
+        let of: Vec<ScoredCounterfactual> = (0..3).flat_map(of_world).collect();
+        counts.add(key, &person, &of);
+    }
+    let all = measure_worlds(&counts, Level::DEFAULT, &settings(Some(Level::DEFAULT)));
+    let told = |scope| {
+        let of = find(&all, "psr", scope);
+        (of.measured.value, of.n_worlds, of.n_undefined, of.measured.denominator)
+    };
+    assert_eq!(told(MetricScope::Direction(0, 2)), (Ok(1.0), 1, 1, Some(4)));
+    assert_eq!(told(MetricScope::Direction(0, 1)), (Ok(0.0), 2, 0, Some(4)));
+    assert_eq!(told(MetricScope::OneToRest(0)), (Ok(0.5), 1, 1, Some(8)));
+    assert_eq!(told(MetricScope::RestToOne(2)), (Ok(1.0), 1, 1, Some(8)));
+    assert_eq!(told(MetricScope::Total), (Ok(1.0 / 3.0), 1, 1, Some(24)));
+    let unseen = find(&all, "psr", MetricScope::Direction(2, 0)).by_world[1];
+    assert_eq!(unseen, (Err(Undefined::NoTrainingRows), None, None));
+    // Four people, none of whom switches in any world: Wilson's interval of four.
+    let nobody = find(&all, "psr", MetricScope::Direction(0, 1)).measured.interval.unwrap();
+    let z = z_of_level(0.95);
+    assert!((nobody.hi - z * z / (4.0 + z * z)).abs() < 1e-12, "{nobody:?}");
 }
 
 /// Four people predicted negative: of them 1, 3 and 2 switch in worlds of 2, 1 and 1 graphs, the
@@ -191,7 +232,7 @@ fn the_parts_of_a_variance_add_up_to_it() {
     };
     // Scores of four worlds, and of one graph or two on all rows.
     let measured = |worlds: Vec<GraphWorld>, n: usize| {
-        let mut counts = WorldCounts::new(worlds, false, Seed(3));
+        let mut counts = WorldCounts::new(worlds, 2, Vec::new(), false, Seed(3));
         let all = crowd(n);
         for (key, (group, score, scores)) in all.iter().enumerate() {
             let person = person(*group, *score);
@@ -310,9 +351,9 @@ fn crowd(n_worlds: usize) -> Vec<(usize, f64, Vec<f64>)> {
 fn parts_make_the_whole_and_one_world_is_one_set() {
     let people = crowd(1);
     let whole = counted(worlds(&[(0, 1)]), &people);
-    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), false, Seed(3));
+    let mut merged = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3));
     for (part, keys) in people.chunks(77).zip([0, 77, 154, 231]) {
-        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), false, Seed(3));
+        let mut counts = WorldCounts::new(worlds(&[(0, 1)]), 2, Vec::new(), false, Seed(3));
         for (k, (group, score, scores)) in part.iter().enumerate() {
             let person = person(*group, *score);
             counts.add(keys + k as u64, &person, &moved(&person, scores));

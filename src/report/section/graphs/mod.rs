@@ -11,6 +11,7 @@
 //! scenario.
 
 mod drawing;
+mod values;
 
 use crate::metric::MetricUnit;
 use crate::metric::catalog::find;
@@ -25,6 +26,7 @@ use crate::report::page::{PageBlock, PageCell, PageFigure, PageSection, PageTabl
 use crate::report::read::audit::AuditFolder;
 use crate::report::read::graphs::{Causes, LEAST, ScenarioBootstrap, ScenarioGraphs, ScenarioNode};
 use crate::report::read::panel::{GraphSpread, ReportedValue, ResultKey};
+use crate::report::section::graphs::values::ValueKnobs;
 
 /// Drawings on one page.
 const DRAWN_AT_MOST: usize = 12;
@@ -58,10 +60,12 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             RichText::new().strong("All graphs share assumptions that no interval reflects: ").text(
                 "no common cause of two variables is missing from the data (causal sufficiency); a \
                  search also treats variables that look independent as unconnected (faithfulness); \
-                 every effect is linear, also on shares of levels. Graphs that fit a bootstrap \
-                 nearly as well as its best class are excluded. The search may miss a better \
-                 graph; raise `starts` of `boss` to search longer. Graphs of bootstrapped rows \
-                 tend to have more edges than those of the rows themselves, and than the truth.",
+                 ",
+            ).text(linear_effects(audit, &groups)).text(
+                ". Graphs that fit a bootstrap nearly as well as its best class are excluded. The \
+                 search may miss a better graph; raise `starts` of `boss` to search longer. Graphs \
+                 of bootstrapped rows tend to have more edges than those of the rows themselves, \
+                 and than the truth.",
             ),
         ),
         PageBlock::Note(doubts(audit)),
@@ -71,6 +75,7 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
             format!("graphs-{}", scenarios[0].id),
             RichText::new().name(attribute.as_str()),
         ));
+        blocks.extend(values::values(audit, scenarios));
         blocks.push(overview(audit, attribute, scenarios, glossary));
         blocks.extend(oddities(scenarios));
         blocks.extend(few_bootstraps(scenarios));
@@ -84,6 +89,20 @@ pub(crate) fn section(audit: &AuditFolder, glossary: &mut PageGlossary<'_>) -> O
         blocks.push(movements(audit, scenarios));
     }
     Some(PageSection { id: "graphs", title: "How certain are the causal graphs", blocks })
+}
+
+/// What is assumed of effects: binned mechanisms are not linear, and the search is.
+fn linear_effects(audit: &AuditFolder, groups: &[(String, Vec<&ScenarioGraphs>)]) -> &'static str {
+    let scenarios = groups.iter().flat_map(|(_, scenarios)| scenarios);
+    let binned = scenarios.map(|s| ValueKnobs::of(audit, &s.set).are_binned());
+    if binned.clone().any(|binned| binned) {
+        if binned.clone().all(|binned| binned) {
+            return "the search looks for linear effects only, also on shares of levels";
+        }
+        return "every effect is linear, also on shares of levels, except where cells of people \
+                give the values, and there the search looks for linear effects only";
+    }
+    "every effect is linear, also on shares of levels"
 }
 
 fn key(model: &str, attribute: &str, set: &str, scope: &str, from: &str, to: &str) -> ResultKey {
@@ -504,9 +523,11 @@ fn rates(
     glossary: &mut PageGlossary<'_>,
 ) -> Option<PageBlock> {
     let groups = audit.groups_of(attribute);
-    let [a, b] = groups.as_slice() else { return None };
+    // Of several groups the directions from and to the reference; all of them are in the table.
+    let (reference, others) = groups.split_first()?;
+    let directions = others.iter().flat_map(|other| [(reference, other), (other, reference)]);
     let mut found: Vec<(RichText, &str, Vec<Option<&ReportedValue>>)> = Vec::new();
-    for (from, to) in [(a, b), (b, a)] {
+    for (from, to) in directions {
         for metric in PageList::GraphRates.ids() {
             let of = |s: &&ScenarioGraphs| {
                 audit.measure(&key(model, attribute, &s.set, "direction", from, to), metric)
@@ -747,19 +768,31 @@ fn movements(audit: &AuditFolder, scenarios: &[&ScenarioGraphs]) -> PageBlock {
     head.extend(scenarios.iter().map(|s| RichText::new().name(&s.set)));
     let moved =
         |n: &ScenarioNode| n.variable != first.sensitive && !n.level.is_empty() && n.mean != 0.0;
-    let fractions = if scenarios.iter().any(|s| s.nodes.iter().any(moved)) {
+    let are_rows = |s: &&ScenarioGraphs| ValueKnobs::of(audit, &s.set).are_rows();
+    let expected = || scenarios.iter().filter(|s| !are_rows(s));
+    let fractions = if expected().any(|s| s.nodes.iter().any(moved)) {
         ". Levels move by fractions, and such people cannot exist: the model scores points between \
          people, as in the method's paper"
     } else {
         ""
     };
+    let back = match (expected().count(), scenarios.iter().any(are_rows)) {
+        (0, _) => "",
+        (_, false) => {
+            "; in the reverse direction they move by the same amount with the opposite sign"
+        }
+        (_, true) => {
+            "; in the reverse direction they move by the same amount with the opposite sign where \
+             levels are expected"
+        }
+    };
     let caption = RichText::from("How far variables move from ")
         .and(RichText::direction(&first.groups.0, &first.groups.1))
         .text(format!(
-            ", in their own unit, levels in shares of 1; in the reverse direction they move by the \
-             same amount with the opposite sign. Mean over all graphs, which a few graphs can \
-             influence; below it the interval that contains {} of graphs and refits, and the share \
-             of graphs in which the variable is an effect of the attribute{fractions}",
+            ", in their own unit, levels in shares of 1{back}. Mean over all graphs, which a few \
+             graphs can influence; below it the interval that contains {} of graphs and refits, \
+             and the share of graphs in which the variable is an effect of the \
+             attribute{fractions}",
             middle(audit)
         ));
     PageBlock::Table(PageTable { caption, head, rows, prose: false })

@@ -1,0 +1,234 @@
+//! What a job says about rows of a graph-uncertain set: how levels are chosen, what gives the
+//! values, and the bins of numbers.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::counterfactual::graph_uncertain::coupling::LevelChoice;
+use crate::param::{ColumnName, Count, Finite};
+
+/// What counterfactuals of a graph-uncertain set hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphLevels {
+    /// Shares of levels and any number, as in the paper: only models trained here can be asked.
+    #[default]
+    Expected,
+    /// One possible row per person and world: levels and whole numbers are drawn from their shares,
+    /// with one random number per person and column. Any model can be asked.
+    Drawn,
+    /// The most probable row per person and world. For looking at persons, not for rates.
+    Nearest,
+}
+
+impl GraphLevels {
+    /// How levels are chosen; none where there are only shares.
+    pub(crate) fn choice(self) -> Option<LevelChoice> {
+        match self {
+            GraphLevels::Expected => None,
+            GraphLevels::Drawn => Some(LevelChoice::Drawn),
+            GraphLevels::Nearest => Some(LevelChoice::Nearest),
+        }
+    }
+}
+
+/// What gives the values of variables that follow from the attribute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EquationKind {
+    /// Least squares on the encoded columns; indicators are treated as numbers, as in the paper.
+    Linear,
+    /// The people of the same levels and bins of the parents, with slopes for numbers; where they
+    /// are too few, people of the same levels, then the linear equation. Needs `levels: drawn` or
+    /// `nearest`.
+    Binned(ParentCells),
+}
+
+/// The cells of people that the binned mechanism looks at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParentCells {
+    /// Bins of numbers: a count of 2 to 64 for every number, a map such as
+    /// `{age: 8, hours: [35, 40]}` of counts or inner edges for those that it names, or `none`.
+    #[serde(default)]
+    pub bins: CellBins,
+    /// The fewest rows of a cell that answers.
+    #[serde(default = "fifty")]
+    pub min_cell: Count,
+}
+
+impl Default for ParentCells {
+    fn default() -> Self {
+        ParentCells { bins: CellBins::default(), min_cell: fifty() }
+    }
+}
+
+fn fifty() -> Count {
+    Count::new(50).expect("50 is a count")
+}
+
+/// Bins of the numbers in cells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CellBins {
+    /// No number has bins.
+    None,
+    /// Every number has so many.
+    Every(Count),
+    /// These have.
+    Named(IndexMap<ColumnName, ColumnBins>),
+}
+
+impl Default for CellBins {
+    fn default() -> Self {
+        CellBins::Every(Count::new(4).expect("4 is a count"))
+    }
+}
+
+/// Bins of one number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnBins {
+    /// So many, of as many training rows each.
+    Count(Count),
+    /// Between these inner edges, ascending.
+    Edges(Vec<Finite>),
+}
+
+impl Serialize for CellBins {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            CellBins::None => serializer.serialize_str("none"),
+            CellBins::Every(count) => count.serialize(serializer),
+            CellBins::Named(named) => named.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for ColumnBins {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            ColumnBins::Count(count) => count.serialize(serializer),
+            ColumnBins::Edges(edges) => edges.serialize(serializer),
+        }
+    }
+}
+
+fn count_of<E: de::Error>(value: u64, wanted: &dyn de::Expected) -> Result<Count, E> {
+    Count::new(value).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(value), wanted))
+}
+
+impl<'de> Deserialize<'de> for CellBins {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct CellBinsVisitor;
+        impl<'de> Visitor<'de> for CellBinsVisitor {
+            type Value = CellBins;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count of bins, `none`, or columns with their bins")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<CellBins, E> {
+                count_of(value, &self).map(CellBins::Every)
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<CellBins, E> {
+                self.visit_u64(u64::try_from(value).unwrap_or(0))
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<CellBins, E> {
+                if text == "none" {
+                    Ok(CellBins::None)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(text), &self))
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CellBins, A::Error> {
+                Deserialize::deserialize(de::value::MapAccessDeserializer::new(map))
+                    .map(CellBins::Named)
+            }
+        }
+        deserializer.deserialize_any(CellBinsVisitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for ColumnBins {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ColumnBinsVisitor;
+        impl<'de> Visitor<'de> for ColumnBinsVisitor {
+            type Value = ColumnBins;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a count of bins, or a list of inner edges")
+            }
+
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<ColumnBins, E> {
+                count_of(value, &self).map(ColumnBins::Count)
+            }
+
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<ColumnBins, E> {
+                self.visit_u64(u64::try_from(value).unwrap_or(0))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<ColumnBins, A::Error> {
+                Deserialize::deserialize(de::value::SeqAccessDeserializer::new(seq))
+                    .map(ColumnBins::Edges)
+            }
+        }
+        deserializer.deserialize_any(ColumnBinsVisitor)
+    }
+}
+
+impl JsonSchema for CellBins {
+    fn schema_name() -> Cow<'static, str> {
+        "CellBins".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let named = generator.subschema_for::<IndexMap<ColumnName, ColumnBins>>();
+        json_schema!({"anyOf": [
+            {"const": "none"}, {"type": "integer", "minimum": 2, "maximum": 64}, named
+        ]})
+    }
+}
+
+impl JsonSchema for ColumnBins {
+    fn schema_name() -> Cow<'static, str> {
+        "ColumnBins".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let edges = generator.subschema_for::<Vec<Finite>>();
+        json_schema!({"anyOf": [{"type": "integer", "minimum": 2, "maximum": 64}, edges]})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CellBins, ColumnBins, EquationKind, ParentCells};
+
+    #[test]
+    fn bins_are_read_in_every_form_and_written_as_they_were() {
+        let read = |text: &str| serde_yaml::from_str::<ParentCells>(text).unwrap();
+        assert_eq!(read("{}"), ParentCells::default());
+        assert_eq!(read("{bins: none}").bins, CellBins::None);
+        let CellBins::Named(named) = read("{bins: {age: 8, hours: [35, 40.5]}}").bins else {
+            panic!("a map of columns")
+        };
+        assert!(matches!(named["age"], ColumnBins::Count(n) if n.get() == 8));
+        assert!(matches!(&named["hours"], ColumnBins::Edges(edges) if edges[1].get() == 40.5));
+        for text in ["4", "\"none\"", "{\"age\":8,\"hours\":[35.0,40.5]}"] {
+            let bins: CellBins = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&bins).unwrap(), text);
+        }
+        for wrong in ["{bins: 0}", "{bins: -4}", "{bins: few}", "{bins: {age: few}}"] {
+            assert!(serde_yaml::from_str::<ParentCells>(wrong).is_err(), "{wrong}");
+        }
+        let cells = serde_json::from_str::<EquationKind>("{\"binned\": {\"min_cell\": 20}}");
+        assert!(matches!(cells.unwrap(), EquationKind::Binned(of) if of.min_cell.get() == 20));
+    }
+}

@@ -1,0 +1,396 @@
+//! Rows against those of another program, and the promises of the rules on random graphs.
+
+use serde_json::Value as Json;
+
+use super::cells::MechanismStep;
+use super::coupling::LevelChoice;
+use super::rows::{
+    NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, TrainingColumns, node_values,
+};
+use super::{ClipRule, moving_parents};
+use crate::causal::draw::BootstrapDraws;
+use crate::causal::encoding::{GraphEncoding, VariableForm};
+use crate::causal::graph::Dag;
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
+use crate::causal::tests::frame::{CaseTraining, CaseVariables, ExpectedTable, expected, near};
+use crate::data::FeatureRows;
+use crate::num::seed::RandomStream;
+use crate::tests::json;
+
+/// The cases of the specification's extensions that hold rows.
+const CASES: [&str; 11] = [
+    "c01_three_groups",
+    "c02_five_groups_bootstrap",
+    "c03_two_groups_none",
+    "c03_two_groups_range",
+    "c04_binned",
+    "c05_binned_declared",
+    "c06_nonlinear_truth",
+    "c07_linear_truth",
+    "c08_ties",
+    "c09_unseen",
+    "c11_steep",
+];
+
+/// A case of the extensions: its rows, replicates and worlds.
+pub(crate) struct ExtensionCase {
+    pub(crate) case: Json,
+    pub(crate) variables: CaseVariables,
+    pub(crate) training: CaseTraining,
+    pub(crate) draws: BootstrapDraws,
+    pub(crate) moments: Vec<EncodedMoments>,
+    pub(crate) test: ExpectedTable,
+    pub(crate) rows: FeatureRows,
+    pub(crate) sensitive: usize,
+    pub(crate) made: ExpectedTable,
+}
+
+impl ExtensionCase {
+    pub(crate) fn read(name: &str) -> Self {
+        let folder = expected(&format!("extensions/{name}"));
+        let case = json(folder.join("case.json"));
+        let variables = CaseVariables::of(&case["variables"]);
+        let training =
+            CaseTraining::new(&variables, &ExpectedTable::read(&folder.join("train.csv")));
+        let weights = folder.join("weights.txt");
+        let draws = if weights.exists() {
+            let lines = crate::causal::tests::frame::numbers(&weights).into_iter();
+            let times = lines.map(|line| line.into_iter().map(|n| n as u32).collect());
+            BootstrapDraws::from_multiplicities(times.collect(), &training.blocks.sizes)
+        } else {
+            BootstrapDraws::all_rows(&training.blocks.sizes)
+        };
+        let moments = training.moments(&draws);
+        let test = ExpectedTable::read(&folder.join("test.csv"));
+        let rows = variables.rows(&test);
+        let sensitive = variables.position(case["sensitive"].as_str().unwrap());
+        let made = ExpectedTable::read(&folder.join("counterfactuals.csv"));
+        ExtensionCase { case, variables, training, draws, moments, test, rows, sensitive, made }
+    }
+
+    /// The key of test row `i`.
+    pub(crate) fn row_key(&self, i: usize) -> u64 {
+        let id = &self.test.rows[i][self.test.column("row_id")];
+        id.parse().unwrap_or_else(|_| xxhash_rust::xxh3::xxh3_64(id.as_bytes()))
+    }
+
+    /// For each world its replicate, and for each variable its parents where it follows from A.
+    pub(crate) fn worlds(&self) -> Vec<(usize, Vec<NodeSet>)> {
+        let of_world = |world: &Json| {
+            let edges = self.variables.pairs(&world["edges"], true);
+            let dag = Dag::from_edges(self.variables.names.len(), &edges).unwrap();
+            let replicate = world["replicate"].as_u64().unwrap() as usize;
+            (replicate, moving_parents(&dag, self.sensitive))
+        };
+        self.case["worlds"].as_array().unwrap().iter().map(of_world).collect()
+    }
+
+    fn rules(&self) -> Vec<NodeRules> {
+        let list = self.case["variables"].as_array().unwrap().iter().enumerate();
+        let rule = |(v, of): (usize, &Json)| {
+            let bins = match &self.case["bins"] {
+                Json::Number(bins) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
+                Json::Object(named) => match named.get(&self.variables.names[v]) {
+                    None => NodeBins::None,
+                    Some(Json::Number(bins)) => NodeBins::Equal(bins.as_u64().unwrap() as usize),
+                    Some(edges) => NodeBins::Edges(serde_json::from_value(edges.clone()).unwrap()),
+                },
+                _ => NodeBins::None,
+            };
+            let missing = of["missing_level"].as_str().map(|missing| {
+                let levels = self.variables.levels[v].as_ref().unwrap();
+                levels.iter().position(|level| level == missing).unwrap() as u32
+            });
+            let ordinal = of["type"] == "ordinal";
+            NodeRules { whole: of["integer"] == true, ordinal, missing, bins }
+        };
+        list.map(rule).collect()
+    }
+
+    /// Makes rows as a setting of the case says.
+    pub(crate) fn maker(&self, setting: &str) -> RowMaker<'_> {
+        let (mechanism, levels) = setting.split_once('/').unwrap();
+        let settings = RowSettings {
+            choice: match levels {
+                "drawn" => LevelChoice::Drawn,
+                _ => LevelChoice::Nearest,
+            },
+            clip: match self.case["clip"].as_str().unwrap() {
+                "none" => ClipRule::None,
+                _ => ClipRule::Range,
+            },
+            min_cell: (mechanism == "binned").then(|| self.case["min_cell"].as_u64().unwrap()),
+            seed: self.case["seed"].as_u64().unwrap(),
+        };
+        let encoding = &self.training.encoding;
+        let columns =
+            TrainingColumns::read(encoding, &self.training.blocks, &self.training.rows).unwrap();
+        RowMaker::new(encoding, self.sensitive, &self.rules(), columns, settings)
+    }
+
+    /// The worlds of the case, with the equations of their replicates.
+    pub(crate) fn row_worlds(&self, maker: &RowMaker<'_>) -> Vec<RowWorld> {
+        let of_world = |(b, moving): (usize, Vec<NodeSet>)| {
+            let times = maker.times(&self.draws, b);
+            maker.worlds(&self.moments[b], &times, &[moving]).remove(0)
+        };
+        self.worlds().into_iter().map(of_world).collect()
+    }
+
+    /// Whether a group has no row in a replicate.
+    pub(crate) fn is_absent(&self, group: &str, replicate: usize) -> bool {
+        let absent = self.case["groups_absent"][replicate].as_array().unwrap();
+        absent.iter().any(|name| name == group)
+    }
+
+    /// The settings of the case that make rows.
+    pub(crate) fn row_settings(&self) -> Vec<String> {
+        let settings = self.case["settings"].as_array().unwrap().iter();
+        let names = settings.map(|setting| setting.as_str().unwrap().to_owned());
+        names.filter(|name| !name.ends_with("expected")).collect()
+    }
+
+    /// The groups as levels of A.
+    pub(crate) fn groups(&self) -> Vec<String> {
+        serde_json::from_value(self.case["groups"].clone()).unwrap()
+    }
+}
+
+/// Every row of every setting and world, the steps that gave the values, and the cuts of the bins.
+#[test]
+fn rows_agree_with_another_program() {
+    for name in CASES {
+        let of = ExtensionCase::read(name);
+        let encoding = &of.training.encoding;
+        let mut compared = 0;
+        for setting in of.row_settings() {
+            let maker = of.maker(&setting);
+            let worlds = of.row_worlds(&maker);
+            let mut steps = vec![[0; 3]; encoding.variables.len()];
+            let mut made = Vec::new();
+            let mut expected = of.made.rows.iter().filter(|row| row[0] == setting).peekable();
+            for (w, (replicate, _)) in of.worlds().into_iter().enumerate() {
+                for i in 0..of.rows.n {
+                    let own = node_values(encoding, &of.rows, i);
+                    let uniforms = maker.uniforms(of.row_key(i));
+                    let own_group =
+                        &of.test.rows[i][of.test.column(&of.variables.names[of.sensitive])];
+                    for (code, to) in (0..).zip(of.groups()) {
+                        if to == *own_group
+                            || of.is_absent(&to, replicate)
+                            || of.is_absent(own_group, replicate)
+                        {
+                            continue;
+                        }
+                        let row = expected.next().expect("a row of the expected file");
+                        let id = &of.test.rows[i][of.test.column("row_id")];
+                        assert_eq!((row[1].as_str(), &row[2], &row[3]), (&*w.to_string(), id, &to));
+                        let target = maker.group(code).unwrap();
+                        maker.make(&worlds[w], &own, target, &uniforms, &mut made, &mut steps);
+                        compare_row(&of, &made, row, &format!("{name} {setting} {w} {id} {to}"));
+                        compared += made.len();
+                    }
+                }
+            }
+            assert!(expected.next().is_none(), "{name} {setting}: rows are left");
+            for (step, word) in [
+                (MechanismStep::Cells, "cells"),
+                (MechanismStep::Levels, "levels"),
+                (MechanismStep::Linear, "linear"),
+            ] {
+                let found: u64 = steps.iter().map(|counts| counts[step as usize]).sum();
+                let told = of.case["ways"][format!("{setting} {word}")].as_u64().unwrap_or(0);
+                assert_eq!(found, told, "{name} {setting} {word}");
+            }
+            compare_cuts(&of, &maker);
+        }
+        assert!(compared > 1000, "{name}: {compared} values");
+    }
+}
+
+/// Levels exact, numbers to 1e-8.
+fn compare_row(of: &ExtensionCase, made: &[f64], row: &[String], what: &str) {
+    for (v, variable) in of.training.encoding.variables.iter().enumerate() {
+        let text = &row[of.made.column(&of.variables.names[v])];
+        let what = format!("{what}: {}", of.variables.names[v]);
+        match (&variable.form, &of.variables.levels[v]) {
+            (VariableForm::Levels { seen, .. }, Some(levels)) => {
+                let code = levels.iter().position(|level| level == text).unwrap() as u32;
+                let at = seen.iter().position(|&level| level == code);
+                assert_eq!(made[v], at.map_or(-1.0, |at| at as f64), "{what}");
+            }
+            _ => {
+                let told: f64 = text.parse().unwrap();
+                near(made[v], told, 1e-8 * told.abs().max(1.0), &what);
+            }
+        }
+    }
+}
+
+fn compare_cuts(of: &ExtensionCase, maker: &RowMaker<'_>) {
+    let told = of.case["cuts"].as_object().unwrap();
+    for (v, name) in of.variables.names.iter().enumerate() {
+        let cuts: Vec<f64> = told
+            .get(name)
+            .map_or_else(Vec::new, |cuts| serde_json::from_value(cuts.clone()).unwrap());
+        if maker.has_cells() && of.variables.levels[v].is_none() {
+            assert_eq!(maker.cuts(v), cuts, "{name}");
+        }
+    }
+}
+
+/// A random DAG over a group of some levels, two nominal columns and three numbers.
+fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) {
+    let groups = 2 + (stream.u64() % 4) as usize;
+    let letters = |n: usize| (0..n).map(|l| format!("l{l}")).collect::<Vec<_>>();
+    let variables = CaseVariables {
+        names: ["group", "job", "own", "age", "kids", "pay"].map(str::to_owned).to_vec(),
+        levels: vec![Some(letters(groups)), Some(letters(3)), Some(letters(2)), None, None, None],
+    };
+    let mut level = |n: usize| format!("l{}", stream.u64() as usize % n);
+    let header: Vec<String> = variables.names.clone();
+    let rows: Vec<Vec<String>> = (0..200)
+        .map(|i| {
+            let group = if i < groups { format!("l{i}") } else { level(groups) };
+            let shift: f64 = group[1..].parse().unwrap();
+            let (job, own) = (level(3), level(2));
+            let age = 30.0 + level(40)[1..].parse::<f64>().unwrap() / 3.0 + shift;
+            let kids = level(4)[1..].to_owned();
+            vec![group, job, own, age.to_string(), kids, (age * 0.3 - shift).to_string()]
+        })
+        .collect();
+    let training = CaseTraining::new(&variables, &ExpectedTable { header, rows });
+    let n = variables.names.len();
+    let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
+    let edges: Vec<(usize, usize)> = pairs.filter(|_| stream.u64() % 3 > 0).collect();
+    (training.encoding.clone(), training, Dag::from_edges(n, &edges).unwrap())
+}
+
+/// The own group gives the factual row; a node keeps its value unless a parent of it moves; whole
+/// numbers and training numbers are kept; numbers stay in the range; columns may come in any order.
+#[test]
+fn rows_keep_their_promises_on_random_graphs() {
+    let mut stream = RandomStream::new(5, "rows");
+    for round in 0..24 {
+        let (encoding, training, dag) = random_case(&mut stream);
+        let rules: Vec<NodeRules> = (0..encoding.variables.len())
+            .map(|v| NodeRules {
+                whole: v == 4,
+                ordinal: false,
+                missing: (v == 1).then_some(2),
+                bins: if v == 3 { NodeBins::Equal(3) } else { NodeBins::None },
+            })
+            .collect();
+        let choice = [LevelChoice::Drawn, LevelChoice::Nearest][round % 2];
+        let settings = RowSettings {
+            choice,
+            clip: ClipRule::Range,
+            min_cell: (round % 3 > 0).then_some(5),
+            seed: round as u64,
+        };
+        let columns = TrainingColumns::read(&encoding, &training.blocks, &training.rows).unwrap();
+        let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
+        let maker = RowMaker::new(&encoding, 0, &rules, columns, settings);
+        let moving = moving_parents(&dag, 0);
+        let times = maker.times(&draws, 0);
+        let world = maker.worlds(&training.whole(), &times, &[moving.clone()]).remove(0);
+        let (mut made, mut steps) = (Vec::new(), vec![[0; 3]; encoding.variables.len()]);
+        for i in 0..60 {
+            let own = maker.training_row(i);
+            let uniforms = maker.uniforms(i as u64);
+            for code in 0.. {
+                let Some(target) = maker.group(code) else { break };
+                maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
+                if target == own[0] {
+                    assert_eq!(made, own, "the own group is the factual row");
+                    continue;
+                }
+                for v in 1..own.len() {
+                    let moved = moving[v].into_iter().any(|p| made[p] != own[p]);
+                    assert!(moved || made[v] == own[v], "a value without a cause");
+                }
+                assert_eq!(made[4].fract(), 0.0, "whole numbers");
+                assert!((0.0..=3.0).contains(&made[4]), "range");
+                assert!(made[1] != 2.0 || own[1] == 2.0, "nobody becomes missing");
+            }
+        }
+    }
+}
+
+/// Without a clip the mean of drawn rows is the expected counterfactual, in every column: over
+/// people whose levels follow the shares of the equations, which is where the attribute alone is a
+/// parent of the levels.
+#[test]
+fn the_mean_of_drawn_rows_is_the_expected_one() {
+    let mut stream = RandomStream::new(8, "means");
+    let (encoding, training, _) = random_case(&mut stream);
+    let n = encoding.variables.len();
+    // group -> job, own, kids; job, own, kids -> pay.
+    let dag =
+        Dag::from_edges(n, &[(0, 1), (0, 2), (0, 4), (1, 5), (2, 5), (4, 5), (3, 5)]).unwrap();
+    let whole: Vec<NodeRules> =
+        (0..n).map(|v| NodeRules { whole: v == 4, ..NodeRules::default() }).collect();
+    let settings =
+        RowSettings { choice: LevelChoice::Drawn, clip: ClipRule::None, min_cell: None, seed: 3 };
+    let columns = TrainingColumns::read(&encoding, &training.blocks, &training.rows).unwrap();
+    let maker = RowMaker::new(&encoding, 0, &whole, columns, settings);
+    let (moments, moving) = (training.whole(), moving_parents(&dag, 0));
+    let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
+    let world = maker.worlds(&moments, &maker.times(&draws, 0), &[moving.clone()]).remove(0);
+    let shifts = super::shifts_of_moments(&encoding, &moments, &moving, 0);
+    let expected = super::CausalWorlds::movement(&shifts, 0, 1);
+    let (mut sums, mut squares) = (vec![0.0; encoding.width()], vec![0.0; encoding.width()]);
+    let (mut people, mut made, mut steps) = (0.0, Vec::new(), Vec::new());
+    for i in (0..200).filter(|&i| maker.training_row(i)[0] == 0.0) {
+        let own = maker.training_row(i);
+        for key in 0..500 {
+            let uniforms = maker.uniforms(1000 * i as u64 + key);
+            maker.make(&world, &own, 1.0, &uniforms, &mut made, &mut steps);
+            people += 1.0;
+            for c in 0..encoding.width() {
+                let moved = maker.movement(c, &own, &made);
+                sums[c] += moved;
+                squares[c] += moved * moved;
+            }
+        }
+    }
+    assert!(people > 10_000.0, "{people}");
+    for c in 0..encoding.width() {
+        let told = expected.iter().find(|(column, _)| *column == c).map_or(0.0, |(_, x)| *x);
+        let mean = sums[c] / people;
+        let error = ((squares[c] / people - mean * mean).max(0.0) / people).sqrt();
+        assert!((mean - told).abs() <= 4.0 * error + 1e-9, "column {c}: {mean}, {told}, {error}");
+    }
+}
+
+/// Known truth: with effects that are not linear the binned rows lie much closer to it than linear
+/// ones; with linear effects they lose little.
+#[test]
+fn binned_rows_are_close_to_a_truth_that_is_not_linear() {
+    let errors = |name: &str, setting: &str| -> Vec<f64> {
+        let of = ExtensionCase::read(name);
+        let (maker, encoding) = (of.maker(setting), &of.training.encoding);
+        let world = of.row_worlds(&maker).remove(0);
+        let error = |name: &str| {
+            let (truth, v) = (of.test.column(&format!("true_{name}")), of.variables.position(name));
+            let (mut made, mut steps) = (Vec::new(), Vec::new());
+            let of_row = |i: usize| {
+                let own = node_values(encoding, &of.rows, i);
+                let (target, uniforms) = (1.0 - own[of.sensitive], maker.uniforms(of.row_key(i)));
+                maker.make(&world, &own, target, &uniforms, &mut made, &mut steps);
+                let told: f64 = of.test.rows[i][truth].parse().unwrap();
+                (made[v] - told) * (made[v] - told)
+            };
+            ((0..of.rows.n).map(of_row).sum::<f64>() / of.rows.n as f64).sqrt()
+        };
+        ["x1", "x2", "x3"].map(error).to_vec()
+    };
+    let not_linear =
+        ["linear", "binned"].map(|m| errors("c06_nonlinear_truth", &format!("{m}/drawn")));
+    for (linear, binned) in not_linear[0].iter().zip(&not_linear[1]) {
+        assert!(binned < &(0.8 * linear), "{not_linear:?}");
+    }
+    let linear = ["linear", "binned"].map(|m| errors("c07_linear_truth", &format!("{m}/drawn")));
+    assert!(linear[1].iter().all(|error| *error < 0.25), "{linear:?}");
+}

@@ -1,0 +1,460 @@
+//! Rows of counterfactuals: one possible row per person, target group and world, in which every
+//! nominal node holds a level and whole numbers are whole, so that any model can be asked.
+//!
+//! Source: CF-GU specification sections 16 to 19. A is set to the target level; every other node
+//! keeps its value unless one of its parents has another one than in the factual row, and is else
+//! computed from its factual and its counterfactual parents as written: children see the level that
+//! was chosen and the number that was rounded and clipped. Levels follow the maximal coupling
+//! (`coupling`); numbers move by the equations or by the cells of the parents (`cells`).
+//! A row of values holds for each variable the number, or the position of its level among those of
+//! the training rows, -1 for a level that none of them has.
+//! Cost: for each person, target and world one equation per node that follows from A.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::cells::{BinnedMechanism, MechanismStep, NodeKind, ReplicateColumns, equal_cuts};
+use super::coupling::{
+    LevelChoice, NodeUniforms, ValueLattice, choose_level, clip_shares, has_moved, own_shares,
+};
+use super::{CausalWorlds, ClipRule, moving_parents};
+use crate::causal::draw::BootstrapDraws;
+use crate::causal::encoding::{EncodedVariable, GraphEncoding, TrainingBlocks, VariableForm};
+use crate::causal::graph::Dag;
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
+use crate::causal::scm::{EquationCache, VariableEquations};
+use crate::data::rows::training::{TrainingBatch, TrainingRows};
+use crate::data::{FeatureColumn, FeatureRows, MISSING};
+use crate::error::Result;
+
+/// The position of a level that no training row has.
+const UNSEEN: f64 = -1.0;
+
+/// What a job says about one variable of the graph beyond its encoding.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct NodeRules {
+    /// Whether the column holds whole numbers.
+    pub whole: bool,
+    /// Whether the column is ordinal: only numbers of training rows occur.
+    pub ordinal: bool,
+    /// The code of the level that stands for missing, which nobody gets.
+    pub missing: Option<u32>,
+    /// The bins of a number in cells.
+    pub bins: NodeBins,
+}
+
+/// The bins of a number.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum NodeBins {
+    /// None: the number has a slope only.
+    #[default]
+    None,
+    /// So many, with as many training rows each.
+    Equal(usize),
+    /// Those between these inner edges.
+    Edges(Vec<f64>),
+}
+
+/// How rows are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RowSettings {
+    /// How levels and whole numbers are chosen.
+    pub choice: LevelChoice,
+    /// What is done to numbers outside of the training rows.
+    pub clip: ClipRule,
+    /// The least rows of a cell that answers; none with linear equations.
+    pub min_cell: Option<u64>,
+    /// The seed of the job.
+    pub seed: u64,
+}
+
+/// The training rows by variable, in the order in which bootstraps count them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct TrainingColumns {
+    /// For each variable its values.
+    columns: Vec<Vec<f64>>,
+    /// The number of each block of rows, and the strata of its rows.
+    blocks: Vec<(usize, Vec<usize>)>,
+}
+
+impl TrainingColumns {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the run is to stop.
+    pub(crate) fn read(
+        encoding: &GraphEncoding,
+        blocks: &TrainingBlocks,
+        rows: &TrainingRows<'_>,
+    ) -> Result<Self> {
+        let n = encoding.variables.len();
+        let mut all = TrainingColumns { columns: vec![Vec::new(); n], blocks: Vec::new() };
+        let of_group = |group: &TrainingBatch| {
+            let blocks = blocks.group_blocks(encoding, group).into_iter();
+            let of_block = |(number, members, strata): (usize, Vec<usize>, Vec<usize>)| {
+                let values = members.iter().map(|&i| node_values(encoding, &group.rows, i));
+                (values.collect::<Vec<_>>(), (number, strata))
+            };
+            blocks.map(of_block).collect::<Vec<_>>()
+        };
+        rows.fold(of_group, |part| {
+            for (rows, block) in part {
+                for values in rows {
+                    all.columns.iter_mut().zip(values).for_each(|(all, value)| all.push(value));
+                }
+                all.blocks.push(block);
+            }
+        })?;
+        Ok(all)
+    }
+
+    /// How often each row occurs in replicate `b`.
+    pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
+        let of_block =
+            |(number, strata): &(usize, Vec<usize>)| draws.multiplicities(b, *number, strata);
+        self.blocks.iter().flat_map(of_block).collect()
+    }
+}
+
+/// One variable as rows are made.
+#[derive(Debug, Clone, PartialEq)]
+struct RowNode {
+    name: String,
+    lattice: ValueLattice,
+    /// The smallest and largest number of the training rows.
+    range: (f64, f64),
+    /// The position of the level that nobody gets.
+    barred: Option<usize>,
+}
+
+/// A node that follows from A in a world.
+#[derive(Debug, Clone, PartialEq)]
+struct RowEquation {
+    node: usize,
+    parents: NodeSet,
+    linear: Arc<VariableEquations>,
+    binned: Option<Arc<BinnedMechanism>>,
+}
+
+/// One world: the nodes that follow from A, parents first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct RowWorld(Vec<RowEquation>);
+
+/// For each node how many values each step gave: cells, levels, linear.
+pub(crate) type StepCounts = Vec<[u64; 3]>;
+
+/// Everything that rows are made with, worlds apart.
+#[derive(Debug)]
+pub(crate) struct RowMaker<'a> {
+    encoding: &'a GraphEncoding,
+    sensitive: usize,
+    kinds: Vec<NodeKind>,
+    nodes: Vec<RowNode>,
+    /// For each encoded column its variable and its place there.
+    places: Vec<(usize, usize)>,
+    settings: RowSettings,
+    uniforms: NodeUniforms,
+    training: TrainingColumns,
+}
+
+/// The uniform numbers of a person, one for each node.
+pub(crate) type PersonUniforms = Vec<f64>;
+
+impl EncodedVariable {
+    /// The value of a row: the number, or the position of its level among those of the training
+    /// rows; NaN where a number is missing.
+    fn value(&self, rows: &FeatureRows, i: usize) -> f64 {
+        match (&self.form, &rows.columns[self.feature]) {
+            (VariableForm::Number { .. }, FeatureColumn::Number(values)) => values[i],
+            (VariableForm::Number { .. }, FeatureColumn::Code(codes)) => match codes[i] {
+                MISSING => f64::NAN,
+                code => f64::from(code),
+            },
+            (VariableForm::Levels { seen, .. }, FeatureColumn::Code(codes)) => {
+                seen.iter().position(|level| *level == codes[i]).map_or(UNSEEN, |at| at as f64)
+            }
+            (VariableForm::Levels { .. }, FeatureColumn::Number(_)) => UNSEEN,
+        }
+    }
+
+    /// Writes a value into row `i` of its column.
+    fn write(&self, value: f64, rows: &mut FeatureRows, i: usize) {
+        match (&self.form, &mut rows.columns[self.feature]) {
+            (VariableForm::Number { .. }, FeatureColumn::Number(values)) => values[i] = value,
+            (VariableForm::Number { .. }, FeatureColumn::Code(codes)) => codes[i] = value as u32,
+            (VariableForm::Levels { seen, .. }, FeatureColumn::Code(codes)) => {
+                if value >= 0.0
+                    && let Some(&level) = seen.get(value as usize)
+                {
+                    codes[i] = level;
+                }
+            }
+            (VariableForm::Levels { .. }, FeatureColumn::Number(_)) => {}
+        }
+    }
+}
+
+/// The values of row `i`.
+pub(crate) fn node_values(encoding: &GraphEncoding, rows: &FeatureRows, i: usize) -> Vec<f64> {
+    encoding.variables.iter().map(|variable| variable.value(rows, i)).collect()
+}
+
+impl<'a> RowMaker<'a> {
+    /// With `rules` for each variable of the graph, in its order.
+    pub(crate) fn new(
+        encoding: &'a GraphEncoding,
+        sensitive: usize,
+        rules: &[NodeRules],
+        training: TrainingColumns,
+        settings: RowSettings,
+    ) -> Self {
+        let (mut kinds, mut nodes, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (v, variable) in encoding.variables.iter().enumerate() {
+            let rules = rules.get(v).cloned().unwrap_or_default();
+            places.extend((0..variable.columns.len()).map(|k| (v, k)));
+            let mut node = RowNode {
+                name: variable.name.clone(),
+                lattice: ValueLattice::Any,
+                range: (f64::NEG_INFINITY, f64::INFINITY),
+                barred: None,
+            };
+            kinds.push(match &variable.form {
+                VariableForm::Levels { seen, .. } => {
+                    node.barred =
+                        rules.missing.and_then(|code| seen.iter().position(|&l| l == code));
+                    NodeKind::Levels(seen.len())
+                }
+                &VariableForm::Number { mean, sd, smallest, largest } => {
+                    let mut sorted = training.columns.get(v).cloned().unwrap_or_default();
+                    sorted.sort_unstable_by(f64::total_cmp);
+                    node.range = (smallest, largest);
+                    let cuts = match rules.bins {
+                        NodeBins::None => Vec::new(),
+                        NodeBins::Equal(bins) => equal_cuts(&sorted, bins),
+                        NodeBins::Edges(edges) => edges,
+                    };
+                    if rules.ordinal {
+                        sorted.dedup();
+                        node.lattice = ValueLattice::Training(sorted);
+                    } else if rules.whole {
+                        node.lattice = ValueLattice::Whole;
+                    }
+                    NodeKind::Number { mean, sd, cuts }
+                }
+            });
+            nodes.push(node);
+        }
+        let uniforms = NodeUniforms::new(settings.seed);
+        RowMaker { encoding, sensitive, kinds, nodes, places, settings, uniforms, training }
+    }
+
+    /// The worlds of one replicate: for each list of parents, of nodes that follow from A only, the
+    /// equations fitted on the rows with these multiplicities.
+    pub(crate) fn worlds(
+        &self,
+        moments: &EncodedMoments,
+        times: &[u32],
+        moving: &[Vec<NodeSet>],
+    ) -> Vec<RowWorld> {
+        let mut linear = EquationCache::new(self.encoding, moments);
+        let mut binned: BTreeMap<(usize, NodeSet), Arc<BinnedMechanism>> = BTreeMap::new();
+        let rows = ReplicateColumns { kinds: &self.kinds, columns: &self.training.columns, times };
+        let mut of_world = |parents: &Vec<NodeSet>| {
+            let order = Dag { parents: parents.clone() }.topological_order();
+            let equation = |v: usize| {
+                let linear = linear.equations(v, parents[v])?;
+                let binned = self.settings.min_cell.map(|min_cell| {
+                    let fit = || BinnedMechanism::fit(&rows, v, parents[v], min_cell);
+                    Arc::clone(binned.entry((v, parents[v])).or_insert_with(|| Arc::new(fit())))
+                });
+                Some(RowEquation { node: v, parents: parents[v], linear, binned })
+            };
+            RowWorld(order.into_iter().filter_map(equation).collect())
+        };
+        moving.iter().map(&mut of_world).collect()
+    }
+
+    /// How often each training row occurs in replicate `b`.
+    pub(crate) fn times(&self, draws: &BootstrapDraws, b: usize) -> Vec<u32> {
+        self.training.times(draws, b)
+    }
+
+    /// Whether cells answer.
+    #[cfg(test)]
+    pub(super) fn has_cells(&self) -> bool {
+        self.settings.min_cell.is_some()
+    }
+
+    /// The inner edges of the bins of variable `v`.
+    #[cfg(test)]
+    pub(super) fn cuts(&self, v: usize) -> Vec<f64> {
+        match &self.kinds[v] {
+            NodeKind::Number { cuts, .. } => cuts.clone(),
+            NodeKind::Levels(_) => Vec::new(),
+        }
+    }
+
+    /// The values of training row `i`.
+    #[cfg(test)]
+    pub(super) fn training_row(&self, i: usize) -> Vec<f64> {
+        self.training.columns.iter().map(|column| column[i]).collect()
+    }
+
+    /// The uniform numbers of a person.
+    pub(crate) fn uniforms(&self, row_key: u64) -> PersonUniforms {
+        self.nodes.iter().map(|node| self.uniforms.of(row_key, &node.name)).collect()
+    }
+
+    /// The position of the level of A that has this code; none where no training row has it.
+    pub(crate) fn group(&self, code: u32) -> Option<f64> {
+        self.encoding.variables[self.sensitive].position_of(code).map(|at| at as f64)
+    }
+
+    /// The values of a person of `own` values with A at `target`, into `made`.
+    pub(crate) fn make(
+        &self,
+        world: &RowWorld,
+        own: &[f64],
+        target: f64,
+        uniforms: &PersonUniforms,
+        made: &mut Vec<f64>,
+        steps: &mut StepCounts,
+    ) {
+        made.clear();
+        made.extend_from_slice(own);
+        made[self.sensitive] = target;
+        let (mut before, mut after, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        for equation in &world.0 {
+            let v = equation.node;
+            let is_unseen = matches!(self.kinds[v], NodeKind::Levels(_)) && own[v] == UNSEEN;
+            if is_unseen || equation.parents.into_iter().all(|p| made[p] == own[p]) {
+                continue;
+            }
+            let cells =
+                equation.binned.as_ref().and_then(|binned| binned.cells(&self.kinds, own, made));
+            let step = cells.as_ref().map_or(MechanismStep::Linear, |cells| cells.step);
+            if let Some(counts) = steps.get_mut(v) {
+                counts[step as usize] += 1;
+            }
+            let u = uniforms[v];
+            made[v] = match &self.kinds[v] {
+                NodeKind::Levels(_) => {
+                    match &cells {
+                        Some(cells) => {
+                            cells.shares(v, own, false, &mut before);
+                            cells.shares(v, made, true, &mut after);
+                        }
+                        None => {
+                            self.linear_shares(&equation.linear, own, &mut before);
+                            self.linear_shares(&equation.linear, made, &mut after);
+                        }
+                    }
+                    clip_shares(&mut before);
+                    clip_shares(&mut after);
+                    let level = own[v] as usize;
+                    own_shares(&before, &after, level, self.nodes[v].barred, &mut shares);
+                    choose_level(&shares, level, self.settings.choice, u) as f64
+                }
+                NodeKind::Number { sd, .. } => {
+                    let tie = match self.settings.choice {
+                        LevelChoice::Drawn => u,
+                        LevelChoice::Nearest => 0.5,
+                    };
+                    let y = match &cells {
+                        Some(cells) => cells.number(v, own[v], own, made, tie),
+                        None => own[v] + sd * self.linear_move(&equation.linear, own, made),
+                    };
+                    self.settle(v, own[v], y, u)
+                }
+            };
+        }
+    }
+
+    /// A number after clipping and rounding; one that did not move stays as it is.
+    fn settle(&self, v: usize, own: f64, y: f64, u: f64) -> f64 {
+        if !has_moved(own, y) {
+            return own;
+        }
+        let node = &self.nodes[v];
+        let y = match self.settings.clip {
+            ClipRule::Range => y.max(own.min(node.range.0)).min(own.max(node.range.1)),
+            ClipRule::None | ClipRule::Indicators => y,
+        };
+        node.lattice.round(y, own, self.settings.choice, u)
+    }
+
+    /// The value of encoded column `c` in a row of values.
+    fn entry(&self, c: usize, values: &[f64]) -> f64 {
+        let (v, k) = self.places[c];
+        self.kinds[v].entry(k, values[v])
+    }
+
+    fn linear_shares(&self, of: &VariableEquations, values: &[f64], shares: &mut Vec<f64>) {
+        let share = |(intercept, coefficients): &(f64, Vec<f64>)| {
+            let explained = of.parents.iter().zip(coefficients);
+            intercept + explained.map(|(&c, b)| b * self.entry(c, values)).sum::<f64>()
+        };
+        shares.clear();
+        if let [second] = of.columns.as_slice() {
+            let second = share(second);
+            shares.extend([1.0 - second, second]);
+        } else {
+            shares.extend(of.columns.iter().map(share));
+        }
+    }
+
+    /// How far a number moves, in standard deviations.
+    fn linear_move(&self, of: &VariableEquations, own: &[f64], made: &[f64]) -> f64 {
+        let Some((_, coefficients)) = of.columns.first() else { return 0.0 };
+        let moved = of.parents.iter().zip(coefficients);
+        moved.map(|(&c, b)| b * (self.entry(c, made) - self.entry(c, own))).sum()
+    }
+
+    /// Writes the values of a person that differ from `own` into row `i`, of which A is set
+    /// already.
+    pub(crate) fn write(&self, own: &[f64], made: &[f64], rows: &mut FeatureRows, i: usize) {
+        for (v, variable) in self.encoding.variables.iter().enumerate() {
+            if v != self.sensitive && made[v] != own[v] {
+                variable.write(made[v], rows, i);
+            }
+        }
+    }
+
+    /// How far encoded column `c` moves.
+    pub(crate) fn movement(&self, c: usize, own: &[f64], made: &[f64]) -> f64 {
+        self.entry(c, made) - self.entry(c, own)
+    }
+}
+
+impl RowWorld {
+    /// The bytes that cells take, each shared mechanism counted where `known` has it not.
+    pub(crate) fn memory(&self, known: &mut Vec<*const BinnedMechanism>) -> usize {
+        let of = |binned: &Arc<BinnedMechanism>| {
+            let at = Arc::as_ptr(binned);
+            if known.contains(&at) {
+                return 0;
+            }
+            known.push(at);
+            binned.memory()
+        };
+        self.0.iter().filter_map(|equation| equation.binned.as_ref()).map(of).sum()
+    }
+}
+
+impl CausalWorlds {
+    /// For each variable its parents where it follows from A, for every world, and then for every
+    /// graph that was fitted on all training rows.
+    pub(crate) fn moving_of_worlds(&self) -> (Vec<Vec<NodeSet>>, Vec<Vec<NodeSet>>) {
+        let of_world = |world: &super::CausalWorld| {
+            let members = &self.bag.replicates[world.replicate].members;
+            moving_parents(&self.bag.dags[members[world.members[0]]], self.bag.sensitive)
+        };
+        let worlds: Vec<Vec<NodeSet>> = self.worlds.iter().map(of_world).collect();
+        let mut on_all_rows = vec![Vec::new(); self.on_all_rows.len()];
+        for (of, &at) in worlds.iter().zip(&self.all_rows_of) {
+            on_all_rows[at].clone_from(of);
+        }
+        (worlds, on_all_rows)
+    }
+}

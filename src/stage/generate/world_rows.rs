@@ -1,0 +1,455 @@
+//! The stage `generate` of a graph-uncertain set whose levels are drawn or nearest: the rows that a
+//! person has in any world, each written once, and which of them each world has.
+//!
+//! The equations are fitted again on the bootstraps that the stage `discover` drew; what a search
+//! found is read. The rows of a person and target group get `cf_index` in the order of the first
+//! world that has them; graphs fitted on all training rows come after the worlds, and their rows
+//! too. How far columns move on average is kept world by world.
+//! Memory: the training rows, the mechanisms of all worlds (16 bytes for each row of a numeric
+//! node's cells), and one row group per thread.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::causal::draw::BootstrapDraws;
+use crate::causal::encoding::{GraphEncoding, MissingRows};
+use crate::causal::moments::EncodedMoments;
+use crate::causal::nodes::NodeSet;
+use crate::counterfactual::graph_uncertain::CausalWorlds;
+use crate::counterfactual::graph_uncertain::knobs::{BootstrapStrata, GraphUncertainBlock};
+use crate::counterfactual::graph_uncertain::mechanism::{CellBins, ColumnBins, EquationKind};
+use crate::counterfactual::graph_uncertain::rows::{
+    NodeBins, NodeRules, RowMaker, RowSettings, RowWorld, StepCounts, TrainingColumns, node_values,
+};
+use crate::data::rows::aligned::{
+    CounterfactualKeys, NO_ROW, create_counterfactuals, create_world_rows,
+};
+use crate::data::rows::training::TrainingRows;
+use crate::data::{FeatureColumn, FeatureKind, FeatureRows, Layout, MISSING_GROUP};
+use crate::error::{Fault, Result};
+use crate::exec::{StageContext, files, misfit};
+use crate::num::fixed::FixedSum;
+use crate::param::Count;
+use crate::stage::applied_set::AppliedSet;
+use crate::stage::discover::scenarios::variables;
+use crate::stage::generate::basis::LearningReference;
+use crate::stage::generate::rows::{self, EFFECTS_FILE, GeneratedEffects};
+use crate::stage::kinds::{DiscoverStage, GenerateStage};
+use crate::stage::memory;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::score::graph_scoring::missing_variable;
+use crate::stage::stage_builder::{PlannedWork, StageBuilder, StageInput, work};
+use crate::stage::train::trainer::memory_in_words;
+
+/// File of the stage that says how rows moved.
+const WORLD_ROWS_FILE: &str = "world-rows.json";
+
+/// What the rows of a set are, all together.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorldRowSummary {
+    /// For each ordered pair of declared groups how people moved.
+    pub pairs: Vec<PairMovement>,
+    /// Rows in all worlds: people, target groups and worlds.
+    pub n_cells: u64,
+    /// Different rows of a person and target group.
+    pub n_rows: u64,
+}
+
+/// How the people of one group moved to another.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PairMovement {
+    /// Positions of the declared groups.
+    pub from: usize,
+    /// The target.
+    pub to: usize,
+    /// For each world and encoded column the mean over people of the movement, in standard
+    /// deviations or shares; none where the world saw no row of a group, or nobody was there.
+    pub by_world: Vec<Option<Vec<f64>>>,
+    /// For each variable how many values cells, cells of levels alone and the equation gave.
+    pub steps: StepCounts,
+}
+
+impl StageInput<GenerateStage> {
+    /// How the rows of a graph-uncertain set moved.
+    pub(crate) fn world_rows(&self, ctx: &StageContext<'_>) -> Result<WorldRowSummary> {
+        self.read(ctx, WORLD_ROWS_FILE)
+    }
+}
+
+/// The work of the stage.
+pub(crate) fn plan_world_rows<'a>(
+    applied: &AppliedSet<'a>,
+    graphs: &'a GraphUncertainBlock,
+    b: &mut StageBuilder<'_, 'a>,
+) -> Result<PlannedWork<'a>> {
+    let plan = b.plan;
+    let rows = RowInputs::of_job(b)?;
+    let found = b.need::<DiscoverStage>(&applied.graphs_unit())?;
+    let reference = plan.need_reference(b)?;
+    b.value("levels", graphs.levels);
+    b.value("mechanism", graphs.equations());
+    b.value("clip", graphs.clip_rule());
+    b.value("missing", graphs.missing);
+    b.value("strata", graphs.stratify);
+    b.input("data.missing.nominal", |job| job.data.missing.nominal);
+    b.seed();
+    let (position, (set, scenario)) = (applied.position, applied.scenario());
+    b.texts([("scenario".to_owned(), scenario.to_owned())]);
+    work(move |ctx| {
+        rows.with(ctx, 1, |row_context| {
+            let found = found.open(ctx, scenario)?;
+            let reference = reference.as_ref().map(|stage| stage.open(ctx)).transpose()?;
+            let basis = LearningReference::new(row_context, reference)?;
+            let writing = WorldRowWriting { plan, row_context, graphs, worlds: &found.worlds };
+            writing.write(ctx, &basis, position).map_err(|e| {
+                plan.with_model_place(e, &["counterfactuals", set, GraphUncertainBlock::WORD])
+            })
+        })
+    })
+}
+
+/// Writes the rows of one set.
+struct WorldRowWriting<'a> {
+    plan: &'a StagePlan<'a>,
+    row_context: RowContext<'a>,
+    graphs: &'a GraphUncertainBlock,
+    worlds: &'a CausalWorlds,
+}
+
+/// Sums of one ordered pair of groups.
+#[derive(Clone)]
+struct MovementSums {
+    people: u64,
+    /// World by world, column by column.
+    moved: Vec<FixedSum>,
+    steps: StepCounts,
+}
+
+/// What one row group adds up to.
+#[derive(Clone)]
+struct RowSums {
+    /// At from * groups + to.
+    pairs: Vec<MovementSums>,
+    n_cells: u64,
+    n_rows: u64,
+}
+
+impl RowSums {
+    fn merge(&mut self, other: RowSums) {
+        for (mine, theirs) in self.pairs.iter_mut().zip(other.pairs) {
+            mine.people += theirs.people;
+            mine.moved.iter_mut().zip(theirs.moved).for_each(|(sum, part)| sum.merge(part));
+            let steps = mine.steps.iter_mut().flatten().zip(theirs.steps.into_iter().flatten());
+            steps.for_each(|(sum, part)| *sum += part);
+        }
+        self.n_cells += other.n_cells;
+        self.n_rows += other.n_rows;
+    }
+}
+
+/// The rows of one row group.
+#[derive(Default)]
+struct MadeRows {
+    keys: CounterfactualKeys,
+    /// The own values and those made, of each row.
+    values: Vec<(usize, Vec<f64>)>,
+    own: Vec<Vec<f64>>,
+    reached: Vec<u16>,
+}
+
+impl WorldRowWriting<'_> {
+    fn write(
+        &self,
+        ctx: &StageContext<'_>,
+        basis: &LearningReference<'_>,
+        position: usize,
+    ) -> Result<()> {
+        let (row_context, layout) = (self.row_context, self.row_context.rows.layout());
+        let encoding = &self.worlds.encoding;
+        // Where a group has no training row there are no graphs, and nobody has a row.
+        let making = if self.worlds.worlds.is_empty() { None } else { Some(self.maker(position)?) };
+        let write_backs = rows::write_backs(row_context, basis, position)?;
+        let groups = layout.attributes[position].groups.len();
+        let nobody = MovementSums {
+            people: 0,
+            moved: vec![FixedSum::ZERO; self.worlds.worlds.len() * encoding.width()],
+            steps: vec![[0; 3]; encoding.variables.len()],
+        };
+        let none = RowSums { pairs: vec![nobody; groups * groups], n_cells: 0, n_rows: 0 };
+        let (encoder, mut writer) = create_counterfactuals(ctx.out(), Some(layout), false)?;
+        let (reach_encoder, mut reach_writer) = create_world_rows(ctx.out())?;
+        let mut all = none.clone();
+        row_context.row_groups().in_order(
+            |g| {
+                let (batch, roles) = (row_context.rows.read(g)?, row_context.roles.read(g)?);
+                let mut sums = none.clone();
+                let mut made = MadeRows::default();
+                let people = making.iter().flat_map(|of| (0..batch.rows.n).map(move |i| (of, i)));
+                for ((maker, worlds), i) in people {
+                    let own = batch.groups[position][i];
+                    if own == MISSING_GROUP || roles.audited(i).is_none() {
+                        continue;
+                    }
+                    let others = (0..groups).filter(|&to| to != usize::from(own)).count();
+                    if !encoding.is_complete(&batch.rows, i) {
+                        if self.graphs.missing == MissingRows::Error {
+                            return Err(missing_variable(&batch, i));
+                        }
+                        made.reached.extend(vec![NO_ROW; others * worlds.len()]);
+                        continue;
+                    }
+                    let person = (i, usize::from(own), batch.row_key[i]);
+                    let values = node_values(encoding, &batch.rows, i);
+                    self.person(maker, worlds, (person, values), position, &mut made, &mut sums)?;
+                }
+                let parents: Vec<usize> = made.keys.parent.iter().map(|&p| p as usize).collect();
+                let mut written = batch.rows.take(&parents);
+                if let Some((maker, _)) = &making {
+                    self.fill(maker, &made, position, &mut written);
+                }
+                rows::write_back(&write_backs, &roles, &batch, position, &made.keys, &mut written);
+                let n = made.keys.parent.len() as u64;
+                let encoded = encoder.encode(made.keys, None, written)?;
+                Ok((n, (encoded, reach_encoder.encode(made.reached)?, sums)))
+            },
+            |_, (encoded, reached, sums)| {
+                all.merge(sums);
+                reach_writer.append(reached)?;
+                writer.append(encoded)
+            },
+        )?;
+        writer.finish()?;
+        reach_writer.finish()?;
+        files::write_json(&ctx.out().join(EFFECTS_FILE), &GeneratedEffects::default())?;
+        files::write_compact(
+            &ctx.out().join(WORLD_ROWS_FILE),
+            &self.summary(&all, groups, position),
+        )
+    }
+
+    /// How rows are made, and the worlds with their mechanisms, graphs on all training rows last.
+    fn maker(&self, position: usize) -> Result<(RowMaker<'_>, Vec<RowWorld>)> {
+        let (row_context, worlds) = (self.row_context, self.worlds);
+        let layout = row_context.rows.layout();
+        let sensitive = worlds.bag.sensitive;
+        let rows = TrainingRows::of_fold(
+            row_context.rows,
+            row_context.roles,
+            0,
+            row_context.workers,
+            row_context.watch,
+        );
+        let strata = (self.graphs.stratify == BootstrapStrata::Group).then_some(sensitive);
+        let attribute = &layout.attributes[position];
+        let variables = variables(layout, attribute, &worlds.bag.variables)?;
+        let (encoding, blocks) =
+            GraphEncoding::fit(&variables, &rows, self.graphs.missing, strata)?;
+        if encoding != worlds.encoding {
+            return Err(misfit("the graphs are of other training rows".to_owned()));
+        }
+        let bootstraps = usize::try_from(self.graphs.n_bootstraps()).unwrap_or(usize::MAX);
+        let seed = self.plan.job.run.seed;
+        let draws = match bootstraps {
+            0 => BootstrapDraws::all_rows(&blocks.sizes),
+            n => BootstrapDraws::seeded(seed.0, n, &blocks.sizes).with_all_rows(),
+        };
+        let moments = EncodedMoments::for_replicates(&worlds.encoding, &blocks, &rows, &draws)?;
+        let training = TrainingColumns::read(&worlds.encoding, &blocks, &rows)?;
+        let Some(choice) = self.graphs.levels.choice() else {
+            return Err(misfit("expected levels have no rows".to_owned()));
+        };
+        let equations = self.graphs.equations();
+        let settings = RowSettings {
+            choice,
+            clip: self.graphs.clip_rule(),
+            min_cell: match &equations {
+                EquationKind::Linear => None,
+                EquationKind::Binned(cells) => Some(cells.min_cell.get()),
+            },
+            seed: seed.0,
+        };
+        let rules = self.rules(layout, &equations);
+        let maker = RowMaker::new(&worlds.encoding, sensitive, &rules, training, settings);
+        let (moving, on_all_rows) = worlds.moving_of_worlds();
+        // The worlds of each replicate stand together.
+        let mut parts: Vec<(usize, &[Vec<NodeSet>])> = Vec::new();
+        let mut start = 0;
+        for of_replicate in worlds.worlds.chunk_by(|a, b| a.replicate == b.replicate) {
+            let end = start + of_replicate.len();
+            parts.push((of_replicate[0].replicate, &moving[start..end]));
+            start = end;
+        }
+        parts.push((moments.len() - 1, &on_all_rows));
+        let allowed = usize::try_from(memory::allowed(self.plan.settings)).unwrap_or(usize::MAX);
+        let (mut made, mut taken) = (Vec::new(), 0);
+        row_context.pieces(parts.len()).in_order(
+            |k| {
+                let (b, moving) = parts[k];
+                let part = maker.worlds(&moments[b], &maker.times(&draws, b), moving);
+                let mut known = Vec::new();
+                let bytes: usize = part.iter().map(|world| world.memory(&mut known)).sum();
+                Ok((0, (part, bytes)))
+            },
+            |_, (part, bytes)| {
+                taken += bytes;
+                made.extend(part);
+                if taken <= allowed {
+                    return Ok(());
+                }
+                let what = format!(
+                    "the cells of all graphs take more than {}; the run may take {}",
+                    memory_in_words(taken as u64),
+                    memory_in_words(allowed as u64)
+                );
+                let hint = "take fewer `bootstraps`, write `mechanism: linear`, or allow more with \
+                            `--memory`";
+                Err(Fault::new("too-many-graphs", what).hint(hint).into())
+            },
+        )?;
+        Ok((maker, made))
+    }
+
+    /// What the job and the layout say about the variables.
+    fn rules(&self, layout: &Layout, equations: &EquationKind) -> Vec<NodeRules> {
+        let count = |n: Count| NodeBins::Equal(usize::try_from(n.get()).unwrap_or(usize::MAX));
+        let bins = |name: &str| match equations {
+            EquationKind::Linear => NodeBins::None,
+            EquationKind::Binned(cells) => match &cells.bins {
+                CellBins::None => NodeBins::None,
+                CellBins::Every(n) => count(*n),
+                CellBins::Named(named) => {
+                    match named.iter().find(|(column, _)| column.as_str() == name) {
+                        None => NodeBins::None,
+                        Some((_, ColumnBins::Count(n))) => count(*n),
+                        Some((_, ColumnBins::Edges(edges))) => {
+                            NodeBins::Edges(edges.iter().map(|edge| edge.get()).collect())
+                        }
+                    }
+                }
+            },
+        };
+        let missing_level = self.plan.extras(layout).missing_level;
+        let rule = |variable: &crate::causal::encoding::EncodedVariable| {
+            let feature = &layout.features[variable.feature];
+            let missing = missing_level
+                .as_ref()
+                .and_then(|missing| feature.levels.iter().position(|level| level == missing));
+            NodeRules {
+                whole: matches!(feature.kind, FeatureKind::Continuous { integer: true }),
+                ordinal: matches!(
+                    feature.kind,
+                    FeatureKind::OrdinalNumber | FeatureKind::OrdinalLevel
+                ),
+                missing: missing.and_then(|at| u32::try_from(at).ok()),
+                bins: bins(&variable.name),
+            }
+        };
+        self.worlds.encoding.variables.iter().map(rule).collect()
+    }
+
+    /// The rows of one person in every target group.
+    fn person(
+        &self,
+        maker: &RowMaker<'_>,
+        worlds: &[RowWorld],
+        ((i, own, key), values): ((usize, usize, u64), Vec<f64>),
+        position: usize,
+        made: &mut MadeRows,
+        sums: &mut RowSums,
+    ) -> Result<()> {
+        let attribute = &self.row_context.rows.layout().attributes[position];
+        let (codes, groups) = (&attribute.level_of_group, attribute.groups.len());
+        let (uniforms, width) = (maker.uniforms(key), self.worlds.encoding.width());
+        let saw_own: Vec<bool> = self.worlds.saw(codes[own]).collect();
+        let person = made.own.len();
+        let (mut row, mut steps) = (Vec::new(), Vec::new());
+        for to in (0..groups).filter(|&to| to != own) {
+            let saw = self.worlds.saw(codes[to]).zip(&saw_own).map(|(a, b)| a && *b);
+            let target = maker.group(codes[to]);
+            let pair = &mut sums.pairs[own * groups + to];
+            pair.people += 1;
+            let mut known: HashMap<Vec<u64>, u16> = HashMap::new();
+            for (w, (world, saw)) in worlds.iter().zip(saw).enumerate() {
+                let Some(target) = target.filter(|_| saw) else {
+                    made.reached.push(NO_ROW);
+                    continue;
+                };
+                let is_world = w < self.worlds.worlds.len();
+                let steps = if is_world { &mut pair.steps } else { &mut steps };
+                maker.make(world, &values, target, &uniforms, &mut row, steps);
+                if is_world {
+                    sums.n_cells += 1;
+                    for c in 0..width {
+                        let moved = maker.movement(c, &values, &row);
+                        if moved != 0.0 {
+                            pair.moved[w * width + c].add_wide(moved);
+                        }
+                    }
+                }
+                let next = u16::try_from(known.len()).ok().filter(|next| *next != NO_ROW);
+                let bits = row.iter().map(|x| x.to_bits()).collect();
+                let index = match (known.get(&bits), next) {
+                    (Some(&index), _) => index,
+                    (None, Some(next)) => {
+                        known.insert(bits, next);
+                        made.keys.parent.push(u32::try_from(i).unwrap_or(u32::MAX));
+                        made.keys.to_group.push(u16::try_from(to).unwrap_or(u16::MAX));
+                        made.keys.cf_index.push(next);
+                        made.values.push((person, row.clone()));
+                        sums.n_rows += 1;
+                        next
+                    }
+                    (None, None) => {
+                        let what = "a person has more than 65,535 different rows in one group";
+                        let hint = "take fewer `bootstraps`, add knowledge, or write `levels: \
+                                    nearest`";
+                        return Err(Fault::new("too-many-graphs", what).hint(hint).into());
+                    }
+                };
+                made.reached.push(index);
+            }
+        }
+        made.own.push(values);
+        Ok(())
+    }
+
+    /// Writes what was made into copies of the rows of the people.
+    fn fill(
+        &self,
+        maker: &RowMaker<'_>,
+        made: &MadeRows,
+        position: usize,
+        written: &mut FeatureRows,
+    ) {
+        let attribute = &self.row_context.rows.layout().attributes[position];
+        if let Some(column) = written.columns.get_mut(attribute.feature) {
+            let level = |&to: &u16| attribute.level_of_group[usize::from(to)];
+            *column = FeatureColumn::Code(made.keys.to_group.iter().map(level).collect());
+        }
+        for (i, (person, values)) in made.values.iter().enumerate() {
+            maker.write(&made.own[*person], values, written, i);
+        }
+    }
+
+    fn summary(&self, all: &RowSums, groups: usize, position: usize) -> WorldRowSummary {
+        let width = self.worlds.encoding.width();
+        let codes = &self.row_context.rows.layout().attributes[position].level_of_group;
+        let mut pairs = Vec::new();
+        for from in 0..groups {
+            for to in (0..groups).filter(|&to| to != from) {
+                let of = &all.pairs[from * groups + to];
+                let saw = self.worlds.saw(codes[from]).zip(self.worlds.saw(codes[to]));
+                let mean = |sum: &FixedSum| sum.to_f64() / of.people as f64;
+                let of_world = |(sums, (a, b)): (&[FixedSum], (bool, bool))| {
+                    (a && b && of.people > 0).then(|| sums.iter().map(mean).collect())
+                };
+                let by_world = of.moved.chunks_exact(width.max(1)).zip(saw).map(of_world).collect();
+                pairs.push(PairMovement { from, to, by_world, steps: of.steps.clone() });
+            }
+        }
+        WorldRowSummary { pairs, n_cells: all.n_cells, n_rows: all.n_rows }
+    }
+}

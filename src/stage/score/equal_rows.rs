@@ -1,0 +1,125 @@
+//! Counterfactual rows with equal inputs, of which a program is asked once: many worlds give a
+//! person the same row, and people differ in columns that a model does not read.
+
+use crate::data::rows::aligned::CounterfactualReader;
+use crate::data::{FeatureColumn, FeatureRows};
+use crate::error::Result;
+use crate::num::hash::FastMap;
+use crate::num::seed::h;
+use crate::stage::row_context::RowContext;
+
+/// Seeds of the two halves of the hash of a row.
+const SEEDS: [u64; 2] = [11, 12];
+
+/// Which rows are asked, and where the answers of all others are found.
+///
+/// Memory: 8 bytes a row and 24 a different one.
+#[derive(Debug, Default)]
+pub(crate) struct EqualRows {
+    /// For each row group the number of each row among the different ones, in order.
+    numbers: Vec<Vec<u32>>,
+    /// For each row group the positions of the rows that are new.
+    first: Vec<Vec<usize>>,
+    n: u64,
+}
+
+impl EqualRows {
+    /// Compares rows by the features that a model reads: all inputs but those that it omits.
+    ///
+    /// # Errors
+    /// The rows cannot be read, or the run is to stop.
+    pub(crate) fn find<T: AsRef<str>>(
+        row_context: RowContext<'_>,
+        made: &CounterfactualReader,
+        omit: &[T],
+    ) -> Result<Self> {
+        let layout = row_context.rows.layout();
+        let reads = |f: &usize| omit.iter().all(|o| o.as_ref() != layout.features[*f].name);
+        let columns: Vec<usize> = layout.inputs().filter(reads).collect();
+        let (mut all, mut known) = (EqualRows::default(), FastMap::<[u64; 2], u32>::default());
+        row_context.row_groups().in_order(
+            |g| Ok((0, row_hashes(&columns, &made.rows(g, layout)?.1))),
+            |_, hashes| {
+                let (mut numbers, mut first) = (Vec::with_capacity(hashes.len()), Vec::new());
+                for (i, hash) in hashes.into_iter().enumerate() {
+                    let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+                    let number = *known.entry(hash).or_insert(next);
+                    if number == next {
+                        first.push(i);
+                    }
+                    numbers.push(number);
+                }
+                all.numbers.push(numbers);
+                all.first.push(first);
+                Ok(())
+            },
+        )?;
+        all.n = known.len() as u64;
+        Ok(all)
+    }
+
+    /// Different rows.
+    pub(crate) fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// The positions in a row group of the rows that are asked.
+    pub(crate) fn asked(&self, group: usize) -> &[usize] {
+        &self.first[group]
+    }
+
+    /// The number of a row among the different ones, in the order in which they are asked.
+    pub(crate) fn number(&self, group: usize, i: usize) -> usize {
+        self.numbers[group][i] as usize
+    }
+}
+
+/// A hash of some columns of each row, 128 bits: different rows have equal ones by chance once in
+/// 10^38 pairs.
+fn row_hashes(columns: &[usize], rows: &FeatureRows) -> Vec<[u64; 2]> {
+    let mut hashes = vec![SEEDS; rows.n];
+    for &column in columns {
+        let mut add = |i: usize, bits: u64| {
+            hashes[i].iter_mut().for_each(|hash| *hash = h(*hash, bits, column as u64));
+        };
+        match &rows.columns[column] {
+            FeatureColumn::Number(values) => {
+                // The two zeros are one number, and so are all missing ones.
+                let bits = |x: f64| if x.is_nan() { u64::MAX } else { (x + 0.0).to_bits() };
+                values.iter().enumerate().for_each(|(i, &x)| add(i, bits(x)));
+            }
+            FeatureColumn::Code(codes) => {
+                codes.iter().enumerate().for_each(|(i, &code)| add(i, u64::from(code)));
+            }
+        }
+    }
+    hashes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::row_hashes;
+    use crate::data::{FeatureColumn, FeatureRows};
+
+    #[test]
+    fn rows_are_equal_by_the_columns_that_are_read() {
+        let columns = vec![
+            FeatureColumn::Number(vec![1.0, 1.0, 0.0, -0.0, f64::NAN, f64::NAN]),
+            FeatureColumn::Code(vec![2, 2, 1, 1, 0, 0]),
+            FeatureColumn::Code(vec![0, 1, 2, 3, 4, 4]),
+        ];
+        let rows = FeatureRows { n: 6, columns };
+        let different = |columns: &[usize]| {
+            row_hashes(columns, &rows).into_iter().collect::<BTreeSet<_>>().len()
+        };
+        assert_eq!((different(&[0, 1]), different(&[0, 1, 2]), different(&[])), (3, 5, 1));
+        // The same values in other columns are another row.
+        let swapped = FeatureRows {
+            n: 2,
+            columns: vec![FeatureColumn::Code(vec![1, 2]), FeatureColumn::Code(vec![2, 1])],
+        };
+        assert_eq!(row_hashes(&[0, 1], &swapped).into_iter().collect::<BTreeSet<_>>().len(), 2);
+    }
+}

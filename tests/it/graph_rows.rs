@@ -1,0 +1,230 @@
+//! Graph-uncertain sets with rows: several groups, models that score elsewhere, and what the page
+//! and the tables say about them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Float64Type, Int64Type};
+use serde_json::Value as Json;
+
+use crate::frame::{TableFrame, read_frame};
+use crate::waiting::{read_folder, write};
+use crate::work::{Work, assert_same, column, results};
+
+const ROWS: i64 = 420;
+
+/// A fraction that looks random and is not.
+fn draw(i: i64, k: i32) -> f64 {
+    (i as f64 * f64::from(k).sqrt()).fract()
+}
+
+fn group(i: i64) -> usize {
+    (draw(i, 2) * 2.999) as usize
+}
+
+/// Work and children follow from the group, pay from both.
+fn person(i: i64) -> (&'static str, i64, f64) {
+    let shift = group(i) as f64;
+    let work = ["desk", "field", "none"][((draw(i, 3) + 0.25 * shift) * 2.0) as usize % 3];
+    let kids = (2.5 * draw(i, 5) + 0.6 * shift) as i64;
+    let pay = 10.0 + 3.0 * shift - kids as f64 + 4.0 * draw(i, 7);
+    (work, kids, if work == "none" { pay - 4.0 } else { pay })
+}
+
+fn with_people(set: &str, models: &str) -> Work {
+    let work = Work::new();
+    let texts = |of: &dyn Fn(i64) -> &'static str| -> ArrayRef {
+        column((0..ROWS).map(|i| Some(of(i))).collect::<StringArray>())
+    };
+    let yes = |i: i64| i64::from(person(i).2 + 2.0 * draw(i, 11) > 13.0);
+    work.parquet(
+        "people.parquet",
+        vec![
+            ("id", column((0..ROWS).map(|i| Some(100 + i)).collect::<Int64Array>())),
+            ("part", texts(&|i| if i < 300 { "fit" } else { "test" })),
+            ("origin", texts(&|i| ["north", "south", "west"][group(i)])),
+            ("work", texts(&|i| person(i).0)),
+            ("kids", column((0..ROWS).map(|i| Some(person(i).1)).collect::<Int64Array>())),
+            ("pay", column((0..ROWS).map(|i| person(i).2).collect::<Float64Array>())),
+            ("yes", column((0..ROWS).map(yes).collect::<Int64Array>())),
+        ],
+    );
+    work.write(
+        "job.yaml",
+        &format!(
+            "cfaudit: 1\nname: rows\ndata:\n  rows: {{parquet: people.parquet}}\n  row_id: id\n  \
+             label: {{column: yes, positive: [1], favourable: positive}}\n  sensitive: {{origin: \
+             {{groups: [north, south, west], reference: south}}}}\n  features: {{continuous: \
+             [kids, pay], nominal: [work]}}\n  split: {{column: part, train: [fit], audit: \
+             [test]}}\ncounterfactuals:\n  world: {set}\nmodels: {models}\n\
+             metrics: {{families: [ccm, shift], bootstrap: {{samples: 50}}}}\nrun: {{seed: 5, \
+             keep_rows: counterfactuals}}\n"
+        ),
+    );
+    work
+}
+
+const SET: &str = "{graph-uncertain: {levels: drawn, mechanism: {binned: {bins: {kids: 2}, \
+    min_cell: 25}}, bootstraps: 4, discovery: {given: {edges: [[origin, work], [origin, kids], \
+    [origin, pay], [work, pay], [kids, pay]]}}, knowledge: {k: {}}}}";
+
+const HERE: &str = "here: {logistic: {l2: 1.0, omit: [origin]}}";
+
+/// The same model elsewhere: its scores are awaited.
+const BOTH: &str = "{here: {logistic: {l2: 1.0, omit: [origin]}}, there: {scores: {factual: \
+    {parquet: factual.parquet, column: score}, counterfactual: {parquet: made.parquet, \
+    column: score}}}}";
+
+/// A logistic model as the cache keeps it.
+struct Logistic {
+    model: Json,
+}
+
+impl Logistic {
+    fn of(work: &Work) -> Self {
+        let run = work.json("out/run.json");
+        let stages = run["stages"].as_array().unwrap();
+        let stage = stages.iter().find(|s| s["id"] == "train/model=here").unwrap();
+        let key = stage["key"].as_str().unwrap();
+        let path = work.path(&format!("cache/{}/{key}/model-0.json", &key[..2]));
+        Logistic { model: serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap() }
+    }
+
+    fn score(&self, rows: &RecordBatch, i: usize) -> f64 {
+        let encoder = &self.model["encoder"];
+        let number = |value: &Json| value.as_f64().unwrap();
+        let names = encoder["columns"].as_array().unwrap().iter().enumerate();
+        let entry = |(at, name): (usize, &Json)| {
+            let name = name.as_str().unwrap();
+            if let Some((column, level)) = name.split_once('=') {
+                let texts = rows.column_by_name(column).unwrap().as_string::<i32>();
+                return f64::from(texts.value(i) == level);
+            }
+            let array = rows.column_by_name(name).unwrap();
+            let x = match array.as_primitive_opt::<Int64Type>() {
+                Some(whole) => whole.value(i) as f64,
+                None => array.as_primitive::<Float64Type>().value(i),
+            };
+            let of = encoder["features"].as_array().unwrap().iter();
+            let mut forms = of.filter_map(|form| form.as_object()?.values().next());
+            let form = forms.find(|form| form["at"].as_u64() == Some(at as u64)).unwrap();
+            (x - number(&form["mean"])) / number(&form["sd"])
+        };
+        let terms = names.zip(self.model["coefficients"].as_array().unwrap());
+        let sum: f64 = terms.map(|(name, b)| number(b) * entry(name)).sum();
+        1.0 / (1.0 + (-(number(&self.model["intercept"]) + sum)).exp())
+    }
+
+    /// Answers a folder of rows to score.
+    fn answer(&self, work: &Work, folder: &str, to: &str) {
+        let rows = read_folder(&work.path(folder));
+        let scores = (0..rows.num_rows()).map(|i| self.score(&rows, i));
+        let mut columns = vec![("row_id", rows.column_by_name("row_id").unwrap().clone())];
+        for key in ["sensitive", "to_group", "cf_index"] {
+            columns.extend(rows.column_by_name(key).map(|array| (key, array.clone())));
+        }
+        columns.push(("score", column(scores.collect::<Float64Array>())));
+        columns.push(("request", rows.column_by_name("request").unwrap().clone()));
+        let lines = columns.into_iter().map(|(name, array)| (name, array, true));
+        write(&work.path(to), &RecordBatch::try_from_iter_with_nullable(lines).unwrap());
+    }
+}
+
+fn table(work: &Work, def: &str) -> TableFrame {
+    read_frame(&work.path("out/tables"), def)
+}
+
+/// Values of a model by metric and scope, as texts.
+fn values(work: &Work, model: &str) -> BTreeMap<String, String> {
+    let metrics = table(work, "metrics");
+    let mut all = BTreeMap::new();
+    for row in metrics.records().filter(|row| row.text("model") == model) {
+        if row.text("counterfactual").is_empty() {
+            continue;
+        }
+        let names = ["metric", "scope", "from_group", "to_group"].map(|name| row.text(name));
+        let counts = ["numerator", "denominator", "n_worlds"].map(|name| row.int(name));
+        let values = ["value", "world_lo", "lo"].map(|name| row.real(name));
+        let digits = values.map(|x| x.map(|x| format!("{x:.9}")));
+        let undefined = row.text("undefined");
+        all.insert(names.join(" "), format!("{counts:?} {digits:?} {undefined}"));
+    }
+    all
+}
+
+/// A job waits for the scores of drawn rows, goes on when they are there, and gives for the model
+/// elsewhere the counts of the same model trained here; on one thread and on three.
+#[test]
+fn a_waiting_model_over_drawn_rows_gives_what_the_same_model_here_gives() {
+    let work = with_people(SET, &format!("{{{HERE}}}"));
+    work.cfaudit(0, "run job.yaml --out out --cache cache");
+    let model = Logistic::of(&work);
+    let here = values(&work, "here");
+    assert!(here.len() > 100, "{}", here.len());
+
+    let text = fs::read_to_string(work.path("job.yaml")).unwrap();
+    work.write("job.yaml", &text.replace(&format!("{{{HERE}}}"), BOTH));
+    work.cfaudit(4, "run job.yaml --out out --cache cache");
+    model.answer(&work, "out/to-score/factual", "factual.parquet");
+    model.answer(&work, "out/to-score/world.k", "made.parquet");
+    work.cfaudit(0, "run job.yaml --out out --cache cache");
+    assert_eq!(values(&work, "here"), here);
+    assert_eq!(values(&work, "there"), here);
+
+    let first = results(&work.path("out"));
+    work.cfaudit(0, "run job.yaml --out again --threads 1");
+    assert_same(&first, &results(&work.path("again")), "threads");
+}
+
+/// What tables and page say about drawn rows of three groups: six directions, steps that gave the
+/// values, rows that could exist.
+#[test]
+fn rows_of_three_groups_are_told() {
+    let work = with_people(SET, &format!("{{{HERE}}}"));
+    work.cfaudit(0, "run job.yaml --out out --cache cache");
+    let nodes = table(&work, "nodes");
+    let mut pairs: Vec<String> = Vec::new();
+    let mut steps = [0; 3];
+    for row in nodes.records() {
+        pairs.push(format!("{} {}", row.text("from_group"), row.text("to_group")));
+        let counts = ["by_cells", "by_levels", "by_equation"].map(|name| row.int(name).unwrap());
+        steps.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+    }
+    pairs.sort();
+    pairs.dedup();
+    assert_eq!(pairs.len(), 6, "{pairs:?}");
+    assert!(steps.iter().all(|n| *n > 0), "{steps:?}");
+    // Rows that could exist: whole children from 0 on, and levels of the data.
+    let rows = read_folder(&work.path("out/rows/counterfactuals/world.k"));
+    let kids = rows.column_by_name("kids").unwrap().as_primitive::<Int64Type>();
+    assert!((0..kids.len()).all(|i| (0..=4).contains(&kids.value(i))));
+    let index = rows.column_by_name("cf_index").unwrap();
+    assert!(index.len() > 240, "120 people in two groups each, some with several rows");
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap()
+        + &fs::read_to_string(work.path("out/annex.html")).unwrap_or_default();
+    for words in [
+        "levels: drawn",
+        "clipped to the range of the training rows",
+        "come from cells of levels and bins",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+/// Levels and mechanisms that exclude each other, and bins of what is no number, each with its
+/// line.
+#[test]
+fn what_rows_cannot_be_is_refused() {
+    let refused = |from: &str, to: &str, words: &[&str]| {
+        let work = with_people(&SET.replace(from, to), &format!("{{{HERE}}}"));
+        work.cfaudit(2, "check job.yaml").says(words);
+    };
+    refused("levels: drawn", "levels: expected", &["not-offered", "job.yaml:", "levels: drawn"]);
+    refused("bins: {kids: 2}", "bins: {work: 2}", &["unknown-column", "`work` is no number"]);
+    refused("bins: {kids: 2}", "bins: {pay: 1}", &["bad-value", "between 2 and 64"]);
+    refused("bins: {kids: 2}", "bins: {pay: [3, 2]}", &["bad-value", "not ascending"]);
+    let linear = SET.replace("{binned: {bins: {kids: 2}, min_cell: 25}}", "linear");
+    let work = with_people(&linear.replace("levels: drawn, ", ""), BOTH);
+    work.cfaudit(2, "check job.yaml").says(&["not-offered", "write `levels: drawn`"]);
+}
