@@ -26,8 +26,8 @@ pub(crate) fn short_text(value: f64, next: Option<f64>) -> Option<String> {
     }
     let before_point = usize::try_from(exponent.parse::<i32>().ok()? + 1).unwrap_or(0);
     let fits = |up: &f64| next.is_none_or(|next| *up < next);
-    let up = (LEAST.max(before_point)..all)
-        .find_map(|digits| rounded_up(value, digits).filter(fits))?;
+    let up =
+        (LEAST.max(before_point)..all).find_map(|digits| rounded_up(value, digits).filter(fits))?;
     let text = format!("{up:?}");
     Some(text.strip_suffix(".0").unwrap_or(&text).to_owned())
 }

@@ -2,9 +2,9 @@
 //!
 //! Words keep their levels. Numbers get the bins of the job, else quartiles of the people at hand:
 //! edge j is the value at position ceil(j m / 4) of the m known ones in ascending order, j = 1, 2,
-//! 3; equal edges count once, and the largest value is not an edge. The text of an edge has few digits
-//! and still cuts the same people ([`short_text`]). Missing values, numbers outside all bins and
-//! undeclared groups are the level `missing`.
+//! 3; equal edges count once, and the largest value is not an edge. The text of an edge has few
+//! digits and still cuts the same people ([`short_text`]). Missing values, numbers outside all bins
+//! and undeclared groups are the level `missing`.
 
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;

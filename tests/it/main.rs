@@ -12,6 +12,7 @@
 
 mod adult;
 mod augment;
+mod cases;
 mod catalog;
 mod clarify;
 mod classes;

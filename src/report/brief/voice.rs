@@ -119,6 +119,14 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// The verb of those without it: `are refused`, `have the unfavourable decision`.
+    pub(crate) fn lack_it(&self) -> String {
+        match &self.decision {
+            DecisionVoice::Named { unfavourable, .. } => format!("are {unfavourable}"),
+            _ => "have the unfavourable decision".to_owned(),
+        }
+    }
+
     /// Those who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let people = self.people(attribute, group);

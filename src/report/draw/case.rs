@@ -108,12 +108,8 @@ mod tests {
         );
         assert!(near.contains(r#"t lt en" x="48%""#) && near.contains(r#"t lt st" x="53%""#));
         assert!(near.contains("&lt;x&gt;") && near.contains("&lt;0.53&gt;"), "{near}");
-        let beyond = score_track(
-            "x",
-            (&mark(f64::NAN, "a"), &mark(7.0, "b")),
-            None,
-            SwitchSide::Either,
-        );
+        let beyond =
+            score_track("x", (&mark(f64::NAN, "a"), &mark(7.0, "b")), None, SwitchSide::Either);
         assert!(beyond.contains(r#"x2="100%""#), "{beyond}");
     }
 }

@@ -28,9 +28,7 @@ pub(crate) struct ReachEnd {
 pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
     let scale = PlotScale::new(0.0, 1.0);
     let mut svg = String::new();
-    for (end, class, weight, y) in
-        [(&ends[0], "ink", "hd", 2), (&ends[1], "stay sl", "mut", 22)]
-    {
+    for (end, class, weight, y) in [(&ends[0], "ink", "hd", 2), (&ends[1], "stay sl", "mut", 22)] {
         let width = scale.x(end.share);
         let _ = write!(
             svg,
@@ -39,10 +37,7 @@ pub(crate) fn reach_bars(title: &str, ends: &[ReachEnd; 2]) -> String {
             escape(&end.text)
         );
     }
-    format!(
-        r#"<svg height="40" role="img"><title>{}</title>{svg}</svg>"#,
-        escape(title)
-    )
+    format!(r#"<svg height="40" role="img"><title>{}</title>{svg}</svg>"#, escape(title))
 }
 
 /// Shares by cost as step curves; costs run from 0 to `most`. Each step is a cost with the shares
@@ -84,9 +79,7 @@ pub(crate) fn reach_curves(
     // Labels that would touch move apart evenly.
     let near = (APART - (first - second).abs()).max(0.0) / 2.0;
     let moved = if first <= second { -near } else { near };
-    for (end, class, y) in
-        [(&ends[0], "hd", first + moved), (&ends[1], "mut", second - moved)]
-    {
+    for (end, class, y) in [(&ends[0], "hd", first + moved), (&ends[1], "mut", second - moved)] {
         let _ = write!(
             svg,
             r#"<text class="{class}" x="100%" dx="6" y="{y:.1}">{}</text>"#,

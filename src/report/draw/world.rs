@@ -175,8 +175,7 @@ mod tests {
 
     #[test]
     fn levels_that_differ_most_are_rows() {
-        let shares: Vec<[f64; 3]> =
-            (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
+        let shares: Vec<[f64; 3]> = (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
         let svg = feature_shapes(&feature(false, &shares), "x");
         assert_eq!(svg.matches("#ring").count(), 4, "{svg}");
         assert!(svg.contains("&lt;l5&gt;") && !svg.contains("&lt;l0&gt;"), "{svg}");

@@ -22,19 +22,26 @@ const LINES_AT_MOST: usize = 6;
 
 /// Model, set and attribute whose people are shown: those of the finding that heads the page, else
 /// the ones that harm most among those that have cases.
-fn shown<'a>(inputs: &BriefInputs<'a>, finding: &HeroFinding<'_>) -> Vec<&'a ReportedCase> {
+fn shown<'a>(inputs: &BriefInputs<'a>, finding: &HeroFinding<'a>) -> Vec<&'a ReportedCase> {
     let of = |key: &ResultKey| {
         let is_of = |case: &&ReportedCase| {
             (&case.model, &case.set, &case.attribute) == (&key.model, &key.set, &key.attribute)
         };
         inputs.audit.cases.iter().filter(is_of).collect::<Vec<_>>()
     };
-    let keys = inputs.drawn_result(finding).into_iter().chain(ranked(inputs.results)).map(|result| &result.key);
+    let keys = inputs
+        .drawn_result(finding)
+        .into_iter()
+        .chain(ranked(inputs.results))
+        .map(|result| &result.key);
     keys.map(of).find(|cases| !cases.is_empty()).unwrap_or_default()
 }
 
 /// The section; none where the job shows nobody.
-pub(super) fn section(inputs: &BriefInputs<'_>, finding: &HeroFinding<'_>) -> Option<BriefSection> {
+pub(super) fn section<'a>(
+    inputs: &BriefInputs<'a>,
+    finding: &HeroFinding<'a>,
+) -> Option<BriefSection> {
     let cases = shown(inputs, finding);
     let first = cases.first()?;
     let people = match cases.len() {
@@ -93,17 +100,11 @@ fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> CaseCar
         voice.group(&case.attribute, &case.from),
         voice.as_group(&case.attribute, &case.to)
     );
-    let turn = RichText::new()
-        .quote(before)
-        .text(" \u{2192} ")
-        .side(side)
-        .text("\u{a0}")
-        .strong(after);
+    let turn =
+        RichText::new().quote(before).text(" \u{2192} ").side(side).text("\u{a0}").strong(after);
     let (lines, rest) = lines(inputs, case);
     CaseCard {
-        title: RichText::from(format!("Case {}", number + 1))
-            .text(" ")
-            .small(capital(&groups)),
+        title: RichText::from(format!("Case {}", number + 1)).text(" ").small(capital(&groups)),
         turn,
         drawing: drawing(inputs, case, side, better),
         lines,
@@ -123,10 +124,8 @@ fn drawing(
     let scale = model.score_scale();
     let cut_off = model.cut_off().filter(|at| scale.contains(*at));
     let texts = score_texts(model, &[Some(before), Some(after), cut_off]);
-    let mark = |score: f64, text: &str| TrackMark {
-        share: scale.share(score),
-        text: text.to_owned(),
-    };
+    let mark =
+        |score: f64, text: &str| TrackMark { share: scale.share(score), text: text.to_owned() };
     let [before, after] = [(before, 0), (after, 1)].map(|(score, i)| mark(score, &texts[i]));
     let favourable = inputs.audit.manifest.favourable_is_positive() != Some(false);
     let words = match (&inputs.voice.decision, favourable, scale.turned) {

@@ -105,8 +105,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     let left = moved.len() - panels.len();
     let mut blocks: Vec<PageBlock> = vec![BriefBlock::Lead(lead).into()];
     if !panels.is_empty() {
-        let [from, to] =
-            [&pair.from, &pair.to].map(|group| voice.people(&pair.attribute, group));
+        let [from, to] = [&pair.from, &pair.to].map(|group| voice.people(&pair.attribute, group));
         let keys = RichText::new()
             .key(KeyShape::Area, format!("{from} as they are"))
             .key(KeyShape::Line, format!("the same {}", voice.as_group(&pair.attribute, &pair.to)))
@@ -121,7 +120,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
     }
     let note = inputs.link(
         note.text("All features, distances and directions: "),
-        "How plausible the other worlds are",
+        "How plausible the counterfactuals are",
         "plausibility",
     );
     blocks.push(PageBlock::Note(note.text(".")));

@@ -101,13 +101,8 @@ mod tests {
             ..CfExampleRow::default()
         };
         let older = CfExampleRow { decision: None, ..row("a", 0, "age") };
-        let rows = [
-            older,
-            row("a", 1, "age"),
-            row("a", 1, "job"),
-            row("b", 0, "age"),
-            row("b", 2, "age"),
-        ];
+        let rows =
+            [older, row("a", 1, "age"), row("a", 1, "job"), row("b", 0, "age"), row("b", 2, "age")];
         let cases = cases_of(&rows);
         let told: Vec<_> = cases.iter().map(|case| (&*case.to, case.features.len())).collect();
         assert_eq!(told, [("b", 1), ("a", 2), ("b", 1)]);

@@ -37,8 +37,8 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
 use crate::stage::kinds::{
     FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
-use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
 use crate::stage::measure::catalog;
+use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;

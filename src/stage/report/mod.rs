@@ -57,8 +57,9 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{
-    self, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, GateRow, GroupRow, HistoryRow, IssueRow,
-    MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
+    self, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, GateRow, GroupRow,
+    HistoryRow, IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow,
+    TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
