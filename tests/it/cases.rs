@@ -72,7 +72,7 @@ fn cases_are_people_who_switch_with_their_scores_and_values() {
     assert!(page.contains("because the job asks for them by <code>report.cases</code>"));
     // Nobody chooses them: not the threads, and not the cut of the rows.
     let first = work.results();
-    work.run(0, "job.yaml", "--threads 3 --batch-rows 64 --force count");
+    work.run(0, "job.yaml", "--threads 3 --batch-rows 1024 --force count");
     assert_same(&first, &work.results(), "threads and row groups");
 
     // Without the key nobody stands there.

@@ -59,11 +59,11 @@ impl JobChecker<'_> {
             self.push_problem("bad-value", at, format!("`{cases}` people are too many"), hint);
         } else if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
             let what = "people who switch are shown of sets that make rows, and the job has none";
-            let hint = "take it out, or add a set such as `flip: {naive: {}}`";
+            let hint = "remove it, or add a set such as `flip: {naive: {}}`";
             self.push_problem("needs-counterfactual", at, what, hint);
         } else if self.job.data.label.classes().is_some() {
             let what = "the label has several classes, and cases are about decisions of two sides";
-            self.push_problem("not-offered", at, what, "take it out");
+            self.push_problem("not-offered", at, what, "remove it");
         }
     }
 

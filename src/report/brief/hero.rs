@@ -244,7 +244,7 @@ impl<'a> BriefInputs<'a> {
                     });
                 words
                     .text(format!(
-                        "By the {} model {} {} less often than {}: ",
+                        "By the {} model the share of {} who {} is lower than that of {}: ",
                         short(&shares.model),
                         name(gap.low),
                         voice.get_it(),

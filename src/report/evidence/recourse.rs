@@ -3,10 +3,11 @@
 
 use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
+use crate::report::draw::plot::AxisUnit;
 use crate::report::draw::reach::{ReachEnd, reach_bars, reach_curves};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
-use crate::report::page::number::{NumberFormat, count, three_digits};
+use crate::report::page::number::{NumberFormat, count};
 use crate::report::page::plots::{BriefBlock, ReachPanel};
 use crate::report::page::words::RichText;
 use crate::report::section::recourse::curve::end_of;
@@ -56,6 +57,14 @@ fn pictures(inputs: &BriefInputs<'_>, of: &UnfairSubgroups<'_>) -> Vec<PageBlock
     vec![PageBlock::Note(note), BriefBlock::Reach(panels.collect()).into()]
 }
 
+/// A group next to a bar or curve, where there is room for few letters.
+fn few_letters(group: &str) -> String {
+    match group.char_indices().nth(20) {
+        None => group.to_owned(),
+        Some((at, _)) => format!("{}\u{2026}", &group[..at]),
+    }
+}
+
 fn panel(
     inputs: &BriefInputs<'_>,
     recourse: &str,
@@ -63,7 +72,7 @@ fn panel(
     most: f64,
 ) -> ReachPanel {
     let curves = &subgroup.curves;
-    let groups = curves.names.map(|group| inputs.voice.group(recourse, group));
+    let groups = curves.names.map(|group| few_letters(&inputs.voice.group(recourse, group)));
     let share = |step: usize, g: usize| {
         let helped = curves.steps.get(step).map_or(0, |(_, helped)| helped[g]);
         helped as f64 / curves.n[g].max(1) as f64
@@ -90,7 +99,7 @@ fn panel(
     let steps: Vec<(f64, [f64; 2])> = (0..curves.steps.len())
         .map(|step| (curves.steps[step].0, [share(step, 0), share(step, 1)]))
         .collect();
-    let within = format!("within cost {}", three_digits(cost));
+    let within = format!("within cost {}", AxisUnit::Number.label(cost));
     let (bars, ends) = ([bar(0), bar(1)], [end(0), end(1)]);
     let told = format!("{within}: {}; {}", bars[0].text, bars[1].text);
     ReachPanel {

@@ -330,7 +330,7 @@ fn a_case_says_what_changed_and_what_was_decided() {
         "favourable decision \u{2192} \u{25bc} unfavourable decision",
         "entry for group of people Male \u{2192} Female",
         "income 35.62 \u{2192} 31.42",
-        "A30 \u{2192} all <paid>",
+        "A30 \u{2192} all &lt;paid>",
         "hours 45 same",
         "7 more stay as they are.",
         "0.5004",

@@ -158,6 +158,11 @@ pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichT
         told.push(if outcome.none_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
             people.text(format!(", and none of {differences} can be distinguished from chance."))
+        } else if outcome.smaller.n() > 0 {
+            people.text(format!(
+                ", and in at least half of the unfair subgroups one group has fewer than {FEW} \
+                 people."
+            ))
         } else {
             people.text(".")
         });
