@@ -15,10 +15,6 @@ use crate::job::read::tree::join;
 use crate::job::{CounterfactualSet, ModelBlock};
 use crate::param::{ColumnName, Name};
 
-<<<<<<< HEAD
-use super::defaults::families;
-=======
->>>>>>> fc466678 (Numbers of few digits; cases: people who switch, drawn by the seed (in progress))
 use super::{JobChecker, path};
 
 /// The name of the rows as they are, where sets are called by their names.
@@ -31,17 +27,13 @@ const MOST_REPEATS: u64 = 1000;
 const MOST_CASES: u64 = 20;
 
 impl JobChecker<'_> {
-    /// The people whom the report is to show.
+    /// The exports, and the people whom the report is to show.
     pub(super) fn report(&mut self) {
-<<<<<<< HEAD
         let words: Vec<String> =
             self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
         if self.is_sound(&["exports"]) && !words.is_empty() {
             self.check_distinct("exports", "form", &words);
         }
-        let (pairs, at) = (self.job.report.example_pairs, "report.example_pairs");
-        if pairs == 0 || !self.is_sound(&[at, "counterfactuals"]) {
-=======
         let old = "report.example_pairs";
         if self.job.report.example_pairs > 0 && self.is_sound(&[old]) {
             let what = "`example_pairs` is now `cases`";
@@ -51,7 +43,6 @@ impl JobChecker<'_> {
         }
         let (cases, at) = (self.job.report.cases, "report.cases");
         if cases == 0 || !self.is_sound(&[at, "counterfactuals"]) {
->>>>>>> fc466678 (Numbers of few digits; cases: people who switch, drawn by the seed (in progress))
             return;
         }
         if cases > MOST_CASES {

@@ -172,7 +172,6 @@ impl CaseDrawing<'_> {
         let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
         let fold = group.roles.audited(i);
         let decide = |score: f64| scored.rule.decide(&group.batch, fold, i, score);
-        let known = |score: f64| (!score.is_nan()).then_some(score);
         let from = group.batch.groups[scored.attribute][i];
         let person = CfExampleRow {
             model: self.model.into(),
@@ -181,8 +180,8 @@ impl CaseDrawing<'_> {
             from_group: attribute.groups[usize::from(from)].as_str().into(),
             to_group: attribute.groups[usize::from(keys.to_group[k])].as_str().into(),
             example: number,
-            score: known(score),
-            score_cf: known(score_cf),
+            score: scored.rule.shown(score),
+            score_cf: scored.rule.shown(score_cf),
             decision: decide(score),
             decision_cf: decide(score_cf),
             ..CfExampleRow::default()
