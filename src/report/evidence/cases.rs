@@ -80,7 +80,7 @@ fn side(inputs: &BriefInputs<'_>, case: &ReportedCase) -> SwitchSide {
 }
 
 /// What the two decisions are called, the favourable one (or the positive) first.
-fn decisions<'v>(decision: &'v DecisionVoice) -> [&'v str; 2] {
+fn decisions(decision: &DecisionVoice) -> [&str; 2] {
     match decision {
         DecisionVoice::Named { favourable, unfavourable, .. } => [favourable, unfavourable],
         DecisionVoice::Favourable => ["favourable decision", "unfavourable decision"],
