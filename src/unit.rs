@@ -112,6 +112,8 @@ worded_enum! {
         Flips = "flips",
         /// Outcomes row by row.
         Outcomes = "outcomes",
+        /// People who switch, for the page.
+        Cases = "cases",
         /// Quality of counterfactuals.
         Quality = "quality",
         /// The tables; of an experiment its own.
@@ -150,9 +152,11 @@ impl UnitKind {
             | UnitKind::Recheck
             | UnitKind::Expect
             | UnitKind::ToScore => StageKind::Score,
-            UnitKind::Placebo | UnitKind::Count | UnitKind::Flips | UnitKind::Outcomes => {
-                StageKind::Count
-            }
+            UnitKind::Placebo
+            | UnitKind::Count
+            | UnitKind::Flips
+            | UnitKind::Outcomes
+            | UnitKind::Cases => StageKind::Count,
             UnitKind::Quality | UnitKind::Measure => StageKind::Measure,
             UnitKind::Selected | UnitKind::Tables => StageKind::Augment,
             UnitKind::Recourse => StageKind::Recourse,

@@ -14,6 +14,7 @@ use crate::metric::catalog::catalog;
 use crate::metric::catalog::cf_quality::{MEASURES, QualityMetric, QualityScope, REASONS};
 use crate::metric::rate::Undefined;
 use crate::metric::{DirectionSide, Facet, ImpairedGroupRule, Metric};
+use crate::num::short_number::short_text;
 use crate::table::list::TABLES;
 use crate::table::{ISSUE_CODES, TableDef};
 
@@ -188,11 +189,11 @@ const BLOCKS: &[(&str, &str)] = &[
          a naive set uses no sample: its noise floor is zero",
     ),
     (
-        "example_pairs",
-        "`report.example_pairs: N`: the number of rows of people shown next to their \
-         counterfactuals on the page and in `cf_examples`, for each ordered pair of groups\n\
-         drawn by the seed among rows with a valid counterfactual, 0 to 20; with 0, the default, \
-         only `rows/` contains rows of people",
+        "cases",
+        "`report.cases: N`: so many people who switch, on the page and in `cf_examples`: what \
+         changed, score and decision before and after\n\
+         drawn by the seed for each model, set and attribute, 0 to 20; with 0, the default, no row \
+         of a person leaves the run except in `rows/`",
     ),
     (
         "recheck",
@@ -553,7 +554,7 @@ fn number(x: f64) -> String {
     } else if x == f64::NEG_INFINITY {
         "-∞".to_owned()
     } else {
-        format!("{x}")
+        short_text(x, None).unwrap_or_else(|| format!("{x}"))
     }
 }
 

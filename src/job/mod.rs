@@ -225,11 +225,16 @@ pub struct ReportBlock {
     /// Whether the folder holds `annex.html` next to the page: `file`, or `none`.
     #[serde(default)]
     pub annex: AnnexChoice,
-    /// Pairs of a person's row and its counterfactual that the page shows for each direction of the
-    /// sets that move features, drawn by the seed: 0 to 20. With 0 only `rows/` contains rows
-    /// of people.
+    /// People who switch that the page shows: what changed, score and decision before and after.
+    /// Drawn by the seed for each model, set and attribute: 0 to 20. With 0 no row of a person
+    /// leaves the run except in `rows/`.
     #[serde(default)]
     #[schemars(range(max = 20))]
+    pub cases: u64,
+    /// The word for rows beside their counterfactuals in jobs of version 0.1, which wrote 0 into
+    /// every resolved job. More is refused, with the new word.
+    #[serde(default, skip_serializing)]
+    #[schemars(skip)]
     pub example_pairs: u64,
 }
 
@@ -243,6 +248,7 @@ impl Default for ReportBlock {
             title: None,
             rows_shown: twenty(),
             annex: AnnexChoice::File,
+            cases: 0,
             example_pairs: 0,
         }
     }

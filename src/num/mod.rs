@@ -21,6 +21,7 @@ pub(crate) mod neighbours;
 pub(crate) mod poisson;
 pub mod score_scale;
 pub mod seed;
+pub(crate) mod short_number;
 pub(crate) mod student;
 pub(crate) mod summary;
 pub(crate) mod transport;

@@ -54,7 +54,6 @@ impl FolderDiff<'_> {
             run: manifest.run.clone(),
             program: manifest.program.clone(),
             stand_in: self.stand_in().map(str::to_owned),
-            has_rows: false,
             thrifty: false,
             too_large: false,
             is_annex: false,

@@ -83,7 +83,7 @@ pub(crate) fn render(
 }
 
 /// What the annex may weigh. Long names and many groups can bring it beyond: then it shows half as
-/// many directions, drawings and examples, until it fits or little is left, and says so.
+/// many directions and drawings, until it fits or little is left, and says so.
 const BYTES_AT_MOST: usize = 1_000_000;
 const LEAST_ROOM: u32 = 3;
 
@@ -101,7 +101,6 @@ fn annex(
         run: audit.manifest.run.clone(),
         program: audit.manifest.program.clone(),
         stand_in: audit.manifest.stand_in.clone(),
-        has_rows: audit.quality.has_examples(),
         thrifty: audit.halvings.0 > 0,
         too_large,
         is_annex: true,

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::folder::manifest::{GateTally, WorstGate};
-use crate::table::{
-    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, TableDef, TableRow,
-};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, TableDef, TableRow};
 
 /// What the stage `gate` writes next to its table.
 pub(crate) const GATE_OUTCOME: &str = "outcome.json";
@@ -47,8 +45,8 @@ pub(crate) const LABELS: &str = "selective-labels.json";
 pub(crate) type SmallSlices = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// The tables of quality.
-pub(crate) const QUALITY: [&TableDef; 4] =
-    [CfQualityRow::TABLE, CfFeatureRow::TABLE, CfDistributionRow::TABLE, CfExampleRow::TABLE];
+pub(crate) const QUALITY: [&TableDef; 3] =
+    [CfQualityRow::TABLE, CfFeatureRow::TABLE, CfDistributionRow::TABLE];
 
 /// File of the stage `split`.
 pub(crate) const ROLES: &str = "roles.parquet";

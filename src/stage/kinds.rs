@@ -68,6 +68,9 @@ pub(crate) struct FlipsStage;
 /// Outcomes row by row.
 pub(crate) struct OutcomesStage;
 
+/// People who switch, for the page.
+pub(crate) struct CasesStage;
+
 /// Quality of counterfactuals.
 pub(crate) struct QualityStage;
 

@@ -256,8 +256,8 @@ pub(crate) fn publishes_rows(job: &Job, settings: &RunSettings) -> bool {
 
 /// Whether anybody reads features: the job keeps counterfactuals, a strategy that moves them, a
 /// model that is run here, a platform that scores the rows (they are part of its request), an
-/// attribute whose groups are written back to columns, recourse, patterns of who switches, or the
-/// flip test.
+/// attribute whose groups are written back to columns, recourse, patterns of who switches, people
+/// who are shown, or the flip test.
 pub(crate) fn reads_features(job: &Job) -> bool {
     let models = job.models.values().any(|m| m.omitted().is_some());
     let written_back = job.data.sensitive.keys().any(|name| job.data.is_written_back(name));
@@ -267,6 +267,7 @@ pub(crate) fn reads_features(job: &Job) -> bool {
         || written_back
         || !job.recourse.is_empty()
         || !job.why.is_empty()
+        || job.report.cases > 0
         || job.has_fitted_sets()
         || job.has_graph_sets()
         || job.flip_test().is_some()

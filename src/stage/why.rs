@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::exec::{StageContext, misfit};
 use crate::job::Job;
 use crate::num::seed::{h, named_seed};
+use crate::num::short_number::short_text;
 use crate::param::{ColumnName, Name};
 use crate::stage::count::evidence::{CountInputs, ScoredGroup, label, ranks};
 use crate::stage::count::{RowScoreInputs, SetScoreInputs};
@@ -336,7 +337,10 @@ fn of_distinct_numbers(name: &str, numbers: &[f64]) -> PatternColumn {
     values.sort_by(f64::total_cmp);
     // 0 and -0 are one number.
     values.dedup_by(|a, b| *a == *b);
-    let levels: Vec<String> = values.iter().map(|&x| float_text(x)).collect();
+    let text = |(i, &x): (usize, &f64)| {
+        short_text(x, values.get(i + 1).copied()).unwrap_or_else(|| float_text(x))
+    };
+    let levels: Vec<String> = values.iter().enumerate().map(text).collect();
     let code = |&x: &f64| {
         if x.is_nan() { u32::MAX } else { values.partition_point(|y| *y < x) as u32 }
     };

@@ -1,6 +1,6 @@
 //! The tables of how good counterfactuals are.
 
-use super::SENSITIVE;
+use super::{MODEL, SENSITIVE};
 use crate::table::row_macro::{SharedText, table};
 
 pub(crate) const SET: &str = "name of the counterfactual set";
@@ -105,13 +105,17 @@ table! {
 }
 
 table! {
-    /// `cf_examples`: one row per counterfactual set, attribute, ordered pair of groups, example
-    /// and feature that models read. Without rows unless the job asks for pairs of rows by
-    /// `report.example_pairs`.
-    pub struct CfExampleRow in "cf_examples", version 1, key 6,
-    one row per "set, attribute, ordered pair of groups (those of `cf_distributions`), example and \
-                 feature",
-    written by "measure", read by "report" {
+    /// `cf_examples`: one row per model, counterfactual set, attribute, person who switches and
+    /// feature that models read. Absent unless the job asks for people by `report.cases`.
+    ///
+    /// Version 2 added the model, scores and decisions, and holds people who switch only. In a
+    /// file of version 1 stand people of any decision.
+    pub struct CfExampleRow in "cf_examples", version 2, key 7,
+    one row per "model, set, attribute, person who switches and feature",
+    written by "count", read by "report" {
+        [meaning MODEL]
+        [since 2]
+        model: SharedText,
         [meaning SET]
         counterfactual: SharedText,
         [meaning SENSITIVE]
@@ -120,8 +124,8 @@ table! {
         from_group: SharedText,
         /// the counterfactual group
         to_group: SharedText,
-        /// number of the pair of rows, from 0, in the order of a seeded hash of the row; the row
-        /// itself is not named
+        /// number of the person, from 0, in the order of a seeded hash of the row; the row itself
+        /// is not named
         example: i64,
         /// name of the feature
         feature: SharedText,
@@ -131,6 +135,18 @@ table! {
         value_cf: Option<SharedText>,
         /// 1 where the two differ, else 0
         changed: bool,
+        /// the score of the row as it is, in the numbers of the model; null = missing, or version 1
+        [since 2]
+        score: Option<f64>,
+        /// the score of the counterfactual; null as score
+        [since 2]
+        score_cf: Option<f64>,
+        /// the decision about the row as it is: 1 = positive, 0 = negative; null = version 1
+        [since 2]
+        decision: Option<bool>,
+        /// the decision about the counterfactual, which is the other one; null = version 1
+        [since 2]
+        decision_cf: Option<bool>,
     }
 }
 

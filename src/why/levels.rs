@@ -2,13 +2,15 @@
 //!
 //! Words keep their levels. Numbers get the bins of the job, else quartiles of the people at hand:
 //! edge j is the value at position ceil(j m / 4) of the m known ones in ascending order, j = 1, 2,
-//! 3; equal edges count once, and the largest value is not an edge. Missing values, numbers outside
-//! all bins and undeclared groups are the level `missing`.
+//! 3; equal edges count once, and the largest value is not an edge. The text of an edge has few
+//! digits and still cuts the same people ([`short_text`]). Missing values, numbers outside all bins
+//! and undeclared groups are the level `missing`.
 
 use crate::data::MISSING_LEVEL;
 use crate::data::prepare::derive::DerivedBin;
 use crate::data::values::float_text;
 use crate::num::itemsets::LevelColumn;
+use crate::num::short_number::short_text;
 
 /// A column of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +67,13 @@ impl PatternColumn {
 
     /// A column of numbers in quartiles; NaN is missing.
     pub(crate) fn of_quartiles(name: &str, numbers: &[f64]) -> Self {
-        let edges = quartile_edges(numbers);
-        let texts: Vec<String> = edges.iter().map(|&edge| float_text(edge)).collect();
+        let known = ascending(numbers);
+        let edges = quartile_edges(&known);
+        let text = |&edge: &f64| {
+            let next = known.get(known.partition_point(|x| *x <= edge)).copied();
+            short_text(edge, next).unwrap_or_else(|| float_text(edge))
+        };
+        let texts: Vec<String> = edges.iter().map(text).collect();
         let levels: Vec<String> = match (texts.first(), texts.last()) {
             (Some(first), Some(last)) => {
                 let inner = texts.windows(2).map(|pair| format!("({}, {}]", pair[0], pair[1]));
@@ -84,10 +91,15 @@ impl PatternColumn {
     }
 }
 
-/// The edges of quartiles of numbers, of which NaN is none.
-fn quartile_edges(numbers: &[f64]) -> Vec<f64> {
+/// The numbers in ascending order, without NaN.
+fn ascending(numbers: &[f64]) -> Vec<f64> {
     let mut known: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
     known.sort_by(f64::total_cmp);
+    known
+}
+
+/// The edges of quartiles of ascending numbers.
+fn quartile_edges(known: &[f64]) -> Vec<f64> {
     let m = known.len();
     let Some(&largest) = known.last() else { return Vec::new() };
     let mut edges: Vec<f64> = (1..=3).map(|j| known[(j * m).div_ceil(4) - 1]).collect();
@@ -95,4 +107,27 @@ fn quartile_edges(numbers: &[f64]) -> Vec<f64> {
     edges.dedup_by(|a, b| *a == *b);
     edges.retain(|&edge| edge < largest);
     edges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PatternColumn;
+
+    #[test]
+    fn edges_have_few_digits_and_cut_the_same_people() {
+        let numbers: Vec<f64> = (0..200).map(|i| 20.0 + f64::from(i) * 0.137_931_034_482).collect();
+        let column = PatternColumn::of_quartiles("income", &numbers);
+        let shown: Vec<&str> = column.levels.iter().map(String::as_str).collect();
+        assert_eq!(
+            shown,
+            ["up to 26.76", "(26.76, 33.66]", "(33.66, 40.56]", "above 40.56", "missing"]
+        );
+        let edge = |text: &str| -> f64 { text.parse().unwrap() };
+        let edges = [edge("26.76"), edge("33.66"), edge("40.56")];
+        for (number, code) in numbers.iter().zip(&column.codes) {
+            assert_eq!(edges.partition_point(|edge| edge < number), *code as usize, "{number}");
+        }
+        let few = PatternColumn::of_quartiles("income", &[11_233.98, 11_233.99, 0.5, 99_999.0]);
+        assert_eq!(few.levels[1], "(0.5, 11233.98]", "numbers of few digits stay as they are");
+    }
 }

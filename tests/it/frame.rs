@@ -101,6 +101,19 @@ impl<'a> TableRecord<'a> {
         self.cells[self.frame.column(name)] != TableCell::Null
     }
 
+    /// Whatever a column holds, as a text file would write it; empty where it is null.
+    #[track_caller]
+    pub(crate) fn shown(&self, name: &str) -> String {
+        match &self.cells[self.frame.column(name)] {
+            TableCell::Null => String::new(),
+            TableCell::Text(value) => value.clone(),
+            TableCell::Int(value) => value.to_string(),
+            TableCell::Real(value) => value.to_string(),
+            TableCell::Wide(value) => value.to_string(),
+            TableCell::Key(value) => value.to_string(),
+        }
+    }
+
     /// The number of a column; none where it is null.
     #[track_caller]
     pub(crate) fn real(&self, name: &str) -> Option<f64> {

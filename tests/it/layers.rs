@@ -59,9 +59,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "report",
-        &["table", "folder", "metric", "counterfactual::strategy", "exec::files", "exec::hash"],
+        &[
+            "num::short_number",
+            "table",
+            "folder",
+            "metric",
+            "counterfactual::strategy",
+            "exec::files",
+            "exec::hash",
+        ],
     ),
-    ("explain", &["table", "folder", "metric", "job", "data"]),
+    ("explain", &["num::short_number", "table", "folder", "metric", "job", "data"]),
     (
         "stage",
         &[

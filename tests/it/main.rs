@@ -13,6 +13,7 @@
 mod adult;
 mod amounts;
 mod augment;
+mod cases;
 mod catalog;
 mod clarify;
 mod classes;

@@ -29,6 +29,7 @@ const BEFORE: &[(&str, u32, &[&str])] = &[
     ("score_shift", 2, &["class"]),
     ("groups", 2, &["n_missing_stratum"]),
     ("cf_distributions", 1, &["share"]),
+    ("cf_examples", 1, &["model", "score", "score_cf", "decision", "decision_cf"]),
     ("comparisons", 2, &["flags"]),
     ("graphs", 1, &["attribute_follows"]),
     ("recourse", 1, &["deals"]),
@@ -59,7 +60,8 @@ fn tables_of_the_version_before_are_read() {
         .unwrap()
         .replace("\nmodels:\n", SETS)
         .replace("    no_way_costs: 20\n", "    no_way_costs: 20\n    chance: {deals: 99}\n")
-        .replace("samples: 20}", "samples: 20}, compare: {logistic: other}");
+        .replace("samples: 20}", "samples: 20}, compare: {logistic: other}")
+        + "report: {cases: 2}\n";
     work.write("job.yaml", &job);
     work.run(0, "job.yaml", "");
     work.cfaudit(0, "run job.yaml --out base --cache cache");

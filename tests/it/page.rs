@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::work::Work;
+use crate::frame::{TableRecord, read_frame};
+use crate::work::{Work, shared};
 
 /// What a page may weigh, and how many words it may have.
 const BYTES_AT_MOST: usize = 400_000;
@@ -56,24 +57,216 @@ fn the_page_of_the_demo_is_short_and_leads_into_its_annex() {
     work.run(0, "jobs/demo.yaml", FEW);
     let path = work.path("out/report.html");
     let page = fs::read_to_string(&path).unwrap();
-    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
-    assert!(page.len() < BYTES_AT_MOST, "{} bytes", page.len());
-    assert!(words(&page) < WORDS_AT_MOST, "{} words", words(&page));
-    let (ids, links) = (values(&annex, "id"), values(&page, "href"));
-    let rows: Vec<&str> =
-        links.iter().filter_map(|link| link.strip_prefix("annex.html#")).collect();
-    assert!(rows.len() > 8, "{rows:?}");
-    for row in rows {
-        assert!(ids.contains(row), "the annex has no row {row}");
-    }
+    let numbers = check_page(&work, "jobs/demo.yaml", 8);
+    assert!(numbers >= 40, "{numbers} numbers were compared");
     for said in ["treats women worse", "would be refused as women", "would be granted as men"] {
         assert!(page.contains(said), "{said}");
-    }
-    if let Some(sheets) = sheets(&path, &work.path("")) {
-        assert!(sheets <= 8, "{sheets} sheets");
     }
     // Without an annex nothing leads there.
     work.run(0, "jobs/demo.yaml", &format!("{FEW} --set report.annex=none"));
     let alone = fs::read_to_string(&path).unwrap();
     assert!(!alone.contains("annex.html") && !work.path("out/annex.html").exists());
+}
+
+/// The jobs whose pages are read, with what each may take; A4 sheets as the design asks.
+fn pages_of_jobs(work: &Work) -> Vec<(&'static str, String, usize)> {
+    let many: Vec<String> = (b'a'..=b'e').map(|c| format!("{}: 0.2", c as char)).collect();
+    let groups: Vec<&str> = vec!["a", "b", "c", "d", "e"];
+    work.write(
+        "many.yaml",
+        &format!(
+            "cfaudit: 1
+name: many
+data:
+  rows:
+    synthetic:
+      rows: 4000
+      columns:
+        town: {{levels: {{{}}}}}
+        income: {{linear: {{intercept: 20, effects: {{\"town=b\": 3, \"town=c\": -4, \"town=e\": 6}}, noise: {{normal: {{sd: 6}}}}}}}}
+        paid: {{logit: {{intercept: -2, effects: {{income: 0.11, \"town=d\": -0.8}}}}}}
+  label: {{column: paid, positive: [1], favourable: positive}}
+  sensitive: {{town: {{groups: [{}], reference: a}}}}
+  features: {{continuous: [income]}}
+  split: {{share: {{train: 0.5, audit: 0.5}}}}
+counterfactuals:
+  flip: {{naive: {{}}}}
+  world: {{plausible: {{move: [income], condition_on: label}}}}
+models: {{own: {{logistic: {{l2: 1.0}}}}}}
+metrics: {{bootstrap: {{samples: 50}}}}
+report: {{cases: 3}}
+",
+            many.join(", "),
+            groups.join(", ")
+        ),
+    );
+    work.write(
+        "sliced.yaml",
+        "cfaudit: 1
+name: sliced
+include: [jobs/demo.yaml]
+metrics: {by: [education, sex], bootstrap: {samples: 50}}
+",
+    );
+    let mut jobs = vec![("many.yaml", String::new(), 12), ("sliced.yaml", FEW.to_owned(), 12)];
+    if let Some(data) = shared("data/german/german.data")
+        .and_then(|file| Some(file.parent()?.parent()?.display().to_string()))
+    {
+        let at = format!("--data-dir {data}");
+        jobs.push(("jobs/german-recourse.yaml", at.clone(), 10));
+        jobs.push(("jobs/compas-graph.yaml", at.clone(), 10));
+        if cfg!(feature = "lightgbm") {
+            jobs.push(("jobs/adult.yaml", at.clone(), 14));
+            jobs.push(("jobs/adult-augment.yaml", at, 10));
+        }
+    }
+    jobs
+}
+
+#[test]
+#[ignore = "slow, `make test-slow` runs it: the pages of the shipped audits, printed"]
+fn pages_of_shipped_jobs_are_short_and_their_numbers_are_those_of_the_tables() {
+    let work = Work::with_jobs();
+    work.run(0, "jobs/demo.yaml", "");
+    let mut numbers = check_page(&work, "jobs/demo.yaml", 8);
+    for (job, flags, most) in pages_of_jobs(&work) {
+        work.run(0, job, &format!("--gates report {flags}"));
+        numbers += check_page(&work, job, most);
+    }
+    if shared("data/german/german.data").is_some() && cfg!(feature = "lightgbm") {
+        assert!(numbers >= 500, "{numbers} numbers were compared");
+    }
+}
+
+/// Checks the page of `out`: bytes, words, sheets, links, and every number that leads into the
+/// annex against the tables; how many numbers.
+fn check_page(work: &Work, job: &str, most: usize) -> usize {
+    let path = work.path("out/report.html");
+    let page = fs::read_to_string(&path).unwrap();
+    let annex = fs::read_to_string(work.path("out/annex.html")).unwrap();
+    assert!(page.len() < BYTES_AT_MOST, "{job}: {} bytes", page.len());
+    assert!(words(&page) < WORDS_AT_MOST, "{job}: {} words", words(&page));
+    if let Some(sheets) = sheets(&path, &work.path("")) {
+        assert!(sheets <= most, "{job}: {sheets} sheets, at most {most}");
+    }
+    let (own, ids) = (values(&page, "id"), values(&annex, "id"));
+    for link in values(&page, "href") {
+        match (link.strip_prefix("annex.html#"), link.strip_prefix('#')) {
+            (Some(there), _) => assert!(ids.contains(there), "{job}: no {there} in the annex"),
+            // Marks are drawn by `use`.
+            (None, Some(here)) => assert!(own.contains(here), "{job}: no {here} on the page"),
+            _ => assert_eq!(link, "annex.html", "{job}"),
+        }
+    }
+    numbers_of(&page, work, job)
+}
+
+/// A number as the page writes it, and half of its last digit.
+fn read_number(text: &str) -> Option<(f64, f64)> {
+    let plain: String = text
+        .replace('\u{2212}', "-")
+        .replace("below", "")
+        .chars()
+        .filter(|c| c.is_ascii_digit() || "+-.".contains(*c))
+        .collect();
+    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let half = 0.5 * 10_f64.powi(-i32::try_from(decimals).ok()?);
+    Some((plain.parse().ok()?, if text.contains("below") { 2.0 * half } else { half }))
+}
+
+/// Whether a number of a table is written as such a text, in per cent or plain.
+fn is_written(value: f64, text: &str) -> bool {
+    let Some((shown, half)) = read_number(text) else { return false };
+    [value, 100.0 * value].iter().any(|value| (value - shown).abs() <= half * (1.0 + 1e-9))
+}
+
+fn tags_cut(html: &str) -> String {
+    html.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, text)| text)).collect()
+}
+
+/// A row of the page whose value leads into the annex: where to, and its cells.
+struct LinkedRow {
+    anchor: String,
+    counts: Option<(i64, i64)>,
+    value: String,
+    ends: Option<(String, String)>,
+}
+
+fn linked_rows(page: &str) -> Vec<LinkedRow> {
+    let mut found = Vec::new();
+    for row in page.split("<tr role=\"row\"").skip(1) {
+        let row = row.split("</tr>").next().unwrap();
+        let Some((_, link)) = row.split_once("<b><a href=\"annex.html#") else { continue };
+        let (anchor, rest) = link.split_once("\">").unwrap();
+        let value = rest.split("</a>").next().unwrap().to_owned();
+        let people = row.split_once("class=\"n\">").unwrap().1.split("</td>").next().unwrap();
+        let whole = |text: &str| {
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
+            digits.parse::<i64>().ok()
+        };
+        let people = tags_cut(people);
+        let counts = people
+            .split_once(" of ")
+            .filter(|_| !people.contains("about"))
+            .and_then(|(part, all)| Some((whole(part)?, whole(all)?)));
+        let ends = rest.split_once("<small>").and_then(|(_, small)| {
+            let small = small.split("</small>").next().unwrap().replace("graphs ", "");
+            let (lo, hi) = small.split_once(" to ")?;
+            Some((lo.to_owned(), hi.to_owned()))
+        });
+        found.push(LinkedRow { anchor: anchor.to_owned(), counts, value, ends });
+    }
+    found
+}
+
+/// Compares every number that leads into the annex with the row of the tables that it is of.
+fn numbers_of(page: &str, work: &Work, job: &str) -> usize {
+    let tables = work.path("out/tables");
+    let (metrics, gates) = (read_frame(&tables, "metrics"), read_frame(&tables, "gates"));
+    let plain = ["arm", "slice", "class"];
+    let mut n = 0;
+    for row in linked_rows(page) {
+        let LinkedRow { anchor, counts, value, ends } = &row;
+        let numbers = counts.map_or(0, |_| 2) + 1 + ends.as_ref().map_or(0, |_| 2);
+        let is = |value_of: Option<f64>, lo: Option<f64>, hi: Option<f64>, turned: bool| {
+            let turn = |x: f64| if turned { 1.0 - x } else { x };
+            let (lo, hi) = if turned { (hi, lo) } else { (lo, hi) };
+            value_of.is_some_and(|x| is_written(turn(x), value))
+                && ends.as_ref().is_none_or(|(a, b)| {
+                    lo.is_some_and(|lo| is_written(turn(lo), a))
+                        && hi.is_some_and(|hi| is_written(turn(hi), b))
+                })
+        };
+        let counted = |record: &TableRecord<'_>, turned: bool| {
+            let of = record.int("numerator").zip(record.int("denominator"));
+            counts.is_none_or(|(part, all)| {
+                of.is_some_and(|(k, n)| (if turned { n - k } else { k }, n) == (part, all))
+            })
+        };
+        let of_metrics = |ids: &[&str], turned: bool| {
+            metrics.records().any(|record| {
+                ids.contains(&record.text("metric"))
+                    && plain.into_iter().all(|key| record.text(key).is_empty())
+                    && counted(&record, turned)
+                    && is(record.real("value"), record.real("lo"), record.real("hi"), turned)
+            })
+        };
+        let found = if anchor.starts_with("all-") {
+            of_metrics(&["denied_by_group", "favoured_by_group", "nsr", "psr", "sr"], false)
+        } else if let Some(gate) = anchor.strip_prefix("limit-") {
+            gates.records().any(|record| {
+                record.text("gate") == gate
+                    && is(record.real("value"), record.real("lo"), record.real("hi"), false)
+            })
+        } else if anchor.ends_with("pprev") {
+            of_metrics(&["pprev"], false) || of_metrics(&["pprev"], true)
+        } else {
+            // Sections as a whole: of changes and arms, which have tables of their own.
+            continue;
+        };
+        assert!(found, "{job}, {anchor}: {counts:?} {value} {ends:?} stands in no table");
+        n += numbers;
+    }
+    assert!(n > 0 || !page.contains("<b><a href"), "{job}: no number was compared");
+    n
 }

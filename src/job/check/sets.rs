@@ -12,10 +12,9 @@ use crate::counterfactual::strategy;
 use crate::data::prepare::params::OrdinalOrder;
 use crate::job::read::nearest::{all, list, suggest};
 use crate::job::read::tree::join;
-use crate::job::{CounterfactualSet, MetricFamily, ModelBlock};
+use crate::job::{CounterfactualSet, ModelBlock};
 use crate::param::{ColumnName, Name};
 
-use super::defaults::families;
 use super::{JobChecker, path};
 
 /// The name of the rows as they are, where sets are called by their names.
@@ -24,42 +23,38 @@ const FACTUAL: &str = "factual";
 /// The most repeats of a placebo: each is a counterfactual set of its own.
 const MOST_REPEATS: u64 = 1000;
 
-/// The most pairs of rows of a direction on the page, which has to stay readable.
-const MOST_PAIRS: u64 = 20;
+/// The most people on the page, which has to stay readable.
+const MOST_CASES: u64 = 20;
 
 impl JobChecker<'_> {
-    /// What the report is to show of counterfactuals.
+    /// The exports, and the people whom the report is to show.
     pub(super) fn report(&mut self) {
         let words: Vec<String> =
             self.job.exports.iter().map(|form| format!("{form:?}").to_lowercase()).collect();
         if self.is_sound(&["exports"]) && !words.is_empty() {
             self.check_distinct("exports", "form", &words);
         }
-        let (pairs, at) = (self.job.report.example_pairs, "report.example_pairs");
-        if pairs == 0 || !self.is_sound(&[at, "counterfactuals"]) {
+        let old = "report.example_pairs";
+        if self.job.report.example_pairs > 0 && self.is_sound(&[old]) {
+            let what = "`example_pairs` is now `cases`";
+            let hint = "write `cases: 3`: people who switch, with score and decision before and \
+                        after";
+            self.push_problem("unknown-key", old, what, hint);
+        }
+        let (cases, at) = (self.job.report.cases, "report.cases");
+        if cases == 0 || !self.is_sound(&[at, "counterfactuals"]) {
             return;
         }
-        if pairs > MOST_PAIRS {
-            self.push_problem(
-                "bad-value",
-                at,
-                format!("`{pairs}` pairs of rows a direction are too many"),
-                format!("at most {MOST_PAIRS}"),
-            );
-        } else if !self.job.has_fitted_sets() {
-            let what = "pairs of rows are shown for sets that move features, but the job has none";
-            self.push_problem(
-                "needs-counterfactual",
-                at,
-                what,
-                "remove it, or add a set such as `world: {greedy: {condition_on: label}}`",
-            );
-        } else if self.is_sound(&["metrics.families"])
-            && !families(self.job, self.catalog).contains(&MetricFamily::CfQuality)
-        {
-            let what = "pairs of rows are shown with the quality of counterfactuals, which is not \
-                        measured";
-            self.push_problem("not-measured", at, what, "add `cf_quality` to `metrics.families`");
+        if cases > MOST_CASES {
+            let hint = format!("at most {MOST_CASES}");
+            self.push_problem("bad-value", at, format!("`{cases}` people are too many"), hint);
+        } else if self.job.counterfactuals.values().all(|set| set.graphs().is_some()) {
+            let what = "people who switch are shown of sets that make rows, and the job has none";
+            let hint = "remove it, or add a set such as `flip: {naive: {}}`";
+            self.push_problem("needs-counterfactual", at, what, hint);
+        } else if self.job.data.label.classes().is_some() {
+            let what = "the label has several classes, and cases are about decisions of two sides";
+            self.push_problem("not-offered", at, what, "remove it");
         }
     }
 

@@ -244,7 +244,7 @@ impl<'a> BriefInputs<'a> {
                     });
                 words
                     .text(format!(
-                        "By the {} model {} {} less often than {}: ",
+                        "By the {} model the share of {} who {} is lower than that of {}: ",
                         short(&shares.model),
                         name(gap.low),
                         voice.get_it(),
@@ -386,13 +386,9 @@ impl<'a> BriefInputs<'a> {
         words
     }
 
-    /// The chart below the sentence: of the model, set and attribute that it is about.
-    pub(crate) fn hero_chart(
-        &self,
-        finding: &HeroFinding<'_>,
-        href: &dyn Fn(&str) -> String,
-    ) -> Vec<PageBlock> {
-        let own = match finding {
+    /// The result whose model, set and attribute the chart and the cases show.
+    pub(crate) fn drawn_result(&self, finding: &HeroFinding<'a>) -> Option<&'a HarmResult> {
+        match finding {
             HeroFinding::Switch(result, _) => Some(*result),
             HeroFinding::Total(limit) | HeroFinding::Limit(limit) => {
                 let part = limit.parts.first();
@@ -409,7 +405,16 @@ impl<'a> BriefInputs<'a> {
                 result.key.model == shares.model && result.key.attribute == shares.attribute
             }),
             _ => ranked(self.results).into_iter().next(),
-        };
+        }
+    }
+
+    /// The chart below the sentence: of the model, set and attribute that it is about.
+    pub(crate) fn hero_chart(
+        &self,
+        finding: &HeroFinding<'a>,
+        href: &dyn Fn(&str) -> String,
+    ) -> Vec<PageBlock> {
+        let own = self.drawn_result(finding);
         let drawn = own.and_then(|own| self.switch_chart(&own.key, href));
         drawn.unwrap_or_else(|| self.share_chart(finding, href))
     }

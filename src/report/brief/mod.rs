@@ -62,6 +62,7 @@ pub(crate) fn page(
         decision: m.words.decision.clone(),
         facts: facts(audit),
         stand_in: m.stand_in.is_some(),
+        has_cases: !audit.cases.is_empty(),
         annex,
         brief,
         evidence,

@@ -45,6 +45,15 @@ pub(crate) fn capital(text: &str) -> String {
     first.chain(letters.as_str().chars()).collect()
 }
 
+/// What is decided about people as a verb: `would be granted`, of `not flagged` with the word in
+/// its place: `would not be flagged`.
+fn would_be(decided: &str) -> String {
+    match decided.strip_prefix("not ") {
+        Some(rest) => format!("would not be {rest}"),
+        None => format!("would be {decided}"),
+    }
+}
+
 impl<'a> AuditVoice<'a> {
     /// The words of an audit; of `classes` nobody says which is better.
     pub(crate) fn new(manifest: &'a Manifest, classes: bool) -> Self {
@@ -136,6 +145,14 @@ impl<'a> AuditVoice<'a> {
         }
     }
 
+    /// The verb of those without it: `are refused`, `have the unfavourable decision`.
+    pub(crate) fn lack_it(&self) -> String {
+        match &self.decision {
+            DecisionVoice::Named { unfavourable, .. } => format!("are {unfavourable}"),
+            _ => "have the unfavourable decision".to_owned(),
+        }
+    }
+
     /// Those who may switch: `men who are granted the loan`, `refused women`.
     pub(crate) fn switchable(&self, side: SwitchSide, attribute: &str, group: &str) -> String {
         let people = self.people(attribute, group);
@@ -171,11 +188,9 @@ impl<'a> AuditVoice<'a> {
                 format!("would have {worse}")
             }
             (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
-                format!("would be {favourable}{}", self.object())
+                format!("{}{}", would_be(favourable), self.object())
             }
-            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Lost) => {
-                format!("would be {unfavourable}")
-            }
+            (DecisionVoice::Named { unfavourable, .. }, SwitchSide::Lost) => would_be(unfavourable),
             (DecisionVoice::Favourable, SwitchSide::Gained) => "would get it".to_owned(),
             (DecisionVoice::Favourable, SwitchSide::Lost) => "would lose it".to_owned(),
             (DecisionVoice::Predicted, SwitchSide::Gained) => {
@@ -237,7 +252,7 @@ impl<'a> AuditVoice<'a> {
             )),
             (DecisionVoice::Named { favourable, .. }, SwitchSide::Gained) => {
                 let people = self.switchable(side, attribute, from);
-                capital(&format!("{people} who would be {favourable} {other}"))
+                capital(&format!("{people} who {} {other}", would_be(favourable)))
             }
             _ => {
                 capital(&format!("{} who {would} {other}", self.switchable(side, attribute, from)))
@@ -419,6 +434,23 @@ mod tests {
         assert_eq!(voice.set_label("flip"), "entry only");
         assert_eq!(voice.worse_off("sex2", "F"), "women are worse off");
         assert_eq!(voice.worse_off("sex2", "X"), "group X is worse off");
+    }
+
+    #[test]
+    fn a_decision_that_says_not_is_a_verb_all_the_same() {
+        let mut manifest = manifest(true);
+        manifest.label.as_mut().unwrap().words = Some(DecisionNames {
+            favourable: "not flagged".to_owned(),
+            unfavourable: "flagged".to_owned(),
+            object: None,
+        });
+        let voice = AuditVoice::new(&manifest, false);
+        assert_eq!(voice.would(SwitchSide::Gained), "would not be flagged");
+        assert_eq!(voice.would(SwitchSide::Lost), "would be flagged");
+        assert_eq!(
+            voice.switch_heading(SwitchSide::Gained, "sex2", ("F", "M")),
+            "Flagged women who would not be flagged as men"
+        );
     }
 
     #[test]

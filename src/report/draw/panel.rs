@@ -240,7 +240,7 @@ pub(crate) fn ladder(
     let ends = points().flat_map(PlotPoint::extent).map(|v| v * 1.15);
     let scale = PlotScale::from_zero(ends.chain(limit.map(|(v, _)| v * 1.2)), f64::INFINITY);
     let rows: usize = blocks.iter().map(|block| block.rungs.len()).sum();
-    let bottom = 18.0 + 20.0 * blocks.len() as f64 + 34.0 * rows as f64;
+    let bottom = 24.0 + 20.0 * blocks.len() as f64 + 34.0 * rows as f64;
     let mut svg = String::new();
     let line = |svg: &mut String, class: &str, x: f64| {
         let x = percent(x);
@@ -424,12 +424,25 @@ fn baseline(svg: &mut String, scale: PlotScale) {
     let y = HEAD + PLOT;
     let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
     let (lo, hi) = scale.ends();
-    for (value, anchor) in [(lo, "st"), ((lo + hi) / 2.0, "mid"), (hi, "en")] {
+    let ticks = scale.ticks();
+    // More than five would run into each other: then every second one, zero among them.
+    let every = if ticks.len() > 5 { 2 } else { 1 };
+    let zero = ticks.iter().position(|tick| *tick == 0.0).unwrap_or(0);
+    let shown = ticks.iter().enumerate().filter(|(i, _)| i % every == zero % every);
+    for (_, &value) in shown {
         let sign = if lo < 0.0 && value > 0.0 { "+" } else { "" };
+        let at = scale.at(value);
+        let anchor = if at < 2.0 {
+            "st"
+        } else if at > 98.0 {
+            "en"
+        } else {
+            "mid"
+        };
         let _ = write!(
             svg,
             r#"<text class="t {anchor}" x="{}" y="{}">{sign}{}</text>"#,
-            scale.x(value),
+            percent(at),
             y + AXIS - 4.0,
             crate::report::page::number::on_axis(value, hi - lo)
         );
@@ -731,8 +744,8 @@ mod tests {
         );
         assert_eq!((svg.matches("#dn").count(), svg.matches("mutl").count()), (4, 2));
         assert!(svg.contains("&lt;set 0&gt;") && !svg.contains("<set"), "{svg}");
-        // 18 + 2 blocks of 20 + 4 rows of 34, and 18 for the axis.
-        assert!(svg.contains(r#"height="212""#), "{svg}");
+        // 24 + 2 blocks of 20 + 4 rows of 34, and 18 for the axis.
+        assert!(svg.contains(r#"height="218""#), "{svg}");
         let empty = ladder("x", &[], SwitchSide::Gained, None, AxisUnit::Percent);
         assert!(!empty.contains("NaN"), "{empty}");
         let many = ladder("x", &[block("m", 20)], SwitchSide::Gained, None, AxisUnit::Percent);

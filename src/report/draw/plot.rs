@@ -497,6 +497,9 @@ pub(crate) fn key(kind: KeyShape) -> &'static str {
         KeyShape::Area => {
             r##"<svg aria-hidden="true"><rect class="area sl" x="2" y="3" width="26" height="10"/></svg>"##
         }
+        KeyShape::Dashes => {
+            r##"<svg aria-hidden="true"><line class="ln thin dash" x1="2" x2="28" y1="8" y2="8"/></svg>"##
+        }
         KeyShape::Line => {
             r##"<svg aria-hidden="true"><line class="ln" x1="2" x2="28" y1="8" y2="8"/></svg>"##
         }
@@ -528,6 +531,8 @@ pub(crate) enum KeyShape {
     Area,
     /// A distribution as a line.
     Line,
+    /// A distribution as a dashed line.
+    Dashes,
 }
 
 #[cfg(test)]

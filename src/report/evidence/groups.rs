@@ -3,7 +3,6 @@
 use crate::report::brief::digits::value_text;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::shares::{GroupFavourableShare, ModelShares};
-use crate::report::brief::voice::capital;
 use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale, axis};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
@@ -28,9 +27,9 @@ fn lead(inputs: &BriefInputs<'_>) -> RichText {
     };
     let [low, high] = [gap.low, gap.high].map(|share| voice.people(&of.attribute, &share.key.from));
     RichText::new().quote(format!(
-        "No: {low} {} less often than {high}, {} against {} by {}.",
-        voice.get_it(),
+        "No: {} of {low} {}, against {} of {high}, by {}.",
         share(gap.low),
+        voice.get_it(),
         share(gap.high),
         voice.model(&of.model)
     ))
@@ -80,7 +79,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
             String::new()
         };
         let heading = RichText::new()
-            .quote(format!("{}{attribute}", capital(&short(&of.model))))
+            .quote(format!("{}{attribute}", short(&of.model)))
             .text(" ")
             .small(apart(inputs, of));
         let mut lines = vec![PlotLine::Sub(heading)];

@@ -2,6 +2,7 @@
 //! answers it and shown by one picture.
 
 mod against;
+mod cases;
 mod groups;
 mod ladder;
 mod recourse;
@@ -10,6 +11,7 @@ mod scores;
 mod switches;
 mod trend;
 mod why;
+mod worlds;
 
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::page::brief::BriefSection;
@@ -26,6 +28,8 @@ pub(crate) fn sections(
         why::section(inputs),
         ladder::section(inputs),
         scores::section(inputs),
+        worlds::section(inputs),
+        cases::section(inputs, &inputs.choose_hero()),
         retraining::section(inputs, glossary),
         recourse::section(inputs),
         against::section(inputs, glossary),

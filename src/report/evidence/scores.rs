@@ -5,7 +5,7 @@ use crate::report::brief::harm::ranked;
 use crate::report::brief::inputs::BriefInputs;
 use crate::report::brief::voice::capital;
 use crate::report::draw::panel::{central, change_bars, highest, score_bars};
-use crate::report::draw::plot::{KeyShape, PlotScale};
+use crate::report::draw::plot::{AxisUnit, KeyShape, PlotScale};
 use crate::report::page::PageBlock;
 use crate::report::page::brief::BriefSection;
 use crate::report::page::number::three_digits;
@@ -76,7 +76,7 @@ pub(super) fn section(inputs: &BriefInputs<'_>) -> Option<BriefSection> {
         let model = model_of(key);
         let cut_off: Vec<(f64, String)> = model
             .and_then(|model| Some((model.score_scale(), model.cut_off()?)))
-            .map(|(scale, at)| (scale.share(at), format!("cut-off {}", three_digits(at))))
+            .map(|(scale, at)| (scale.share(at), format!("cut-off {}", AxisUnit::Number.label(at))))
             .filter(|(at, _)| (0.0..=1.0).contains(at))
             .into_iter()
             .collect();

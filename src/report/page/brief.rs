@@ -38,6 +38,8 @@ pub(crate) struct BriefPage {
     pub(crate) facts: Vec<(&'static str, RichText)>,
     /// Whether rows are made up.
     pub(crate) stand_in: bool,
+    /// Whether single people stand on it, because the job asks for them.
+    pub(crate) has_cases: bool,
     /// Whether there is an annex to link to.
     pub(crate) annex: bool,
     /// The brief: the first section is the verdict.
@@ -104,7 +106,8 @@ impl BriefPage {
             context! {
                 title => &self.title, job => &self.job, run => &self.run, program => &self.program,
                 decision => self.decision.as_deref().map(|text| text.trim_end_matches('.')),
-                facts => facts, stand_in => self.stand_in, annex => self.annex, sections =>
+                facts => facts, stand_in => self.stand_in, has_cases => self.has_cases, annex =>
+                self.annex, sections =>
                 sections,
                 contents => contents, defs => DEFS,
                 css => format!(

@@ -35,8 +35,6 @@ pub(crate) struct SectionPage {
     pub(super) program: String,
     /// The catalog data set that stand-in data replaced.
     pub(super) stand_in: Option<String>,
-    /// Whether rows of people are on it, because the job asks for them.
-    pub(super) has_rows: bool,
     /// Whether it shows less than usual, to stay small.
     pub(super) thrifty: bool,
     /// Whether it is larger than it should be anyway.
@@ -205,7 +203,7 @@ impl SectionPage {
             .collect();
         let page = context! {
             title => &self.title, job => &self.job, run => &self.run, program => &self.program,
-            stand_in => &self.stand_in, has_rows => self.has_rows, thrifty => self.thrifty,
+            stand_in => &self.stand_in,  thrifty => self.thrifty,
             too_large => self.too_large, is_annex => self.is_annex,
             css => format!("{}{}{}", palette::css(), include_str!("chart.css"),
                 include_str!("sections.css")),

@@ -137,6 +137,43 @@ pub(crate) struct ShareGroup {
     pub(crate) drawing: String,
 }
 
+/// A person who switched.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseCard {
+    /// `Case 1`, and the two groups.
+    pub(crate) title: RichText,
+    /// Both decisions.
+    pub(crate) turn: RichText,
+    /// Both scores; empty without scores.
+    pub(crate) drawing: String,
+    /// The features that are shown.
+    pub(crate) lines: Vec<CaseLine>,
+    /// How many are not shown.
+    pub(crate) rest: Option<String>,
+}
+
+/// A feature of a case.
+#[derive(Debug, Clone)]
+pub(crate) struct CaseLine {
+    /// Its name.
+    pub(crate) name: RichText,
+    /// The value of the person.
+    pub(crate) before: RichText,
+    /// The value of the counterpart; none where it stays.
+    pub(crate) after: Option<RichText>,
+}
+
+/// A subgroup with what its two groups can reach.
+#[derive(Debug, Clone)]
+pub(crate) struct ReachPanel {
+    /// What its people share.
+    pub(crate) title: RichText,
+    /// The shares at one cost.
+    pub(crate) bars: String,
+    /// The shares at each cost.
+    pub(crate) curves: String,
+}
+
 /// A term of the sign-off; without words it is a blank line.
 #[derive(Debug, Clone)]
 pub(crate) struct SignOffTerm {
@@ -179,6 +216,10 @@ pub(crate) enum BriefBlock {
     Panels(&'static str, Vec<ChartPanel>),
     /// One chart over the whole width, with its caption.
     Wide(RichText, String),
+    /// People who switched, side by side.
+    Cases(Vec<CaseCard>),
+    /// Subgroups, one below the other.
+    Reach(Vec<ReachPanel>),
     /// Terms and signatures.
     SignOff(Vec<SignOffTerm>, Vec<SignOffRow>),
 }
@@ -219,6 +260,14 @@ pub(super) fn value(block: &BriefBlock) -> Value {
         BriefBlock::Wide(caption, drawing) => {
             context!(kind => "wide", caption => caption, drawing => drawing)
         }
+        BriefBlock::Cases(cards) => {
+            context!(kind => "cases", cards => cards.iter().map(case_card).collect::<Value>())
+        }
+        BriefBlock::Reach(panels) => {
+            let panel =
+                |p: &ReachPanel| context!(title => &p.title, bars => &p.bars, curves => &p.curves);
+            context!(kind => "reach", panels => panels.iter().map(panel).collect::<Value>())
+        }
         BriefBlock::SignOff(terms, signers) => {
             let term = |t: &SignOffTerm| {
                 context!(name => t.name, words => t.words.as_ref(), full =>
@@ -232,6 +281,15 @@ pub(super) fn value(block: &BriefBlock) -> Value {
                 signers => signers.iter().map(signer).collect::<Value>())
         }
     }
+}
+
+fn case_card(card: &CaseCard) -> Value {
+    let line = |line: &CaseLine| {
+        context!(name => &line.name, before => &line.before, after =>
+        line.after.as_ref())
+    };
+    context!(title => &card.title, turn => &card.turn, drawing => &card.drawing, lines =>
+        card.lines.iter().map(line).collect::<Value>(), rest => &card.rest)
 }
 
 fn line(line: &PlotLine) -> Value {

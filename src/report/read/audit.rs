@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::exec::files;
 use crate::folder::manifest::{Manifest, RecheckWords};
 use crate::folder::read as opened;
+use crate::report::read::cases::{ReportedCase, cases_of};
 use crate::report::read::classes::ClassResults;
 use crate::report::read::graphs::{GraphEvidence, ScenarioGraphs};
 use crate::report::read::panel::{
@@ -45,7 +46,7 @@ pub(crate) struct ScoreHistograms {
     pub(crate) change: Vec<HistogramBin>,
 }
 
-/// How often the room for directions, drawings and examples was halved to keep the page small;
+/// How often the room for directions and drawings was halved to keep the page small;
 /// nothing else depends on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PageHalvings(pub(crate) u32);
@@ -73,6 +74,8 @@ pub(crate) struct AuditFolder {
     histograms: BTreeMap<ResultKey, ScoreHistograms>,
     /// Quality of the counterfactuals.
     pub(crate) quality: QualityTables,
+    /// The people whom the job shows.
+    pub(crate) cases: Vec<ReportedCase>,
     /// Causal graphs.
     pub(crate) graphs: GraphEvidence,
     /// Recourse.
@@ -239,12 +242,8 @@ impl AuditFolder {
             histograms: histograms(&read_rows(&tables)?),
             halvings: PageHalvings::default(),
             recourse: recourse::RecourseTables::read(&tables)?,
-            quality: QualityTables::of(
-                &sorted(&tables)?,
-                &sorted(&tables)?,
-                &sorted(&tables)?,
-                &sorted(&tables)?,
-            ),
+            quality: QualityTables::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?),
+            cases: cases_of(&read_rows(&tables)?),
             graphs: GraphEvidence::of(&sorted(&tables)?, &sorted(&tables)?, &sorted(&tables)?)
                 .numbered(
                     &manifest

@@ -1,5 +1,5 @@
 //! What the tables of quality say, by set, attribute and direction: measures, measures by feature,
-//! distributions, example pairs.
+//! distributions.
 //!
 //! A *world* is one set and attribute. Its directions stand worst first: by the largest distance to
 //! the target group that a moved feature is left with. No model has a part in any of it, and no
@@ -8,9 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::table::{
-    CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, RARE, SharedText, finite,
-};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, SharedText, finite};
 
 /// A set, an attribute and a direction; of all directions together the groups are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,26 +56,11 @@ pub(crate) struct FeatureQuality {
     pub(crate) bars: Vec<DistributionBar>,
 }
 
-/// One feature of an example: its name, the value before and after (none = missing), whether they
-/// differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExampleFeature {
-    /// The feature.
-    pub(crate) feature: String,
-    /// The value in the row as it is.
-    pub(crate) before: Option<String>,
-    /// The value in the counterfactual.
-    pub(crate) after: Option<String>,
-    /// Whether they differ.
-    pub(crate) changed: bool,
-}
-
 /// The tables of quality in memory.
 #[derive(Debug, Default)]
 pub(crate) struct QualityTables {
     pub(crate) pairs: BTreeMap<QualityKey, QualityValues>,
     features: BTreeMap<QualityKey, BTreeMap<String, FeatureQuality>>,
-    examples: BTreeMap<QualityKey, BTreeMap<i64, Vec<ExampleFeature>>>,
 }
 
 /// One set and attribute.
@@ -167,12 +150,11 @@ impl FeatureQuality {
 }
 
 impl QualityTables {
-    /// The quality in the rows of its four tables, sorted by key.
+    /// The quality in the rows of its three tables, sorted by key.
     pub(crate) fn of(
         pairs: &[CfQualityRow],
         features: &[CfFeatureRow],
         distributions: &[CfDistributionRow],
-        examples: &[CfExampleRow],
     ) -> Self {
         let mut quality = QualityTables::default();
         for row in pairs.iter() {
@@ -230,24 +212,6 @@ impl QualityTables {
                 bar.share[side] = row.share.and_then(finite);
             }
         }
-        for row in examples.iter() {
-            let entry = ExampleFeature {
-                feature: row.feature.to_string(),
-                before: row.value.as_ref().map(SharedText::to_string),
-                after: row.value_cf.as_ref().map(SharedText::to_string),
-                changed: row.changed,
-            };
-            let of_pair = quality
-                .examples
-                .entry(quality_key([
-                    &row.counterfactual,
-                    &row.sensitive,
-                    &row.from_group,
-                    &row.to_group,
-                ]))
-                .or_default();
-            of_pair.entry(row.example).or_default().push(entry);
-        }
         quality
     }
 
@@ -293,24 +257,9 @@ impl QualityTables {
         features
     }
 
-    /// The example pairs of a direction; none where the job requests none.
-    pub(crate) fn examples(&self, pair: &QualityKey) -> impl Iterator<Item = &Vec<ExampleFeature>> {
-        self.examples.get(pair).into_iter().flat_map(BTreeMap::values)
-    }
-
     /// Whether nothing was measured.
     pub(crate) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
-    }
-
-    /// Whether rows of people are in the tables.
-    pub(crate) fn has_examples(&self) -> bool {
-        !self.examples.is_empty()
-    }
-
-    /// Features of an example pair.
-    pub(crate) fn example_rows(&self) -> usize {
-        self.examples.values().flat_map(BTreeMap::values).map(Vec::len).max().unwrap_or(0)
     }
 
     /// The largest distance to the target group that a moved feature is left with; -1 where none

@@ -12,7 +12,7 @@ use super::{
 use crate::folder::manifest::{DecisionNames, Manifest, SignerWords};
 use crate::report::render;
 use crate::table::file::{read_rows, write_rows};
-use crate::table::{MetricRow, TableRow};
+use crate::table::{CfExampleRow, MetricRow, TableRow};
 
 /// Bytes and words of a page.
 const BYTES_AT_MOST: usize = 400_000;
@@ -276,4 +276,67 @@ fn the_annex_holds_every_result_of_the_brief() {
     // Two sets, two directions, two metrics.
     assert_eq!(html.matches("<tr id=\"all-").count(), 8, "{all}");
     assert!(all.contains("Male \u{2192} Female") && all.contains("13 of 191"), "{all}");
+}
+
+/// A person of the table of cases, feature by feature.
+fn add_case(folder: &Path, features: &[(&str, &str, &str)], scores: [f64; 2]) {
+    let row = |(feature, value, value_cf): &(&str, &str, &str)| CfExampleRow {
+        model: "gbm".into(),
+        counterfactual: "flip".into(),
+        sensitive: "group of people".into(),
+        from_group: "Male".into(),
+        to_group: "Female".into(),
+        feature: (*feature).into(),
+        value: Some((*value).into()),
+        value_cf: Some((*value_cf).into()),
+        changed: value != value_cf,
+        score: Some(scores[0]),
+        score_cf: Some(scores[1]),
+        decision: Some(true),
+        decision_cf: Some(false),
+        ..CfExampleRow::default()
+    };
+    let rows: Vec<CfExampleRow> = features.iter().map(row).collect();
+    write_rows(&folder.join("tables"), &rows).unwrap();
+}
+
+#[test]
+fn a_case_says_what_changed_and_what_was_decided() {
+    let sample = FolderSample { gates: harm_gates(), ..two_groups() };
+    let folder = tempfile::tempdir().unwrap();
+    sample.write(folder.path());
+    add_harm(folder.path(), &sample, true);
+    let none = pages("no-cases", folder.path());
+    assert!(!none.contains("id=\"cases\"") && !none.contains("report.cases"), "opt-in only");
+    let mut features = vec![
+        ("hours", "45", "45"),
+        ("income", "35.612903225806451", "31.415926535897931"),
+        ("group of people", "Male", "Female"),
+        ("<b>", "A30", "A31"),
+    ];
+    features.extend((0..9).map(|_| ("other", "x", "x")));
+    add_case(folder.path(), &features, [0.5004, 0.41]);
+    edit(folder.path(), |manifest| {
+        manifest.names = BTreeMap::from([(
+            "<b>".to_owned(),
+            BTreeMap::from([("A31".into(), "all <paid>".into())]),
+        )]);
+    });
+    let html = pages("cases", folder.path());
+    let text = section(&html, "cases");
+    assert!(text.contains("One person who switches by the gbm model, entry only"), "{text}");
+    for said in [
+        "Case 1 Male as Female",
+        "favourable decision \u{2192} \u{25bc} unfavourable decision",
+        "entry for group of people Male \u{2192} Female",
+        "income 35.62 \u{2192} 31.42",
+        "A30 \u{2192} all &lt;paid>",
+        "hours 45 same",
+        "7 more stay as they are.",
+        "0.5004",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!html.contains("<paid>") && html.contains("these are") == none.contains("these are"));
+    assert!(html.contains("because the job asks for them by <code>report.cases</code>"));
 }

@@ -8,7 +8,7 @@ use crate::counterfactual::quality::shapes::MAX_LEVELS;
 use crate::report::draw::palette;
 use crate::report::read::quality::REST_BIN;
 use crate::table::file::write_rows;
-use crate::table::{CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, SharedText};
+use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow};
 
 /// What the tables of quality of a sample hold.
 #[derive(Clone)]
@@ -21,8 +21,6 @@ pub(super) struct QualitySample {
     pub(super) farther: bool,
     /// Whether the reference is thinned out and rows are matched approximately.
     pub(super) approximate: bool,
-    /// Example pairs of a direction.
-    pub(super) examples: i64,
     /// Whether levels are empty, blank and more than are distinguished.
     pub(super) odd_levels: bool,
 }
@@ -35,7 +33,6 @@ impl QualitySample {
             discarded: 0.25,
             farther: false,
             approximate: false,
-            examples: 0,
             odd_levels: false,
         }
     }
@@ -43,8 +40,7 @@ impl QualitySample {
     /// Writes the tables for every set of a sample that moves features.
     pub(super) fn write(&self, sample: &FolderSample, tables: &Path) {
         let (mut quality, mut features) = (Vec::<CfQualityRow>::new(), Vec::<CfFeatureRow>::new());
-        let (mut shapes, mut examples) =
-            (Vec::<CfDistributionRow>::new(), Vec::<CfExampleRow>::new());
+        let mut shapes = Vec::<CfDistributionRow>::new();
         for (set, _) in sample.sets.iter().filter(|(_, strategy)| *strategy != "naive") {
             self.measures(&mut quality, [set, "group of people", "", ""]);
             for from in &sample.groups {
@@ -55,14 +51,12 @@ impl QualitySample {
                         self.feature(&mut features, key, f, feature);
                         self.shape(&mut shapes, key, f, feature);
                     }
-                    self.pairs(&mut examples, key);
                 }
             }
         }
         write_rows(tables, &quality).unwrap();
         write_rows(tables, &features).unwrap();
         write_rows(tables, &shapes).unwrap();
-        write_rows(tables, &examples).unwrap();
     }
 
     fn measures(&self, frame: &mut Vec<CfQualityRow>, key: [&str; 4]) {
@@ -194,39 +188,6 @@ impl QualitySample {
             }
         }
     }
-
-    fn pairs(&self, frame: &mut Vec<CfExampleRow>, key: [&str; 4]) {
-        let row = |example: i64| CfExampleRow {
-            counterfactual: key[0].into(),
-            sensitive: key[1].into(),
-            from_group: key[2].into(),
-            to_group: key[3].into(),
-            example,
-            ..CfExampleRow::default()
-        };
-        for example in 0..self.examples {
-            frame.push(CfExampleRow {
-                feature: key[1].into(),
-                value: Some(key[2].into()),
-                value_cf: Some(key[3].into()),
-                changed: true,
-                ..row(example)
-            });
-            for (f, feature) in self.features.iter().enumerate() {
-                let changed = f % 3 < 2;
-                let value = (f % 3 != 2).then(|| SharedText::from(format!("{}", 20 + f)));
-                let value_cf =
-                    if changed { Some("31.4159265358979".into()) } else { value.clone() };
-                frame.push(CfExampleRow {
-                    feature: feature.into(),
-                    value,
-                    value_cf,
-                    changed,
-                    ..row(example)
-                });
-            }
-        }
-    }
 }
 
 fn with(worlds: QualitySample) -> FolderSample {
@@ -268,11 +229,7 @@ fn what_was_made_and_what_moved() {
     );
     assert!(text.contains("job nearer 50.0 % 75 of 150 – 0.400 0.110 – 0 % 0 of 150"), "{text}");
     assert!(text.contains("1 feature did not move, town (distance 0.120)"), "{text}");
-    assert!(
-        !text.contains("farther Farther")
-            && !text.contains("Thinned out")
-            && !text.contains("Example pairs")
-    );
+    assert!(!text.contains("farther Farther") && !text.contains("Thinned out"));
     assert!(html.contains("Aggregates only: this page shows no row of a person."));
     // Four drawings, and a table with the same numbers for each.
     let from = html.find(r#"<section id="plausibility""#).unwrap();
@@ -358,29 +315,6 @@ fn approximations_are_said() {
     assert!(!text.contains("Cost of transport"), "a measure without any value has no column");
 }
 
-#[test]
-fn rows_of_people_stand_on_the_page_only_where_the_job_asks() {
-    let html =
-        page("worlds-examples", &with(QualitySample { examples: 3, ..QualitySample::new() }));
-    let text = section(&html, "plausibility");
-    assert!(
-        text.contains(
-            "3 rows of people, sampled with the seed, not chosen for their content. The job \
-             requests them with report.example_pairs."
-        ),
-        "{text}"
-    );
-    let pair = "Pair 3, Male → Female: 2 of 3 values changed, and the attribute Feature Original \
-                Counterfactual Changed age 20 31.4159 changed group of people Male Female changed \
-                job 21 31.4159265358979 changed town missing missing same";
-    assert!(text.contains(pair), "{text}");
-    assert!(
-        html.contains("the example pairs that the job asks for: these are rows of people")
-            && !html.contains("Aggregates only")
-    );
-}
-
-/// Nothing that was made is valid: there is nothing to compare, and the page says so, once.
 #[test]
 fn a_set_of_which_all_is_discarded() {
     let none = |_, _, _| super::EccmSample::default();
@@ -530,7 +464,7 @@ fn hostile_names_of_features_and_levels() {
         .to_vec();
     let html = page(
         "worlds-hostile",
-        &with(QualitySample { features, examples: 2, farther: true, ..QualitySample::new() }),
+        &with(QualitySample { features, farther: true, ..QualitySample::new() }),
     );
     assert!(!html.contains("<script") && !html.contains('\u{202e}') && !html.contains('\u{0}'));
     assert!(
@@ -547,8 +481,7 @@ fn the_budget_holds_with_many_directions_and_features() {
     let groups: Vec<String> = (0..20).map(|i| format!("group {i}")).collect();
     let features = (0..15).map(|i| format!("feature {i}")).collect();
     let sets = vec![("flip", "naive"), ("typical", "greedy"), ("carried", "transport")];
-    let worlds =
-        QualitySample { features, examples: 20, approximate: true, ..QualitySample::new() };
+    let worlds = QualitySample { features, approximate: true, ..QualitySample::new() };
     let html = page(
         "worlds-twenty",
         &FolderSample { groups, sets, cells: super::spread, quality: Some(worlds), ..two_groups() },
@@ -559,11 +492,7 @@ fn the_budget_holds_with_many_directions_and_features() {
             && text.contains("Feature by feature for the first 2 directions"),
         "{text}"
     );
-    assert!(
-        text.contains("8 of the 10 features that moved") && text.contains("9 rows of people"),
-        "{text}"
-    );
-    assert!(text.contains("the rest is in tables/cf_examples.parquet"), "{text}");
+    assert!(text.contains("8 of the 10 features that moved"), "{text}");
 }
 
 /// Long names are what weighs most: then the page shows less rather than growing.
@@ -572,7 +501,7 @@ fn long_names_leave_less_room() {
     let groups: Vec<String> = (0..8).map(|i| format!("{i:02}{}", "\"".repeat(198))).collect();
     let features = (0..12).map(|i| format!("feature {i} {}", "\"".repeat(190))).collect();
     let sets = vec![("flip", "naive"), ("typical", "greedy"), ("world", "plausible")];
-    let worlds = QualitySample { features, examples: 3, ..QualitySample::new() };
+    let worlds = QualitySample { features, ..QualitySample::new() };
     let models = vec!["gbm", "logistic", "forest"];
     let html = page(
         "worlds-wide",
@@ -590,7 +519,7 @@ fn long_names_leave_less_room() {
         "fewer than where names are short"
     );
     assert!(words(&html).contains(
-        "this page shows fewer directions, drawings and examples than usual; the tables hold all."
+        "this page shows fewer directions and drawings than usual; the tables hold all."
     ));
     assert!(!html.contains(&"&quot;".repeat(120)), "names are cut");
 }

@@ -1,6 +1,7 @@
 //! The stages `count`, `flips` and `outcomes`: scored rows become evidence, and outcomes row by
 //! row.
 
+pub(crate) mod cases;
 pub(crate) mod classes;
 pub(crate) mod evidence;
 pub(crate) mod flip_test;

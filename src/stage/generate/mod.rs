@@ -38,8 +38,8 @@ use crate::stage::generate::rows::{GenerateInputs, GeneratedEffects};
 use crate::stage::kinds::{
     FitStage, GenerateStage, PlaceboStage, QualityStage, ReferenceStage, ScoreStage, SplitStage,
 };
+use crate::stage::measure::catalog;
 use crate::stage::measure::quality::{LEAST_PEOPLE, QualityInputs};
-use crate::stage::measure::{catalog, examples};
 use crate::stage::models::AskedModels;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
@@ -389,11 +389,6 @@ impl Stage for QualityStage {
         let applied = plan.set_of(unit)?;
         let (knobs, of_set) = (learning_knobs(&applied)?, SetInputs::need(b, &applied)?);
         let (fit, made) = (b.need::<FitStage>(unit)?, b.need::<GenerateStage>(unit)?);
-        let pairs = plan.job.report.example_pairs;
-        if pairs > 0 {
-            b.value("report.example_pairs", pairs);
-            b.seed();
-        }
         work(move |ctx| {
             of_set.rows().with(ctx, 1, |row_context| {
                 let (basis, classes) = (
@@ -413,10 +408,6 @@ impl Stage for QualityStage {
                     set: applied.set,
                     position: applied.position,
                     least: least_rows(knobs, layout, basis.n_folds()),
-                    examples: examples::ExampleSettings {
-                        pairs: usize::try_from(pairs).unwrap_or(usize::MAX),
-                        seed: plan.job.run.seed,
-                    },
                 };
                 judging.write(ctx.out())
             })

@@ -5,7 +5,6 @@ pub(crate) mod amounts;
 pub mod catalog;
 mod classes;
 pub(crate) mod counted_audit;
-pub(crate) mod examples;
 pub(crate) mod labels;
 pub(crate) mod quality;
 mod row_builder;
@@ -53,8 +52,8 @@ use crate::stage::stage_builder::StageInput;
 use crate::table::file::write_rows;
 use crate::table::picked::gather_rows;
 use crate::table::{
-    ArmFoldRow, CfDistributionRow, CfExampleRow, CfFeatureRow, CfQualityRow, ComparisonRow,
-    FilterRow, IssueRow, whole,
+    ArmFoldRow, CfDistributionRow, CfFeatureRow, CfQualityRow, ComparisonRow, FilterRow, IssueRow,
+    whole,
 };
 pub(crate) use row_builder::{ResultTables, RowBuilder};
 
@@ -431,8 +430,7 @@ pub(crate) fn gather_quality(
     let folders: Vec<&Path> = stages.iter().map(|stage| stage.folder(ctx)).collect();
     gather_rows::<CfQualityRow>(ctx.out(), &folders)?;
     gather_rows::<CfFeatureRow>(ctx.out(), &folders)?;
-    gather_rows::<CfDistributionRow>(ctx.out(), &folders)?;
-    gather_rows::<CfExampleRow>(ctx.out(), &folders)
+    gather_rows::<CfDistributionRow>(ctx.out(), &folders)
 }
 
 /// How to measure an attribute.

@@ -23,7 +23,6 @@ use crate::error::Result;
 use crate::exec::accumulator::Accumulator;
 use crate::metric::catalog::cf_quality::{NO_FILTER, NOT_NUMERIC, NOTHING_TO_AVERAGE};
 use crate::stage::generate::basis::{LearningReference, RowClasses};
-use crate::stage::measure::examples::{ExamplePairs, ExampleSettings};
 use crate::stage::row_context::RowContext;
 use crate::table::file::write_rows;
 use crate::table::{CfDistributionRow, CfFeatureRow, CfQualityRow, RARE, finite, whole};
@@ -51,8 +50,6 @@ pub(crate) struct QualityInputs<'a> {
     pub position: usize,
     /// Levels with fewer rows of the reference are not named.
     pub least: u64,
-    /// Pairs of rows that the report is to show.
-    pub examples: ExampleSettings,
 }
 
 /// The quality of each ordered pair of groups.
@@ -75,7 +72,7 @@ impl QualityInputs<'_> {
             attribute.groups.len(),
             first.condition(),
         );
-        let (sums, without_class, examples) = self.sums(&yardstick, attribute)?;
+        let (sums, without_class) = self.sums(&yardstick, attribute)?;
         let (pairs, total) = yardstick.quality(&sums);
 
         let exact = self.learnt.iter().all(|learnt| learnt.counts().is_exact());
@@ -89,8 +86,7 @@ impl QualityInputs<'_> {
                 first.variables(),
                 &yardstick.shapes(&sums, &detailed, self.least),
             ),
-        )?;
-        write_rows(out, &examples.rows((self.set, attribute), &detailed).collect::<Vec<_>>())
+        )
     }
 
     fn quality(
@@ -215,17 +211,15 @@ impl QualityInputs<'_> {
         }
     }
 
-    /// The sums of all counterfactuals, by group the audited rows that have none because their
-    /// class is missing, and example pairs.
+    /// The sums of all counterfactuals, and by group the audited rows that have none because their
+    /// class is missing.
     fn sums(
         &self,
         yardstick: &QualityReference,
         attribute: &Attribute,
-    ) -> Result<(QualitySums, BTreeMap<usize, u64>, ExamplePairs)> {
+    ) -> Result<(QualitySums, BTreeMap<usize, u64>)> {
         let row_context = self.context;
         let mut sums = QualitySums::default();
-        let none = || ExamplePairs::new(self.examples, self.set, &attribute.name, self.position);
-        let mut examples = none();
         let mut without_class: BTreeMap<usize, u64> = BTreeMap::new();
         let needs_class =
             self.learnt.iter().any(|learnt| learnt.condition() == Conditioning::Class);
@@ -255,13 +249,10 @@ impl QualityInputs<'_> {
                     to,
                 ));
             }
-            let pairs_of_rows =
-                none().of_group(row_context.rows.layout(), &batch, &keys, &judged, &rows);
-            Ok((batch.row.len() as u64, (part, without, pairs_of_rows)))
+            Ok((batch.row.len() as u64, (part, without)))
         };
-        row_context.row_groups().in_order(look, |_, (part, without, pairs_of_rows)| {
+        row_context.row_groups().in_order(look, |_, (part, without)| {
             sums.merge(part);
-            examples.merge(pairs_of_rows);
             without
                 .into_iter()
                 .for_each(|group| *without_class.entry(usize::from(group)).or_default() += 1);
@@ -285,11 +276,11 @@ impl QualityInputs<'_> {
                 )?;
             }
         }
-        Ok((sums, without_class, examples))
+        Ok((sums, without_class))
     }
 }
 
-/// The directions of a set that are reported bar by bar and row by row.
+/// The directions of a set that are reported bar by bar.
 const DETAILED_AT_MOST: usize = 30;
 
 /// The directions that are reported in detail: those in which a moved variable is left farthest

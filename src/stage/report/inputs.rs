@@ -9,7 +9,7 @@ use crate::stage::generate::refits::FitInputs;
 use crate::stage::input::request::AnswerInputs;
 use crate::stage::kept_rows::KeptRowInputs;
 use crate::stage::kinds::{
-    BaselineStage, GateStage, GenerateStage, MeasureStage, OutcomesStage, ScoreStage,
+    BaselineStage, CasesStage, GateStage, GenerateStage, MeasureStage, OutcomesStage, ScoreStage,
     SelectedStage, TablesStage,
 };
 use crate::stage::models::TreeInputs;
@@ -64,6 +64,8 @@ pub(crate) struct FolderInputs<'a> {
     pub(crate) kept: KeptRowInputs<'a>,
     /// The outcomes, where they are kept.
     pub(crate) outcomes: Option<StageInput<OutcomesStage>>,
+    /// The people whom the page shows, where the job asks for them.
+    pub(crate) cases: Option<StageInput<CasesStage>>,
     /// The stage that compared the run with an earlier one.
     pub(crate) baseline: Option<StageInput<BaselineStage>>,
     /// The blocks of recourse in the order of their keys.
@@ -101,6 +103,7 @@ impl<'a> FolderInputs<'a> {
         let selected =
             has_chosen.then(|| b.need::<SelectedStage>(&AuditUnit::default())).transpose()?;
         let (kept, outcomes) = (KeptRowInputs::need(b)?, StageInput::<OutcomesStage>::need(b)?);
+        let cases = StageInput::<CasesStage>::need(b)?;
         let (baseline, recourse) = (need_baseline(b)?, RecourseFolders::need(b)?);
         let mut rechecks_of_files = Vec::new();
         let checks =
@@ -125,6 +128,7 @@ impl<'a> FolderInputs<'a> {
             selected,
             kept,
             outcomes,
+            cases,
             baseline,
             recourse,
             why: WhyFolders::need(b)?,

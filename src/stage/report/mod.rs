@@ -57,8 +57,9 @@ use crate::table::file::{read_rows, write_rows};
 use crate::table::picked::join_tables;
 use crate::table::why::SwitchPatternRow;
 use crate::table::{
-    self, AmountRow, ArmFoldRow, ArmRow, ChangeRow, ComparisonRow, GateRow, GroupRow, HistoryRow,
-    IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow, TransitionRow, whole,
+    self, AmountRow, ArmFoldRow, ArmRow, CfExampleRow, ChangeRow, ComparisonRow, GateRow, GroupRow,
+    HistoryRow, IssueRow, MetricRow, OutcomeRow, SelectedRow, TableRow, ThresholdRow,
+    TransitionRow, whole,
 };
 use crate::unit::StageKind;
 
@@ -202,6 +203,9 @@ pub(crate) fn assemble(
     let wanted = job::check::defaults::families(&origins.checked.job, &catalog::catalog());
     if wanted.contains(&job::MetricFamily::CfQuality) {
         copy_tables(plain, &QUALITY.map(|table| table.name), out)?;
+    }
+    if let Some(cases) = &made.cases {
+        copy_tables(cases.folder(ctx), &[CfExampleRow::TABLE.name], out)?;
     }
     let experiments = !origins.checked.job.experiments.is_empty();
     if !origins.checked.job.metrics.compare.is_empty() || experiments {

@@ -3,12 +3,10 @@
 //! feature, with drawings, for the worst directions.
 //!
 //! Naive sets are absent: they move nothing that could become implausible. The numbers are those of
-//! `cf_quality`, `cf_features`, `cf_distributions` and `cf_examples`; that a feature ends farther
-//! from its target group than it began is said in a word and a shape. [`measures`] is the table of
-//! directions, [`features`] a direction feature by feature, [`examples`] rows next to their
-//! counterfactuals.
+//! `cf_quality`, `cf_features` and `cf_distributions`; that a feature ends farther from its target
+//! group than it began is said in a word and a shape. [`measures`] is the table of directions,
+//! [`features`] a direction feature by feature.
 
-mod examples;
 mod features;
 mod measures;
 
@@ -30,16 +28,12 @@ const DETAILED_AT_MOST: usize = 16;
 const DRAWN_OF_A_DIRECTION: usize = 8;
 const DRAWN_AT_MOST: usize = 64;
 
-/// Rows of example pairs over all directions, one per pair and feature.
-const EXAMPLE_ROWS_AT_MOST: usize = 600;
-
 /// How much of each world the page has room for.
 struct QualityBudget {
     directions: usize,
     detailed: usize,
     features: usize,
     drawn: usize,
-    examples: usize,
 }
 
 impl QualityBudget {
@@ -56,7 +50,6 @@ impl QualityBudget {
             detailed,
             features: audit.rows_shown(),
             drawn: each(DRAWN_AT_MOST, details).clamp(2, DRAWN_OF_A_DIRECTION),
-            examples: each(EXAMPLE_ROWS_AT_MOST, details * audit.quality.example_rows()).max(1),
         }
     }
 }
@@ -144,7 +137,6 @@ fn set_blocks(
     for (d, direction) in shown.iter().enumerate() {
         let id = format!("w{}-{d}", world.id);
         blocks.extend(features::blocks(audit, shown, direction.pair, &id, room, glossary));
-        blocks.extend(examples::block(audit, direction.pair, room.examples));
     }
     blocks
 }

@@ -13,12 +13,13 @@
 //! are also counted as people, and where the smaller group of the unfair subgroups is
 //! mostly a few people, it is too few to tell.
 
-mod curve;
+pub(crate) mod curve;
 mod meanings;
 mod views;
 
 use std::collections::BTreeMap;
 
+use crate::report::brief::voice::AuditVoice;
 use crate::report::page::number::{NumberFormat, three_digits};
 use crate::report::page::words::RichText;
 use crate::report::page::{
@@ -125,7 +126,7 @@ pub(crate) fn finding(audit: &AuditFolder) -> Option<RichText> {
 
 /// What the page tells of each comparison: where nothing can be distinguished from chance one
 /// sentence, else for whom it is harder, and how many people that depends on.
-pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
+pub(crate) fn evidence(audit: &AuditFolder, voice: &AuditVoice<'_>) -> Vec<RichText> {
     let mut told = Vec::new();
     for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
         if !comparison.undefined.is_empty() {
@@ -147,16 +148,21 @@ pub(crate) fn evidence(audit: &AuditFolder) -> Vec<RichText> {
             "No difference is distinguishable from chance: "
         };
         let affected = [comparison.affected_0, comparison.affected_1];
-        let [a, b] = outcome.names();
-        let people = RichText::from(format!("{start}{} in group ", number::people(affected[0])))
-            .name(a)
-            .text(format!(" and {} in group ", number::people(affected[1])))
-            .name(b)
-            .text(" have the unfavourable decision");
+        let people = |g: usize| {
+            let group = voice.people(comparison.recourse.as_str(), outcome.names()[g]);
+            format!("{} {group}", number::count(affected[g]))
+        };
+        let [a, b] = [people(0), people(1)];
+        let people = RichText::from(start).quote(format!("{a} and {b} {}", voice.lack_it()));
         let judged = outcome.first.row.judged;
         told.push(if outcome.none_beyond_chance() {
             let differences = number::count_of(judged, "difference", "differences");
             people.text(format!(", and none of {differences} can be distinguished from chance."))
+        } else if outcome.smaller.n() > 0 {
+            people.text(format!(
+                ", and in at least half of the unfair subgroups one group has fewer than {FEW} \
+                 people."
+            ))
         } else {
             people.text(".")
         });
@@ -561,27 +567,8 @@ fn cards(
     }
     blocks.extend(of_infinity(told.iter().copied()));
     let (view, wanted) = (way.view(), way.target_share());
-    let curves: Vec<SubgroupCurves<'_>> = told
-        .iter()
-        .map(|subgroup| {
-            let own = audit
-                .recourse
-                .ecd
-                .iter()
-                .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
-            let helped = |row: &EcdRow| match view {
-                "micro" => [row.micro_0, row.micro_1],
-                _ => [row.macro_0, row.macro_1],
-            };
-            SubgroupCurves {
-                place: subgroup.place.unwrap_or(0),
-                names,
-                n: [subgroup.n_0, subgroup.n_1],
-                steps: own.map(|row| (row.cost, helped(row))).collect(),
-                target_share: wanted,
-            }
-        })
-        .collect();
+    let curves: Vec<SubgroupCurves<'_>> =
+        told.iter().map(|subgroup| curves_of(audit, comparison, way, subgroup)).collect();
     let end = end_of(curves.iter());
     let drawings = curves
         .iter()
@@ -603,6 +590,78 @@ fn cards(
     });
     blocks.push(PageBlock::Figure(PageFigure { drawings, caption, small: true }));
     blocks
+}
+
+/// How many people of a subgroup the ways up to each cost help.
+fn curves_of<'a>(
+    audit: &'a AuditFolder,
+    comparison: &'a RecourseRow,
+    way: &DefinitionView<'_>,
+    subgroup: &SubgroupRow,
+) -> SubgroupCurves<'a> {
+    let own = audit
+        .recourse
+        .ecd
+        .iter()
+        .filter(|row| row.subgroup == subgroup.subgroup && row.is_of(comparison));
+    let helped = |row: &EcdRow| match way.view() {
+        "micro" => [row.micro_0, row.micro_1],
+        _ => [row.macro_0, row.macro_1],
+    };
+    SubgroupCurves {
+        place: subgroup.place.unwrap_or(0),
+        names: [&comparison.group_0, &comparison.group_1].map(|text| text.as_str()),
+        n: [subgroup.n_0, subgroup.n_1],
+        steps: own.map(|row| (row.cost, helped(row))).collect(),
+        target_share: way.target_share(),
+    }
+}
+
+/// A subgroup in which the way to the favourable decision is harder for one group.
+pub(crate) struct UnfairSubgroup<'a> {
+    /// What its people share, codes by their names.
+    pub(crate) traits: String,
+    /// Who is helped by cost.
+    pub(crate) curves: SubgroupCurves<'a>,
+    /// The cost at which the group that is better off reaches what the definition asks for; none
+    /// where it never does, or where the definition asks for no share.
+    pub(crate) cost: Option<f64>,
+}
+
+/// The most unfair subgroups of a comparison, where people and chance allow a conclusion.
+pub(crate) struct UnfairSubgroups<'a> {
+    /// The block of the job.
+    pub(crate) recourse: &'a str,
+    /// The subgroups, worst first.
+    pub(crate) subgroups: Vec<UnfairSubgroup<'a>>,
+}
+
+/// The most unfair subgroups of each comparison that allows a conclusion, at most so many of each.
+pub(crate) fn unfair_subgroups(audit: &AuditFolder, most: usize) -> Vec<UnfairSubgroups<'_>> {
+    let mut found = Vec::new();
+    for comparison in audit.recourse.comparisons.iter().take(COMPARISONS_AT_MOST) {
+        let of = comparison.undefined.is_empty().then(|| ComparisonOutcome::of(audit, comparison));
+        let Some(outcome) = of.flatten() else { continue };
+        if outcome.too_few() || outcome.none_beyond_chance() {
+            continue;
+        }
+        let way = outcome.first;
+        let one = |subgroup: &&SubgroupRow| {
+            let costs = [subgroup.value_0, subgroup.value_1].into_iter().flatten();
+            let least = costs.filter(|cost| cost.is_finite()).reduce(f64::min);
+            UnfairSubgroup {
+                traits: audit.manifest.with_code_names(&subgroup.traits),
+                curves: curves_of(audit, comparison, &way, subgroup),
+                cost: least.filter(|_| way.definition() == "equal-cost-of-effectiveness"),
+            }
+        };
+        let rows = shown(audit, comparison, &way);
+        let subgroups: Vec<_> = rows.iter().take(most).map(one).collect();
+        if !subgroups.is_empty() {
+            found.push(UnfairSubgroups { recourse: comparison.recourse.as_str(), subgroups });
+        }
+    }
+    found
 }
 
 /// One subgroup: its actions in rows, both groups in columns.

@@ -1,0 +1,184 @@
+//! One feature of the people as they are, of their counterparts, and of the real people of the
+//! other group: numbers as curves over the same bins, levels as rows.
+//!
+//! Area and bar are people as they are, the full line and the dot their counterparts, the dashed
+//! line and the ring the real people of the other group.
+
+use std::fmt::Write as _;
+
+use crate::report::draw::plot::{PlotScale, escape, percent};
+use crate::report::page::number::{NumberFormat, on_axis};
+use crate::report::page::words::{level, short};
+use crate::report::read::quality::{DistributionBar, FeatureQuality};
+
+/// The height of the curves and of their axis, in pixels.
+const PLOT: f64 = 76.0;
+const AXIS: f64 = 18.0;
+
+/// Levels that are drawn, and the height of each.
+const LEVELS_AT_MOST: usize = 4;
+const ROW: f64 = 26.0;
+
+/// The share of a side, 0 where nobody is there.
+fn share(bar: &DistributionBar, side: usize) -> f64 {
+    bar.share[side].filter(|share| share.is_finite()).unwrap_or(0.0)
+}
+
+/// How far the counterparts are from the people as they are: the share of people in other bars.
+pub(crate) fn moved_share(feature: &FeatureQuality) -> f64 {
+    feature.bars.iter().map(|bar| (share(bar, 0) - share(bar, 1)).abs()).sum::<f64>() / 2.0
+}
+
+/// The drawing of a feature; `title` says what it is. Empty where nothing was counted.
+pub(crate) fn feature_shapes(feature: &FeatureQuality, title: &str) -> String {
+    let ends = feature
+        .bars
+        .first()
+        .and_then(|bar| bar.edges)
+        .zip(feature.bars.last().and_then(|bar| bar.edges));
+    match ends {
+        Some(((lo, _), (_, hi))) => curves(&feature.bars, (lo, hi), title),
+        None if feature.bars.is_empty() => String::new(),
+        None => levels(&feature.bars, title),
+    }
+}
+
+fn curves(bars: &[DistributionBar], (lo, hi): (f64, f64), title: &str) -> String {
+    let scale = PlotScale::new(lo, hi);
+    let top = bars.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
+    let top = top.fold(0.0, f64::max).max(1e-300);
+    let path = |side: usize| {
+        let mut path = String::from("M0 100");
+        for bar in bars {
+            let Some((from, to)) = bar.edges else { continue };
+            let y = 100.0 * (1.0 - share(bar, side) / top);
+            let _ = write!(path, "H{:.1}V{y:.1}H{:.1}", scale.at(from), scale.at(to));
+        }
+        path + "V100"
+    };
+    let mut svg = format!(
+        r#"<svg aria-hidden="true" x="0" y="4" width="100%" height="{PLOT}" viewBox="0 0 100 100" preserveAspectRatio="none"><path class="area ve" d="{}Z"/><path class="ln thin dash ve" d="{}"/><path class="ln ve" d="{}"/></svg>"#,
+        path(0),
+        path(2),
+        path(1)
+    );
+    let y = 4.0 + PLOT;
+    let _ = write!(svg, r#"<line class="z" x1="0" x2="100%" y1="{y}" y2="{y}"/>"#);
+    for (at, x, anchor) in [(lo, 0.0, "st"), (hi, 100.0, "en")] {
+        let _ = write!(
+            svg,
+            r#"<text class="t {anchor}" x="{}" y="{}">{}</text>"#,
+            percent(x),
+            y + AXIS - 4.0,
+            on_axis(at, hi - lo)
+        );
+    }
+    drawn(title, &middles(bars), 4.0 + PLOT + AXIS, &svg)
+}
+
+/// In which bin the middle of each side lies, in words.
+fn middles(bars: &[DistributionBar]) -> String {
+    let names = ["as they are", "counterparts", "the other group"];
+    let of = |side: usize| {
+        let all: f64 = bars.iter().map(|bar| share(bar, side)).sum();
+        let mut sum = 0.0;
+        let there = bars.iter().find(|bar| {
+            sum += share(bar, side);
+            sum >= all / 2.0 && all > 0.0
+        });
+        let Some((lo, hi)) = there.and_then(|bar| bar.edges) else { return "nobody".to_owned() };
+        format!("{} to {}", on_axis(lo, hi - lo), on_axis(hi, hi - lo))
+    };
+    let said: Vec<String> = (0..3).map(|side| format!("{}: {}", names[side], of(side))).collect();
+    format!("Middle value: {}.", said.join("; "))
+}
+
+fn levels(bars: &[DistributionBar], title: &str) -> String {
+    // Those that differ most; the sort is stable, so the frequent ones stay first.
+    let mut shown: Vec<&DistributionBar> = bars.iter().filter(|bar| !bar.rest).collect();
+    shown.sort_by(|a, b| {
+        let moved = |bar: &DistributionBar| (share(bar, 0) - share(bar, 1)).abs();
+        moved(b).total_cmp(&moved(a))
+    });
+    shown.truncate(LEVELS_AT_MOST);
+    let ends = shown.iter().flat_map(|bar| [0, 1, 2].map(|side| share(bar, side)));
+    let scale = PlotScale::from_zero(ends, 1.0);
+    let (mut svg, mut desc) = (String::new(), String::new());
+    for (i, bar) in shown.iter().enumerate() {
+        let y = ROW * i as f64;
+        let name = level(&bar.level);
+        let [own, other, target] = [0, 1, 2].map(|side| share(bar, side));
+        let _ = write!(
+            svg,
+            r##"<text class="mut" x="0" y="{}">{}</text><rect class="stay sl" x="0" width="{}" y="{}" height="7"/><use href="#ring" class="m open" x="{}" y="{}"/><use href="#dot" class="m" x="{}" y="{}"/>"##,
+            y + 11.0,
+            escape(&short(&name)),
+            scale.x(own),
+            y + 15.5,
+            scale.x(target),
+            y + 19.0,
+            scale.x(other),
+            y + 19.0
+        );
+        let text = |share: f64| NumberFormat::Share.value(share);
+        let _ = write!(
+            desc,
+            "{}: {} as they are, {} of the counterparts, {} of the other group; ",
+            name,
+            text(own),
+            text(other),
+            text(target)
+        );
+    }
+    drawn(title, desc.trim_end_matches("; "), ROW * shown.len() as f64 + 4.0, &svg)
+}
+
+fn drawn(title: &str, desc: &str, height: f64, inside: &str) -> String {
+    format!(
+        r#"<svg role="img" height="{height}"><title>{}</title><desc>{}</desc>{inside}</svg>"#,
+        escape(title),
+        escape(desc)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{feature_shapes, moved_share};
+    use crate::report::read::quality::{DistributionBar, FeatureQuality};
+
+    fn feature(edges: bool, shares: &[[f64; 3]]) -> FeatureQuality {
+        let bar = |(i, share): (usize, &[f64; 3])| DistributionBar {
+            edges: edges.then_some((i as f64, i as f64 + 1.0)),
+            level: format!("<l{i}>"),
+            rest: false,
+            n: [1; 3],
+            share: share.map(Some),
+        };
+        FeatureQuality {
+            name: "age".to_owned(),
+            bars: shares.iter().enumerate().map(bar).collect(),
+            ..FeatureQuality::default()
+        }
+    }
+
+    #[test]
+    fn numbers_are_curves_over_the_same_bins() {
+        let age = feature(true, &[[0.5, 0.25, 0.0], [0.5, 0.75, 1.0]]);
+        let svg = feature_shapes(&age, "age & more");
+        assert!(svg.contains(r#"class="area ve" d="M0 100H0.0V50.0H50.0H50.0V50.0H100.0V100Z""#));
+        assert!(svg.contains(r#"class="ln ve" d="M0 100H0.0V75.0H50.0H50.0V25.0H100.0V100""#));
+        assert!(svg.contains("age &amp; more") && svg.contains("counterparts: 1 to 2"), "{svg}");
+        assert!((moved_share(&age) - 0.25).abs() < 1e-12);
+        let nobody = feature_shapes(&feature(true, &[[0.0, 0.0, 0.0]]), "x");
+        assert!(!nobody.contains("NaN") && nobody.contains("nobody"), "{nobody}");
+    }
+
+    #[test]
+    fn levels_that_differ_most_are_rows() {
+        let shares: Vec<[f64; 3]> = (0..6).map(|i| [0.1 + 0.01 * f64::from(i), 0.1, 0.2]).collect();
+        let svg = feature_shapes(&feature(false, &shares), "x");
+        assert_eq!(svg.matches("#ring").count(), 4, "{svg}");
+        assert!(svg.contains("&lt;l5&gt;") && !svg.contains("&lt;l0&gt;"), "{svg}");
+        assert_eq!(feature_shapes(&FeatureQuality::default(), "x"), "");
+    }
+}

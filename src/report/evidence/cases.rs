@@ -1,0 +1,237 @@
+//! People who switched, where the job asks for them: what changed for each, and what the model said
+//! before and after.
+
+use crate::folder::manifest::ModelWords;
+use crate::num::short_number::short_text;
+use crate::report::brief::harm::ranked;
+use crate::report::brief::hero::HeroFinding;
+use crate::report::brief::inputs::BriefInputs;
+use crate::report::brief::voice::{DecisionVoice, capital};
+use crate::report::draw::case::{TrackMark, score_track};
+use crate::report::draw::plot::SwitchSide;
+use crate::report::page::PageBlock;
+use crate::report::page::brief::BriefSection;
+use crate::report::page::plots::{BriefBlock, CaseCard, CaseLine};
+use crate::report::page::words::{RichText, level, short};
+use crate::report::read::cases::{CaseFeature, ReportedCase};
+use crate::report::read::panel::ResultKey;
+
+/// Features of a card that changed, and of any kind.
+const CHANGED_AT_MOST: usize = 10;
+const LINES_AT_MOST: usize = 6;
+
+/// Model, set and attribute whose people are shown: those of the finding that heads the page, else
+/// the ones that harm most among those that have cases.
+fn shown<'a>(inputs: &BriefInputs<'a>, finding: &HeroFinding<'a>) -> Vec<&'a ReportedCase> {
+    let of = |key: &ResultKey| {
+        let is_of = |case: &&ReportedCase| {
+            (&case.model, &case.set, &case.attribute) == (&key.model, &key.set, &key.attribute)
+        };
+        inputs.audit.cases.iter().filter(is_of).collect::<Vec<_>>()
+    };
+    let keys = inputs
+        .drawn_result(finding)
+        .into_iter()
+        .chain(ranked(inputs.results))
+        .map(|result| &result.key);
+    keys.map(of).find(|cases| !cases.is_empty()).unwrap_or_default()
+}
+
+/// The section; none where the job shows nobody.
+pub(super) fn section<'a>(
+    inputs: &BriefInputs<'a>,
+    finding: &HeroFinding<'a>,
+) -> Option<BriefSection> {
+    let cases = shown(inputs, finding);
+    let first = cases.first()?;
+    let people = match cases.len() {
+        1 => "One person who switches".to_owned(),
+        n => format!("{n} of the people who switch"),
+    };
+    let lead = RichText::new().quote(format!(
+        "{people} by {}, {}: drawn by the seed of the run, not chosen for what they show.",
+        inputs.voice.model(&first.model),
+        inputs.voice.set_label(&first.set)
+    ));
+    let card = |(i, case): (usize, &&ReportedCase)| card(inputs, i, case);
+    let note = RichText::from("They are examples, not a sample. People of other models and sets: ")
+        .code("tables/cf_examples.parquet")
+        .text(".");
+    let blocks: Vec<PageBlock> = vec![
+        BriefBlock::Lead(lead).into(),
+        BriefBlock::Cases(cases.iter().enumerate().map(card).collect()).into(),
+        PageBlock::Note(note),
+    ];
+    Some(BriefSection {
+        id: "cases",
+        title: "What it means for single people".into(),
+        short: "Cases",
+        blocks,
+    })
+}
+
+/// The side of a switch from one decision to the other.
+fn side(inputs: &BriefInputs<'_>, case: &ReportedCase) -> SwitchSide {
+    match (inputs.audit.manifest.favourable_is_positive(), case.decisions.1) {
+        (Some(positive), after) if positive == after => SwitchSide::Gained,
+        (None, true) => SwitchSide::Gained,
+        _ => SwitchSide::Lost,
+    }
+}
+
+/// What the two decisions are called, the favourable one (or the positive) first.
+fn decisions(decision: &DecisionVoice) -> [&str; 2] {
+    match decision {
+        DecisionVoice::Named { favourable, unfavourable, .. } => [favourable, unfavourable],
+        DecisionVoice::Favourable => ["favourable decision", "unfavourable decision"],
+        DecisionVoice::Predicted => ["predicted positive", "predicted negative"],
+    }
+}
+
+fn card(inputs: &BriefInputs<'_>, number: usize, case: &ReportedCase) -> CaseCard {
+    let (voice, side) = (inputs.voice, side(inputs, case));
+    let [better, worse] = decisions(&voice.decision);
+    let (before, after) = match side {
+        SwitchSide::Gained => (worse, better),
+        _ => (better, worse),
+    };
+    let groups = format!(
+        "{} {}",
+        voice.group(&case.attribute, &case.from),
+        voice.as_group(&case.attribute, &case.to)
+    );
+    let turn =
+        RichText::new().quote(before).text(" \u{2192} ").side(side).text("\u{a0}").strong(after);
+    let (lines, rest) = lines(inputs, case);
+    CaseCard {
+        title: RichText::from(format!("Case {}", number + 1)).text(" ").small(capital(&groups)),
+        turn,
+        drawing: drawing(inputs, case, side, better),
+        lines,
+        rest,
+    }
+}
+
+/// The track of both scores; empty where there are none.
+fn drawing(
+    inputs: &BriefInputs<'_>,
+    case: &ReportedCase,
+    side: SwitchSide,
+    better: &str,
+) -> String {
+    let model = inputs.audit.manifest.models.iter().find(|model| model.name == case.model);
+    let Some(((before, after), model)) = case.scores.zip(model) else { return String::new() };
+    let scale = model.score_scale();
+    let cut_off = model.cut_off().filter(|at| scale.contains(*at));
+    let texts = score_texts(model, &[Some(before), Some(after), cut_off]);
+    let mark =
+        |score: f64, text: &str| TrackMark { share: scale.share(score), text: text.to_owned() };
+    let [before, after] = [(before, 0), (after, 1)].map(|(score, i)| mark(score, &texts[i]));
+    let favourable = inputs.audit.manifest.favourable_is_positive() != Some(false);
+    let words = match (&inputs.voice.decision, favourable, scale.turned) {
+        (DecisionVoice::Named { .. }, true, false) => format!("{better} from {}", texts[2]),
+        (DecisionVoice::Named { .. }, true, true) => format!("{better} up to {}", texts[2]),
+        (DecisionVoice::Named { .. }, false, false) => format!("{better} below {}", texts[2]),
+        (DecisionVoice::Named { .. }, false, true) => format!("{better} above {}", texts[2]),
+        _ => format!("cut-off {}", texts[2]),
+    };
+    let cut_off = cut_off.map(|at| mark(at, &words));
+    let told = cut_off.as_ref().map_or_else(String::new, |mark| format!("; {}", mark.text));
+    let title = format!("Score {}, then {}{told}", before.text, after.text);
+    score_track(&title, (&before, &after), cut_off.as_ref(), side)
+}
+
+/// Scores as people read them: as many decimals as the scale is wide for, and as many more as tell
+/// different ones apart.
+fn score_texts(model: &ModelWords, scores: &[Option<f64>]) -> Vec<String> {
+    let width = model.score_scale().width();
+    let least = match width {
+        width if width >= 100.0 => 0,
+        width if width >= 10.0 => 1,
+        _ => 2,
+    };
+    let texts = |decimals: usize| -> Vec<String> {
+        let text = |score: &Option<f64>| {
+            score.map_or_else(String::new, |score| {
+                format!("{score:.decimals$}").replace('-', "\u{2212}")
+            })
+        };
+        scores.iter().map(text).collect()
+    };
+    let is_told = |texts: &Vec<String>| {
+        (1..scores.len()).all(|i| (0..i).all(|j| texts[i] != texts[j] || scores[i] == scores[j]))
+    };
+    (least..12).map(texts).find(is_told).unwrap_or_else(|| texts(12))
+}
+
+/// What changed first, then what did not, as far as there is room, and what is left out.
+fn lines(inputs: &BriefInputs<'_>, case: &ReportedCase) -> (Vec<CaseLine>, Option<String>) {
+    let is_entry = |feature: &CaseFeature| is_entry(inputs, case, feature);
+    let (mut changed, same): (Vec<&CaseFeature>, Vec<&CaseFeature>) =
+        case.features.iter().partition(|feature| feature.changed);
+    changed.sort_by_key(|feature| !is_entry(feature));
+    let n_changed = changed.len().min(CHANGED_AT_MOST);
+    let n_same = same.len().min(LINES_AT_MOST.saturating_sub(n_changed));
+    let left = (changed.len() - n_changed, same.len() - n_same);
+    let shown = changed.into_iter().take(n_changed).chain(same.into_iter().take(n_same));
+    let line = |feature: &CaseFeature| {
+        let name = if is_entry(feature) && feature.name == case.attribute {
+            RichText::new().quote(format!("entry for {}", inputs.voice.attribute(&case.attribute)))
+        } else {
+            RichText::new().name(&feature.name)
+        };
+        let [before, after] = values(inputs, feature);
+        CaseLine { name, before, after: feature.changed.then_some(after) }
+    };
+    let rest = match left {
+        (0, 0) => None,
+        (0, same) => Some(format!("{same} more stay as they are.")),
+        (changed, 0) => Some(format!("{changed} more change.")),
+        (changed, same) => Some(format!("{changed} more change, {same} stay as they are.")),
+    };
+    (shown.map(line).collect(), rest)
+}
+
+/// Whether a feature is the attribute itself, or a column that is set along with it.
+fn is_entry(inputs: &BriefInputs<'_>, case: &ReportedCase, feature: &CaseFeature) -> bool {
+    let written = inputs.voice.set(&case.set).and_then(|set| set.written.get(&case.attribute));
+    feature.name == case.attribute
+        || written.iter().copied().flatten().any(|of| of.column == feature.name)
+}
+
+/// Both values: codes by their names, numbers with few digits that still tell them apart.
+fn values(inputs: &BriefInputs<'_>, feature: &CaseFeature) -> [RichText; 2] {
+    let names = inputs.audit.manifest.names.get(&feature.name);
+    let numbers = [&feature.before, &feature.after]
+        .map(|value| value.as_deref().and_then(|value| value.parse::<f64>().ok()));
+    let number = |value: f64, other: Option<f64>| {
+        short_text(value, other.filter(|other| *other > value && feature.changed))
+    };
+    let texts = [
+        numbers[0].and_then(|value| number(value, numbers[1])),
+        numbers[1].and_then(|value| number(value, numbers[0])),
+    ];
+    let shown = |value: &Option<String>, short_one: &Option<String>| match value {
+        None => RichText::from("missing"),
+        Some(code) => match names.and_then(|names| names.get(code)) {
+            Some(name) => RichText::new().name(short(name)),
+            None => RichText::new().name(level(short_one.as_deref().unwrap_or(code))),
+        },
+    };
+    [shown(&feature.before, &texts[0]), shown(&feature.after, &texts[1])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::score_texts;
+    use crate::folder::manifest::ModelWords;
+
+    #[test]
+    fn scores_have_the_digits_that_tell_them_apart() {
+        let texts = |scores: [f64; 3]| score_texts(&ModelWords::default(), &scores.map(Some));
+        assert_eq!(texts([0.617, 0.409, 0.5]), ["0.62", "0.41", "0.50"]);
+        assert_eq!(texts([0.4996, 0.5003, 0.5]), ["0.4996", "0.5003", "0.5000"]);
+        assert_eq!(texts([0.5, 0.409, 0.5]), ["0.50", "0.41", "0.50"]);
+        assert_eq!(score_texts(&ModelWords::default(), &[Some(0.5), None]), ["0.50", ""]);
+    }
+}

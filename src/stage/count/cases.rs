@@ -1,0 +1,243 @@
+//! The stage `cases`: a few people who switched, row beside counterfactual, for a job that wants
+//! people on the page (`report.cases`).
+//!
+//! | kind | id | what it writes |
+//! | --- | --- | --- |
+//! | count | `cases` | `cf_examples`, over all models, sets and attributes |
+//!
+//! Nobody chooses the people: of those who switch under a model in a set by an attribute the job
+//! shows those whose hash h(seed of `cases/MODEL/SET/ATTRIBUTE`, row key, target group) is least,
+//! so neither threads nor the order of the rows matter. A person stands there once, with the first
+//! counterfactual of that group that switches. Sets of causal graphs have none, because a decision
+//! there rests on the mean over many worlds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::data::values::float_text;
+use crate::data::{FeatureColumn, FeatureRows, Layout, MISSING, MISSING_GROUP};
+use crate::error::Result;
+use crate::job::ModelBlock;
+use crate::num::seed::{h, named_seed};
+use crate::param::{Name, Seed};
+use crate::stage::count::SetScoreInputs;
+use crate::stage::count::evidence::{CountInputs, ScoredGroup};
+use crate::stage::kinds::CasesStage;
+use crate::stage::plan::StagePlan;
+use crate::stage::row_context::RowContext;
+use crate::stage::row_inputs::RowInputs;
+use crate::stage::stage_builder::{PlannedWork, Stage, StageBuilder, StageInput, work};
+use crate::table::file::write_rows;
+use crate::table::{CfExampleRow, SharedText};
+use crate::unit::{AuditUnit, UnitField, UnitKind};
+
+impl StageInput<CasesStage> {
+    /// The cases of the job; none where it shows none.
+    pub(crate) fn need(b: &mut StageBuilder<'_, '_>) -> Result<Option<Self>> {
+        let shown = b.plan.job.report.cases > 0;
+        shown.then(|| b.need::<CasesStage>(&AuditUnit::default())).transpose()
+    }
+}
+
+impl Stage for CasesStage {
+    type Output = Self;
+    const KIND: UnitKind = UnitKind::Cases;
+    const FIELDS: &'static [UnitField] = &[];
+
+    fn plan<'a>(_: &AuditUnit, b: &mut StageBuilder<'_, 'a>) -> Result<PlannedWork<'a>> {
+        let plan = b.plan;
+        let wanted = b.input("report.cases", |job| job.report.cases);
+        let seed = b.seed();
+        let (rows, mut parts) = (RowInputs::of_job(b)?, Vec::new());
+        let scoring = |(_, model): &(&Name, &ModelBlock)| StagePlan::scores_counterfactuals(model);
+        for (name, _) in plan.job.models.iter().filter(scoring) {
+            for applied in plan.applied_sets().into_iter().filter(|set| set.graphs().is_none()) {
+                let sources = SetScoreInputs::need(&applied.unit_of(name.as_str()), true, b)?;
+                parts.push((name.as_str(), applied.set, sources));
+            }
+        }
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        work(move |ctx| {
+            rows.with(ctx, parts.len() as u64, |row_context| {
+                let mut found = Vec::new();
+                for (model, set, sources) in &parts {
+                    let drawing = CaseDrawing { context: row_context, model, set, wanted, seed };
+                    found.extend(
+                        sources.with_scores(ctx, row_context, |scored| drawing.rows(scored))?,
+                    );
+                }
+                write_rows(ctx.out(), &found)
+            })
+        })
+    }
+}
+
+/// Where somebody stands who switches: row group, row, counterfactual.
+type CasePlace = (usize, usize, usize);
+
+/// By hash and row number where the people stand who are drawn.
+type DrawnCases = BTreeMap<(u64, u64), CasePlace>;
+
+/// What the people of one model and set are drawn with.
+struct CaseDrawing<'a> {
+    context: RowContext<'a>,
+    model: &'a str,
+    set: &'a str,
+    /// So many people.
+    wanted: usize,
+    /// The seed of the job.
+    seed: Seed,
+}
+
+impl CaseDrawing<'_> {
+    /// The rows of `cf_examples`: who is drawn first, then, of these alone, the features.
+    fn rows(&self, scored: CountInputs<'_>) -> Result<Vec<CfExampleRow>> {
+        let drawn = self.draw(scored)?;
+        let mut found = Vec::new();
+        for (number, &place) in (0_i64..).zip(drawn.values()) {
+            found.extend(self.case_rows(scored, number, place)?);
+        }
+        Ok(found)
+    }
+
+    fn draw(&self, scored: CountInputs<'_>) -> Result<DrawnCases> {
+        let row_context = self.context;
+        let attribute = &row_context.rows.layout().attributes[scored.attribute];
+        let name = format!("cases/{}/{}/{}", self.model, self.set, attribute.name);
+        let seed = named_seed(self.seed.0, &name);
+        let mut drawn = DrawnCases::new();
+        let look = |g: usize| {
+            let group = ScoredGroup::read(row_context, scored, g)?;
+            let n = group.keys.parent.len() as u64;
+            Ok((n, self.of_group(scored, seed, g, &group)))
+        };
+        row_context.row_groups().in_order(look, |_, part| {
+            drawn.extend(part);
+            self.cut(&mut drawn);
+            Ok(())
+        })?;
+        Ok(drawn)
+    }
+
+    /// Leaves those with the least hashes.
+    fn cut(&self, drawn: &mut DrawnCases) {
+        while drawn.len() > self.wanted {
+            drawn.pop_last();
+        }
+    }
+
+    /// The people of a row group who may be drawn.
+    fn of_group(
+        &self,
+        scored: CountInputs<'_>,
+        seed: u64,
+        g: usize,
+        group: &ScoredGroup,
+    ) -> DrawnCases {
+        let (batch, keys) = (&group.batch, &group.keys);
+        let mut least: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
+        let mut switched: BTreeSet<(usize, u16)> = BTreeSet::new();
+        for (k, &parent) in keys.parent.iter().enumerate() {
+            let (i, to) = (parent as usize, keys.to_group[k]);
+            let fold = group.roles.audited(i);
+            if batch.groups[scored.attribute][i] == MISSING_GROUP || fold.is_none() {
+                continue;
+            }
+            let decide = |score: f64| scored.rule.decide(batch, fold, i, score);
+            let decisions = decide(group.scores[i]).zip(decide(group.scores_cf[k]));
+            // Counterfactuals of a row and group stand in the order of their index.
+            if decisions.is_some_and(|(own, other)| own != other) && switched.insert((i, to)) {
+                let case = (h(seed, batch.row_key[i], u64::from(to)), k);
+                let of_person = least.entry(i).or_insert(case);
+                *of_person = case.min(*of_person);
+            }
+        }
+        let place = |(i, (hash, k)): (usize, (u64, usize))| ((hash, batch.row[i]), (g, i, k));
+        let mut drawn: DrawnCases = least.into_iter().map(place).collect();
+        self.cut(&mut drawn);
+        drawn
+    }
+
+    /// A person feature by feature.
+    fn case_rows(
+        &self,
+        scored: CountInputs<'_>,
+        number: i64,
+        (g, i, k): CasePlace,
+    ) -> Result<Vec<CfExampleRow>> {
+        let layout = self.context.rows.layout();
+        let attribute = &layout.attributes[scored.attribute];
+        let group = ScoredGroup::read(self.context, scored, g)?;
+        let own = self.context.rows.read(g)?.rows;
+        let (keys, made) = scored.counterfactuals.rows(g, layout)?;
+        let (score, score_cf) = (group.scores[i], group.scores_cf[k]);
+        let fold = group.roles.audited(i);
+        let decide = |score: f64| scored.rule.decide(&group.batch, fold, i, score);
+        let from = group.batch.groups[scored.attribute][i];
+        let person = CfExampleRow {
+            model: self.model.into(),
+            counterfactual: self.set.into(),
+            sensitive: attribute.name.as_str().into(),
+            from_group: attribute.groups[usize::from(from)].as_str().into(),
+            to_group: attribute.groups[usize::from(keys.to_group[k])].as_str().into(),
+            example: number,
+            score: scored.rule.shown(score),
+            score_cf: scored.rule.shown(score_cf),
+            decision: decide(score),
+            decision_cf: decide(score_cf),
+            ..CfExampleRow::default()
+        };
+        let of_feature = |f: usize| {
+            let [value, value_cf] = [(&own, i), (&made, k)].map(|at| value_text(layout, f, at));
+            CfExampleRow {
+                feature: layout.features[f].name.as_str().into(),
+                changed: differ(f, (&own, i), (&made, k)),
+                value: value.map(SharedText::from),
+                value_cf: value_cf.map(SharedText::from),
+                ..person.clone()
+            }
+        };
+        Ok(layout.inputs().map(of_feature).collect())
+    }
+}
+
+/// A value as text; none where it is missing.
+fn value_text(layout: &Layout, f: usize, (rows, i): (&FeatureRows, usize)) -> Option<String> {
+    match &rows.columns[f] {
+        FeatureColumn::Number(values) => (!values[i].is_nan()).then(|| float_text(values[i])),
+        FeatureColumn::Code(codes) => (codes[i] != MISSING)
+            .then(|| layout.features[f].levels.get(codes[i] as usize).cloned().unwrap_or_default()),
+    }
+}
+
+/// Whether two values of a feature differ, numbers by more than what rounding leaves.
+fn differ(f: usize, (old, i): (&FeatureRows, usize), (new, k): (&FeatureRows, usize)) -> bool {
+    match (&old.columns[f], &new.columns[f]) {
+        (FeatureColumn::Number(old), FeatureColumn::Number(new)) => {
+            match (old[i].is_nan(), new[k].is_nan()) {
+                (false, false) => (new[k] - old[i]).abs() > 1e-9 * old[i].abs().max(1.0),
+                (was_missing, is_missing) => was_missing != is_missing,
+            }
+        }
+        (FeatureColumn::Code(old), FeatureColumn::Code(new)) => old[i] != new[k],
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::differ;
+    use crate::data::{FeatureColumn, FeatureRows};
+
+    #[test]
+    fn rounding_is_no_change() {
+        let rows = |x: f64, code: u32| FeatureRows {
+            n: 1,
+            columns: vec![FeatureColumn::Number(vec![x]), FeatureColumn::Code(vec![code])],
+        };
+        let (old, same) = (rows(0.3, 1), rows(0.1 + 0.2, 1));
+        assert!(!differ(0, (&old, 0), (&same, 0)) && !differ(1, (&old, 0), (&same, 0)));
+        let (other, missing) = (rows(0.4, 2), rows(f64::NAN, 1));
+        assert!(differ(0, (&old, 0), (&other, 0)) && differ(1, (&old, 0), (&other, 0)));
+        assert!(differ(0, (&old, 0), (&missing, 0)) && !differ(0, (&missing, 0), (&missing, 0)));
+    }
+}

@@ -1,0 +1,84 @@
+//! People whom a job shows: they switch, their numbers are those of the outcomes, nobody chooses
+//! them, and without the key there are none.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::frame::{TableRecord, read_frame};
+use crate::rows_out::{SETS, applicants, job};
+use crate::work::{Work, assert_same};
+
+const ASKED: u64 = 4;
+
+/// What identifies a person of the table.
+fn person(row: &TableRecord<'_>) -> (String, String, i64) {
+    (
+        row.text("counterfactual").to_owned(),
+        row.text("model").to_owned(),
+        row.int("example").unwrap(),
+    )
+}
+
+#[test]
+fn cases_are_people_who_switch_with_their_scores_and_values() {
+    let work = Work::new();
+    applicants(&work);
+    let keep = format!("run: {{keep_rows: outcomes}}\nreport: {{cases: {ASKED}}}");
+    job(&work, "job.yaml", SETS, &keep);
+    work.run(0, "job.yaml", "--threads 1");
+    let cases = read_frame(&work.path("out/tables"), "cf_examples");
+    let outcomes = read_frame(&work.path("out/rows"), "outcomes");
+    let source = read_frame(&work.path(""), "people");
+    let value = |id: &str, name: &str| {
+        let row = source.records().find(|row| row.text("id") == id).unwrap();
+        row.shown(name)
+    };
+    let mut people = BTreeSet::new();
+    for case in cases.records() {
+        people.insert(person(&case));
+        assert_ne!(case.int("decision"), case.int("decision_cf"), "they switch");
+        let same = |row: &TableRecord<'_>| {
+            let keys = ["model", "counterfactual", "sensitive", "from_group", "to_group"];
+            keys.into_iter().all(|key| row.text(key) == case.text(key))
+                && ["score", "score_cf"].into_iter().all(|key| row.real(key) == case.real(key))
+                && row.int("predicted") == case.int("decision")
+                && row.int("predicted_cf") == case.int("decision_cf")
+        };
+        let ids: Vec<String> =
+            outcomes.records().filter(same).map(|row| row.text("row_id").to_owned()).collect();
+        let feature = case.text("feature");
+        assert!(
+            ids.iter().any(|id| value(id, feature) == case.shown("value")),
+            "{ids:?} {feature} {:?}",
+            case.shown("value")
+        );
+        let differ = case.shown("value") != case.shown("value_cf");
+        assert_eq!(case.int("changed") == Some(1), differ, "{feature}");
+        if case.text("counterfactual") == "flip" && feature != "sex" {
+            assert_eq!(case.int("changed"), Some(0), "a naive set changes the entry alone");
+        }
+    }
+    for set in ["flip", "world"] {
+        let n = people.iter().filter(|of| of.0 == set).count() as u64;
+        let switched = outcomes
+            .records()
+            .filter(|row| row.text("counterfactual") == set)
+            .filter(|row| row.int("predicted") != row.int("predicted_cf"))
+            .count() as u64;
+        assert_eq!(n, switched.min(ASKED), "{set}");
+    }
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(page.contains("Case 1") && page.contains("drawn by the seed of the run"));
+    assert!(page.contains("because the job asks for them by <code>report.cases</code>"));
+    // Nobody chooses them: not the threads, and not the cut of the rows.
+    let first = work.results();
+    work.run(0, "job.yaml", "--threads 3 --batch-rows 1024 --force count");
+    assert_same(&first, &work.results(), "threads and row groups");
+
+    // Without the key nobody stands there.
+    job(&work, "plain.yaml", SETS, "");
+    work.run(0, "plain.yaml", "");
+    assert!(!work.path("out/tables/cf_examples.parquet").exists());
+    let page = fs::read_to_string(work.path("out/report.html")).unwrap();
+    assert!(!page.contains("Case 1") && !page.contains("report.cases"));
+}
