@@ -21,8 +21,8 @@ use crate::metric::bootstrap::redraw::{
 };
 use crate::metric::evidence::class_counts::{ClassCounterfactual, ClassPerson};
 use crate::metric::evidence::counts::CounterfactualCounts;
-use crate::metric::evidence::divergence::ShiftPass;
 use crate::metric::evidence::person::{ScoredCounterfactual, ScoredPerson};
+use crate::metric::evidence::shift_pass::ShiftPass;
 use crate::metric::value::classes::SwitchClassCounts;
 use crate::param::{Count, Level, Seed};
 use crate::stage::count::classes::{ClassCountInputs, ClassScoredGroup};

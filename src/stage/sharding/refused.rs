@@ -190,7 +190,8 @@ impl Refusals<'_> {
 
     fn rest(&mut self, job: &Job) {
         let quality = job.has_fitted_sets()
-            && check::families(job, &catalog::catalog()).contains(&MetricFamily::CfQuality);
+            && check::defaults::families(job, &catalog::catalog())
+                .contains(&MetricFamily::CfQuality);
         if quality {
             self.push(
                 &["metrics", "families"],
