@@ -237,6 +237,12 @@ impl CounterfactualReader {
     /// The file is damaged.
     pub(crate) fn open(folder: &Path, rows: &RowsReader, roles: &RolesReader) -> Result<Self> {
         let naive = folder.join(NAIVE_KEYS);
+        if rows.are_elsewhere() && !naive.exists() {
+            // How many there are is not known yet either.
+            let keys = NaiveKeys { attribute: 0, n_rows: 0, follows: false };
+            let source = CounterfactualSource::Naive(keys, Box::new((rows.clone(), roles.clone())));
+            return Ok(CounterfactualReader { source });
+        }
         if naive.exists() {
             let keys = serde_json::from_str(&files::read_text(&naive)?)
                 .map_err(|e| Error::io("read", &naive, &e.into()))?;
