@@ -160,13 +160,15 @@ impl Refusals<'_> {
                     "name a file of scores, or a model that runs where the rows are",
                 );
             }
-            let of_sets = model.scores.as_ref().is_some_and(|of| of.counterfactual.is_some());
+            let elsewhere = model.made_elsewhere();
+            let of_sets = elsewhere.is_some_and(|of| of.counterfactual.is_some());
             let several = |set: &CounterfactualSet| {
                 job.data.sensitive.keys().filter(|attribute| set.changes(attribute)).count() > 1
             };
             if of_sets && job.counterfactuals.values().any(several) {
+                let kind = if model.gives_scores() { "scores" } else { "decision" };
                 self.push(
-                    &at("scores"),
+                    &at(kind),
                     "a file of scores holds the counterfactuals of several attributes",
                     "make a set of each attribute: `flip-sex: {naive: {}, sensitive: [sex]}`",
                 );
