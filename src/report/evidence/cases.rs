@@ -85,6 +85,7 @@ fn decisions(decision: &DecisionVoice) -> [&str; 2] {
         DecisionVoice::Named { favourable, unfavourable, .. } => [favourable, unfavourable],
         DecisionVoice::Favourable => ["favourable decision", "unfavourable decision"],
         DecisionVoice::Predicted => ["predicted positive", "predicted negative"],
+        DecisionVoice::Amounts { better, worse } => [better, worse],
     }
 }
 
