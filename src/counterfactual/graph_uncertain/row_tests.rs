@@ -263,7 +263,7 @@ fn random_case(stream: &mut RandomStream) -> (GraphEncoding, CaseTraining, Dag) 
     let training = CaseTraining::new(&variables, &ExpectedTable { header, rows });
     let n = variables.names.len();
     let pairs = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
-    let edges: Vec<(usize, usize)> = pairs.filter(|_| stream.u64() % 3 > 0).collect();
+    let edges: Vec<(usize, usize)> = pairs.filter(|_| !stream.u64().is_multiple_of(3)).collect();
     (training.encoding.clone(), training, Dag::from_edges(n, &edges).unwrap())
 }
 
@@ -294,7 +294,8 @@ fn rows_keep_their_promises_on_random_graphs() {
         let maker = RowMaker::new(&encoding, 0, &rules, columns, settings);
         let moving = moving_parents(&dag, 0);
         let times = maker.times(&draws, 0);
-        let world = maker.worlds(&training.whole(), &times, &[moving.clone()]).remove(0);
+        let world =
+            maker.worlds(&training.whole(), &times, std::slice::from_ref(&moving)).remove(0);
         let (mut made, mut steps) = (Vec::new(), vec![[0; 3]; encoding.variables.len()]);
         for i in 0..60 {
             let own = maker.training_row(i);
@@ -337,7 +338,8 @@ fn the_mean_of_drawn_rows_is_the_expected_one() {
     let maker = RowMaker::new(&encoding, 0, &whole, columns, settings);
     let (moments, moving) = (training.whole(), moving_parents(&dag, 0));
     let draws = BootstrapDraws::all_rows(&training.blocks.sizes);
-    let world = maker.worlds(&moments, &maker.times(&draws, 0), &[moving.clone()]).remove(0);
+    let world =
+        maker.worlds(&moments, &maker.times(&draws, 0), std::slice::from_ref(&moving)).remove(0);
     let shifts = super::shifts_of_moments(&encoding, &moments, &moving, 0);
     let expected = super::CausalWorlds::movement(&shifts, 0, 1);
     let (mut sums, mut squares) = (vec![0.0; encoding.width()], vec![0.0; encoding.width()]);
