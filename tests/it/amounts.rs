@@ -164,7 +164,7 @@ fn premiums_are_measured_judged_and_told() {
     // Men pay more than they would pay as women: they are harmed, women are not.
     let gates = table(&work, "gates");
     let verdict = |gate: &str| {
-        gates.records().find(|row| row.text("gate") == gate).unwrap().text("status").to_owned()
+        gates.records().find(|row| row.text("gate") == gate).unwrap().text("verdict").to_owned()
     };
     assert_eq!(["men", "women", "mean"].map(verdict), ["fail", "pass", "pass"]);
     let page = fs::read_to_string(work.path("out/report.html")).unwrap();

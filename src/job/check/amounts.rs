@@ -2,7 +2,7 @@
 
 use crate::counterfactual::forms::ConditionOn;
 use crate::job::read::tree::join;
-use crate::job::{Job, MetricFamily, ModelBlock, ThresholdRule};
+use crate::job::{MetricFamily, ModelBlock, ThresholdRule};
 use crate::metric::catalog::ccm::HARM;
 use crate::model::kind::ModelKind;
 use crate::model::kind::amount_key::MattersFrom;
@@ -12,11 +12,6 @@ use crate::param::Name;
 
 use super::known_names::KnownMetric;
 use super::{JobChecker, path};
-
-/// Whether the outcomes of a job are amounts.
-pub(super) fn audits_amounts(job: &Job) -> bool {
-    job.models.values().any(|model| model.amount().is_some())
-}
 
 /// Whether a metric is measured of amounts.
 pub(super) fn is_of_amounts(metric: &KnownMetric) -> bool {
@@ -98,7 +93,7 @@ impl JobChecker<'_> {
         if !self.is_sound(&["models"]) {
             return;
         }
-        if !audits_amounts(job) {
+        if !job.audits_amounts() {
             let mut families = job.metrics.families.iter().flatten();
             if let Some(i) = families.position(|family| *family == MetricFamily::Amounts)
                 && self.is_sound(&["metrics.families"])

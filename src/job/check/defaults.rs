@@ -1,6 +1,5 @@
 //! Writes out what a job leaves to defaults, among it the families that are measured.
 
-use super::amounts::audits_amounts;
 use super::known_names::{KnownMetric, KnownNames};
 use crate::job::blocks::clarify::ClarifyBlock;
 use crate::job::{GateBetween, GateDecideBy, GateDirection, Job, MetricFamily};
@@ -78,7 +77,7 @@ pub(crate) fn families(job: &Job, catalog: &KnownNames<'_>) -> Vec<MetricFamily>
         return families;
     }
     let label = job.data.label.column().is_some();
-    if audits_amounts(job) {
+    if job.audits_amounts() {
         let mut families = vec![MetricFamily::Amounts];
         families.extend(job.has_fitted_sets().then_some(MetricFamily::CfQuality));
         return families;

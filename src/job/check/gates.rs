@@ -12,7 +12,7 @@ use crate::job::{
 use crate::metric::swap_effect::RatioOrder;
 use crate::param::{ColumnName, Finite, Name};
 
-use super::amounts::{audits_amounts, is_of_amounts};
+use super::amounts::is_of_amounts;
 use super::clarify::REST;
 use super::defaults::families;
 use super::known_names::{GateScope, KnownMetric};
@@ -458,7 +458,7 @@ impl JobChecker<'_> {
             }
             _ => {}
         }
-        let of_amounts = audits_amounts(self.job);
+        let of_amounts = self.job.audits_amounts();
         if of_amounts != (metric.family == MetricFamily::Amounts)
             && !(of_amounts && is_of_amounts(metric))
             && !of_graphs

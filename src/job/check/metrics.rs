@@ -5,7 +5,6 @@ use crate::job::read::tree::join;
 use crate::param::{ColumnName, Name};
 
 use super::JobChecker;
-use super::amounts::audits_amounts;
 use super::defaults::{families, needs_counterfactual};
 
 /// The most replicates of a bootstrap: all of them are held in memory at once.
@@ -98,7 +97,7 @@ impl JobChecker<'_> {
         let sets = !self.job.counterfactuals.is_empty();
         match &self.job.metrics.families {
             Some(named) => named.iter().copied().find(|&f| needs_counterfactual(f)),
-            None if audits_amounts(self.job) => sets.then_some(MetricFamily::Amounts),
+            None if self.job.audits_amounts() => sets.then_some(MetricFamily::Amounts),
             None => sets.then_some(MetricFamily::Ccm),
         }
     }

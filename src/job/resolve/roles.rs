@@ -67,6 +67,11 @@ impl Job {
         self.counterfactuals.values().any(|set| set.knobs().is_some())
     }
 
+    /// Whether the outcomes of its models are amounts.
+    pub fn audits_amounts(&self) -> bool {
+        self.models.values().any(|model| model.amount().is_some())
+    }
+
     /// Whether a counterfactual set depends on causal graphs.
     pub fn has_graph_sets(&self) -> bool {
         self.counterfactuals.values().any(|set| set.graphs().is_some())

@@ -15,7 +15,7 @@ use crate::stage::applied_set::AppliedSet;
 use crate::stage::count::evidence::{ranks, weight_units};
 use crate::stage::kinds::{GenerateStage, ScoreStage};
 use crate::stage::measure::counted_audit::{CountedAudit, untaught_ranks};
-use crate::stage::measure::{ResultTables, RowBuilder};
+use crate::stage::measure::row_builder::{ResultTables, RowBuilder};
 use crate::stage::memory;
 use crate::stage::plan::StagePlan;
 use crate::stage::row_context::RowContext;
